@@ -14,6 +14,7 @@ from benchmarks import (
     busy_cases,
     data_cases,
     eager_cases,
+    files_cases,
     graph_cases,
     jax_cases,
     machine_cases,
@@ -38,6 +39,7 @@ _CASES: dict[str, dict[str, dict[str, Case]]] = {
     },
     "eager": eager_cases.CASES,
     "busy": busy_cases.CASES,
+    "files": {"headrace": files_cases.CASES, "tf": files_cases.CASES},
     "programs": {"headrace": program_cases.CASES, "tf": program_cases.CASES},
 }
 #: In these groups Headrace and TensorFlow are their second versions.

@@ -67,6 +67,22 @@ ROWS = [
         short="tanh",
     ),
     Row(
+        "sigmoid cross entropy with gradient, 128x784",
+        "sigmoid_loss",
+        Best("run"),
+        _times(1, 1.5),
+        short="sigmoid loss",
+        peers=("tf",),
+    ),
+    Row(
+        "dropout with gradient, 128x784",
+        "dropout",
+        Best("run"),
+        _times(1, 1.5),
+        short="dropout",
+        peers=("tf",),
+    ),
+    Row(
         "conv net 28x28, 5x5x32, 5x5x64, batch 64, forward",
         "conv_forward",
         Best("run"),

@@ -14,6 +14,7 @@ from benchmarks import (
     data_cases,
     eager_cases,
     engine_rows,
+    files_cases,
     machine_cases,
     program_cases,
 )
@@ -112,6 +113,7 @@ GROUPS = {
         ),
         Group("programs", "Small programs, random numbers, updates", program_cases.ROWS, ("tf",)),
         Group("busy", "Busy machines, many processes and threads", busy_cases.ROWS, ("tf",)),
+        Group("files", "Files", files_cases.ROWS, ("tf",)),
         Group("data", "Input pipelines", data_cases.ROWS, ("tf", "torch")),
         Group(
             "eager",

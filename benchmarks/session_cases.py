@@ -82,6 +82,27 @@ def tanh_chain(tf: Any, scale: Scale) -> Measure:
     return _measure_run(tf.Session(graph=graph), y, feed, scale)
 
 
+def sigmoid_loss(tf: Any, scale: Scale) -> Measure:
+    """The mean sigmoid cross entropy of 128x784 logits, and its gradient."""
+    with tf.Graph().as_default() as graph:
+        logits, labels = (tf.placeholder(tf.float32, (128, 784)) for _ in range(2))
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+        loss = tf.reduce_mean(losses)
+        fetches = [loss, *tf.gradients(loss, logits)]
+    feed = {p: np.random.rand(128, 784).astype(np.float32) for p in (logits, labels)}
+    return _measure_run(tf.Session(graph=graph), fetches, feed, scale)
+
+
+def dropout(tf: Any, scale: Scale) -> Measure:
+    """Dropout of 128x784 numbers, and its gradient."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, (128, 784))
+        y = tf.nn.dropout(x, keep_prob=0.5)
+        fetches = [y, *tf.gradients(y, x)]
+    feed = {x: np.random.rand(128, 784).astype(np.float32)}
+    return _measure_run(tf.Session(graph=graph), fetches, feed, scale)
+
+
 def conv_forward(tf: Any, scale: Scale) -> Measure:
     """The LeNet-style net of :mod:`benchmarks.models`, 64 images, variables not frozen."""
     run = inference(tf, _lenet(scale), 64)
@@ -171,6 +192,8 @@ CASES: dict[str, Case] = {
     "logistic_step": logistic_step,
     "mlp_adam": mlp_adam,
     "tanh_chain": tanh_chain,
+    "sigmoid_loss": sigmoid_loss,
+    "dropout": dropout,
     "conv_forward": conv_forward,
     "conv_step": conv_step,
     "anew": anew,

@@ -3,6 +3,9 @@
     python -m benchmarks.soak                  100,000 runs on 4 threads; prints what it saw
     python -m benchmarks.soak --runs 5000
 
+Random numbers and an optimizer's updates are among the runs, so that native kernels
+(docs/native.md) are switched on and used.
+
 Every result is compared with one that NumPy computes; resident memory at the end is put beside that
 after the warm-up.
 """
@@ -71,6 +74,9 @@ def _checks(tf: Any, session: Any) -> list[Check]:
         [0, vector],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
     )[1]
+    drawn = tf.random_normal([count, 300], seed=3)
+    trained = tf.Variable(np.full((200, 100), 3, np.float32))
+    pull = tf.train.AdamOptimizer(1e-4).minimize(tf.reduce_sum(tf.square(trained - 1.0)))
     branch = tf.cond(tf.reduce_sum(vector) > 0, lambda: vector * 2, lambda: vector - 1)
     session.run(tf.global_variables_initializer())
     fixed_w, fixed_kernel = session.run([w, kernel])
@@ -117,6 +123,16 @@ def _checks(tf: Any, session: Any) -> list[Check]:
             session.run(scale), np.square(fixed_w).sum()
         )
 
+    def check_draw(rng: np.random.Generator) -> bool:
+        n = int(rng.integers(50, 400))
+        numbers = session.run(drawn, {count: n})
+        return numbers.shape == (n, 300) and abs(numbers.mean()) < 0.1 > abs(numbers.std() - 1)
+
+    def check_update(rng: np.random.Generator) -> bool:
+        session.run(pull)
+        now = session.run(trained)
+        return bool((now < 3.01).all() and (now > 0.9).all() and np.ptp(now) == 0)
+
     return [
         check_product,
         check_gradient,
@@ -125,6 +141,8 @@ def _checks(tf: Any, session: Any) -> list[Check]:
         check_grown,
         check_branch,
         check_state,
+        check_draw,
+        check_update,
     ]
 
 

@@ -108,7 +108,7 @@ def _rebuild(cls: type[OpError], message: str, code: int) -> OpError:
 
 
 class _CodedError(OpError):
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: Any, op: object, message: str) -> None:
         super().__init__(node_def, op, message)
 
 

@@ -110,6 +110,10 @@ BY_FUNCTION = {
         "custom_objects",
     ): "a configuration has numbers and schedules, no classes to look up",
     ("load_v2", "options"): "options of devices and remote file systems; there are none",
+    ("read", "options"): "options of devices and remote file systems; there are none",
+    ("write", "options"): "options of devices and remote file systems; there are none",
+    ("after_run", "run_context"): "a hook's method gets the run's context, needed or not",
+    ("end", "session"): "a hook's method gets the session, needed or not",
     ("save", "options"): "options of devices and remote file systems; there are none",
     ("snapshot", "name"): _EAGER,
     ("with_options", "name"): _EAGER,
@@ -136,7 +140,8 @@ def functions() -> dict[Callable[..., Any], str]:
 
 
 def _collect(space: Any, path: str, seen: set[int], found: dict[Callable[..., Any], str]) -> None:
-    for name in [n for n in dir(space) if not n.startswith("_")]:
+    late = {*getattr(space, "LAZY_MODULES", ()), *getattr(space, "LAZY_NAMES", ())}
+    for name in sorted(n for n in {*dir(space), *late} if not n.startswith("_")):
         value = getattr(space, name, None)
         if isinstance(value, types.ModuleType):
             if value.__name__.startswith("headrace.api") and id(value) not in seen:

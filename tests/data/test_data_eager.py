@@ -393,3 +393,12 @@ def test_statistics_are_of_iterators() -> None:
 
     with pytest.raises(TypeError, match=r"`it = iter\(dataset\)`.*this is DatasetV2"):
         headrace.data.stats(v2.data.Dataset.range(3))
+
+
+def test_seeded_random_ops_begin_anew_with_every_iterator() -> None:
+    source = tf.data.Dataset.range(3)
+    numbers = source.map(lambda _: tf.random.uniform([], seed=5))
+    first, second = ([float(x) for x in numbers] for _ in range(2))
+    assert first == second and len(set(first)) == 3
+    repeated = [float(x) for x in numbers.repeat(2)]  # one iterator: it goes on
+    assert repeated[:3] == first and repeated[3:] != first

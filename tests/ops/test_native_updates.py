@@ -84,7 +84,7 @@ def test_dense(name: str, attrs: dict[str, Any], dtype: Any, special: bool) -> N
     rest = rest_of(name, values(shape, dtype, special), dtype)
     found = rule.update(numpy_xp, *before, *rest, **attrs)
     wanted = found if isinstance(found, tuple) else (found,)
-    assert native_updates.native_dense(rule)(1, *before, *rest, **attrs)
+    assert native_updates.DenseUpdate(rule)(1, *before, *rest, **attrs)
     for a, b in zip(before, wanted):
         np.testing.assert_array_equal(a, b)
         same_sign = np.signbit(a) == np.signbit(b)
@@ -104,7 +104,7 @@ def test_sparse_rows_one_after_the_other(name: str, attrs: dict[str, Any], index
     others = [v for n, v in zip(rule.rest, rest) if n != rule.gradient]
     _update_rows(rule, wanted, others, gradient, indices, attrs)
     at = rule.rest.index(rule.gradient) + 1
-    sparse = native_updates.native_sparse(rule, lambda indices, rows: None)
+    sparse = native_updates.SparseUpdate(rule, lambda indices, rows: None)
     assert sparse(1, *before, *rest[:at], indices, *rest[at:], **attrs)
     for a, b in zip(before, wanted):
         np.testing.assert_array_equal(a, b)
@@ -179,14 +179,27 @@ def test_an_index_outside_is_refused_and_nothing_is_written() -> None:
         with pytest.raises(tf.errors.InvalidArgumentError, match="Index 9000 at offset 1"):
             session.run(bad)
         np.testing.assert_array_equal(session.run(v), 1)
-    assert not native_updates.native_dense(rule)(
+    assert not native_updates.DenseUpdate(rule)(
         1, var, accum, np.float32(1), np.ones(3, np.float32), np.float32(1), use_nesterov=False
     )
 
 
-def test_in_words() -> None:
-    rule = RULES["Adam"]
-    kind = np.dtype(np.float32)
-    assert native_updates.way(rule, kind, 1, 10).startswith("NumPy until")
-    assert native_updates.way(rule, kind, 1 << 20, 1 << 20) == "native"
-    assert "float16" in native_updates.way(rule, np.dtype(np.float16), 1 << 20, 1 << 20)
+def test_explain_says_native_or_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_NATIVE", "1")
+    monkeypatch.setattr(native_updates, "HOT_ELEMENTS", 2 * 200 * 100)
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(np.ones((200, 100), np.float32))
+        noise = tf.random_normal([200, 100])
+        step = tf.train.AdamOptimizer().minimize(tf.reduce_sum(tf.square(variable - noise)))
+        session.run(tf.global_variables_initializer())
+
+        def steps() -> dict[str, Any]:
+            return {s.op_type: s for s in session.explain(step).steps}
+
+        assert "compiled when it has written 40,000 elements" in steps()["ApplyAdam"].why_not_native
+        for _ in range(3):
+            session.run(step)
+        assert steps()["ApplyAdam"].by == "native" and not steps()["ApplyAdam"].why_not_native
+        drawn = steps()["RandomStandardNormal"]
+        assert drawn.by == "native" or "elements have been computed" in drawn.why_not_native
+        assert "[native]" in str(session.explain(step))

@@ -49,6 +49,8 @@ def test_only_when_asked_for() -> None:
         assert not metadata.HasField("step_stats")
         session.run(one, options=FULL, run_metadata=metadata)
         assert len(metadata.step_stats.dev_stats) == 1
+        session.run(one, run_metadata=metadata)
+        assert not metadata.HasField("step_stats")  # it is the last run's
 
 
 def test_callables_and_timeouts() -> None:

@@ -95,7 +95,7 @@ def generated(name: str) -> Callable[..., Any]:
     return op
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     if name not in ALL_OPS and not name.startswith("_"):
         _load_every_op()
     if name in ALL_OPS:

@@ -13,13 +13,16 @@ are captured like any others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.gradients import Tape
 from headrace.core.contexts import Context
 from headrace.core.graph import Graph
 from headrace.core.schedule import Loop
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["backprop_outwards"]
 
@@ -124,7 +127,7 @@ def _beyond(
     return [next(found) if x._op.graph is home else None for x in xs]
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: TensorLike | None, b: TensorLike | None) -> Any:
     from headrace.autodiff.aggregate import total
 
     if a is None or b is None:

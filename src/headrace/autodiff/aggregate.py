@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -10,6 +10,9 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
 from headrace.core.shapes import known, num_elements
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["as_dense", "is_trainable", "no_dims", "total", "variable_dtype", "zeros_like"]
 
@@ -103,14 +106,14 @@ def zeros_like(tensor: Tensor) -> Tensor:
     return apply_op("ZerosLike", tensor)
 
 
-def no_dims() -> Any:
+def no_dims() -> Array:
     """The shape of a scalar, as something an op takes for a shape."""
     import numpy as np
 
     return np.zeros(0, np.int32)
 
 
-def _zero(tensor: Tensor) -> Any:
+def _zero(tensor: Tensor) -> Array:
     import numpy as np
 
     return np.zeros((), tensor._dtype._base.np_dtype)

@@ -30,7 +30,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(f)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: Tensor, **kwargs: object) -> Any:
         graph = get_default_graph()
         if graph._is_eager:
             return graph._custom_gradient(f, args, kwargs)
@@ -62,7 +62,7 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     name = f"CustomGradient-{next(_numbers)}"
     count = len(outputs)
 
-    def gradient(op: Operation, *dys: Any) -> list[Any]:
+    def gradient(op: Operation, *dys: Tensor | None) -> list[Any]:
         given = [as_dense(d) for d in dys[:count]]
         if variables:
             grads, variable_grads = grad_fn(*given, variables=variables)
@@ -102,7 +102,7 @@ class _Readings:
         ACTIVE[0] += 1
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: None) -> None:
         TAPES.items = [t for t in TAPES.items if t is not self]
         ACTIVE[0] -= 1
 
@@ -110,7 +110,7 @@ class _Readings:
         if not any(v is variable for v in self.variables):
             self.variables.append(variable)
 
-    def _wants(self, inputs: Any) -> bool:
+    def _wants(self, inputs: object) -> bool:
         return False
 
 
@@ -141,7 +141,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f`` forward, the identity backward."""
 
     @custom_gradient
-    def passed(*args: Any, **kwargs: Any) -> Any:
+    def passed(*args: object, **kwargs: object) -> Any:
         def grad(*dys: Tensor, variables: Any = None) -> Any:
             own = dys[0] if len(dys) == 1 else dys
             return own if variables is None else (own, [None] * len(variables))

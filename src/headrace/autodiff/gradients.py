@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import (
     as_dense,
@@ -42,6 +42,10 @@ from headrace.ops.control.control_contexts import (
 )
 from headrace.ops.control.control_flow import merge_on
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.ops.control.tensor_array import TensorArray
+
 __all__ = [
     "AggregationMethod",
     "UnconnectedGradients",
@@ -59,7 +63,7 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-def unconnected_mode(value: Any) -> UnconnectedGradients:
+def unconnected_mode(value: object) -> UnconnectedGradients:
     try:
         return UnconnectedGradients(value)
     except ValueError:
@@ -86,14 +90,14 @@ _AGGREGATION_METHODS = (
 
 
 def gradients(
-    ys: Any,
+    ys: object,
     xs: Any,
     grad_ys: Any = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
     aggregation_method: Any = None,
-    stop_gradients: Any = None,
+    stop_gradients: object = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Any]:
     """d(sum of ys)/dx for each x, as new tensors; None where no y depends on x."""
@@ -120,12 +124,12 @@ def gradients(
 def gradients_through(
     recorded: Collection[Operation] | None,
     ys: Any,
-    xs: Any,
+    xs: object,
     grad_ys: Any = None,
     name: str = "gradients",
     gate_gradients: bool = False,
     stop_gradients: Any = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    unconnected_gradients: object = UnconnectedGradients.NONE,
     colocate_gradients_with_ops: bool = False,
 ) -> list[Any]:
     """``gradients`` along the operations that a tape recorded; None: along all."""
@@ -165,7 +169,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _anchor(value: Any) -> Any:
+def _anchor(value: TensorLike) -> Any:
     return value if isinstance(value, Tensor) else getattr(value, "_graph_anchor", value)
 
 
@@ -190,13 +194,13 @@ def _dense_source(x: Tensor) -> Tensor:
     return x
 
 
-def _as_target(y: Any) -> Tensor:
+def _as_target(y: Tensor) -> Tensor:
     if isinstance(y, IndexedSlices):
         return y.values
     return convert_to_tensor(y)
 
 
-def _start(y: Tensor, given: Any, i: int) -> Any:
+def _start(y: Tensor, given: Array | Tensor | None, i: int) -> Any:
     """The gradient that a y starts with: ones, or what the caller gave."""
     if given is None:
         if y._dtype._base.is_complex:
@@ -512,7 +516,7 @@ class Tape:
             return [self.switch(op, out_grads), None]
         return [out_grads[0]]
 
-    def switch(self, op: Operation, out_grads: list[Any]) -> Any:
+    def switch(self, op: Operation, out_grads: list[Any]) -> Tensor:
         """The gradient of a tensor that a branch used.
 
         What the branch gives if it is taken, else zero.
@@ -575,7 +579,7 @@ _STRUCTURAL = frozenset(
 )
 
 
-def _check_type(op: Operation, tensor: Tensor, grad: Any) -> None:
+def _check_type(op: Operation, tensor: Tensor, grad: IndexedSlices | Tensor | None) -> None:
     if grad is None or tensor._dtype._base in (dtypes.resource, dtypes.variant):
         return
     if not isinstance(grad, (Tensor, IndexedSlices)):
@@ -603,11 +607,11 @@ def hessians(
     name: str = "hessians",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
+    aggregation_method: object = None,
 ) -> list[Tensor]:
     """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape."""
 
-    def derive(of: Any, by: Any) -> Tensor:
+    def derive(of: Any, by: Tensor) -> Tensor:
         found = gradients(
             of,
             by,
@@ -620,7 +624,7 @@ def hessians(
     return [_hessian(derive(ys, x), x, derive) for x in _as_list(xs)]
 
 
-def _hessian(first: Tensor, x: Any, derive: Callable[[Any, Any], Tensor]) -> Tensor:
+def _hessian(first: Tensor, x: Tensor, derive: Callable[[Any, Any], Tensor]) -> Tensor:
     """A loop over the elements of the gradient."""
     from headrace.ops.control.tensor_array import TensorArray
     from headrace.ops.control.while_loops import while_loop
@@ -629,7 +633,7 @@ def _hessian(first: Tensor, x: Any, derive: Callable[[Any, Any], Tensor]) -> Ten
     flat = apply_op("Reshape", first, [-1])
     n = apply_op("Size", flat, out_type=dtypes.int32)
 
-    def body(j: Tensor, rows: Any) -> Any:
+    def body(j: Tensor, rows: TensorArray) -> Any:
         return apply_op("AddV2", j, 1), rows.write(j, derive(apply_op("GatherV2", flat, j, 0), x))
 
     rows = TensorArray(source.dtype.base_dtype, size=n)

@@ -42,7 +42,7 @@ def gate_ops(in_grads: Sequence[Any]) -> int:
     return 1 + len(present) + sum(1 + (g.dense_shape is not None) for g in slices)
 
 
-def _seen(op: Operation, what: str, key: Any) -> bool:
+def _seen(op: Operation, what: str, key: object) -> bool:
     """TF keeps what it found out about shapes once per graph: whether this was looked at before."""
     found = op.graph.__dict__.setdefault("_gradient_shapes_seen", set())
     if (what, key) in found:
@@ -58,7 +58,7 @@ def _known(tensor: Tensor) -> Sequence[int] | None:
     return shapes.known(tensor._shape)
 
 
-def _broadcast(op: Operation, grad: Any, by_input: tuple[int, int]) -> int:
+def _broadcast(op: Operation, grad: Tensor, by_input: tuple[int, int]) -> int:
     """For two inputs that were broadcast.
 
     What each gradient takes, and the sums back to the inputs' shapes.
@@ -71,20 +71,20 @@ def _broadcast(op: Operation, grad: Any, by_input: tuple[int, int]) -> int:
     return found + own + 4 * sum(bool(dims != grad._shape) for dims in (x, y))
 
 
-def _all_equal(op: Operation, grad: Any) -> bool:
+def _all_equal(op: Operation, grad: Tensor) -> bool:
     x, y = _known(op._inputs[0]), _known(op._inputs[1])
     return x is not None and x == y == grad._shape
 
 
-def _add(op: Operation, grad: Any) -> int:
+def _add(op: Operation, grad: Tensor) -> int:
     return 0 if _all_equal(op, grad) else _broadcast(op, grad, (0, 0))
 
 
-def _sub(op: Operation, grad: Any) -> int:
+def _sub(op: Operation, grad: Tensor) -> int:
     return 1 if _all_equal(op, grad) else _broadcast(op, grad, (0, 1))
 
 
-def _mul(op: Operation, grad: Any) -> int:
+def _mul(op: Operation, grad: Tensor) -> int:
     plain = grad._dtype._base in (dtypes.float32, dtypes.int32)
     return 2 if plain and _all_equal(op, grad) else _broadcast(op, grad, (1, 1))
 
@@ -92,7 +92,7 @@ def _mul(op: Operation, grad: Any) -> int:
 # reductions -------------------------------------------------------------------------------------
 
 
-def _sum(op: Operation, grad: Any) -> int:
+def _sum(op: Operation, grad: Tensor) -> int:
     dims, axes = op._inputs[0]._shape, static_value(op._inputs[1])
     if dims is None or axes is None:
         return 16
@@ -103,7 +103,7 @@ def _sum(op: Operation, grad: Any) -> int:
     return 4 if _seen(op, "reduce", (dims, tuple(np.ravel(axes).tolist()))) else 21
 
 
-def _mean(op: Operation, grad: Any) -> int:
+def _mean(op: Operation, grad: Tensor) -> int:
     known = None not in (_known(op._inputs[0]), _known(op._outputs[0]))
     return _sum(op, grad) + (2 if known else 11)
 
@@ -111,7 +111,7 @@ def _mean(op: Operation, grad: Any) -> int:
 # others -----------------------------------------------------------------------------------------
 
 
-def _concat(op: Operation, grad: Any) -> int:
+def _concat(op: Operation, grad: Tensor) -> int:
     parts = op._inputs[:-1]
     if len(parts) == 1:
         return 0
@@ -125,13 +125,13 @@ def _gather(op: Operation, grad: Any) -> int | None:
     return 13 if axis is not None and int(axis) == 0 else None
 
 
-def _batch_matmul(op: Operation, grad: Any) -> int:
+def _batch_matmul(op: Operation, grad: Tensor) -> int:
     """Where the shapes are known and equal nothing was broadcast; else the gradients are summed."""
     x, y = _known(op._inputs[0]), _known(op._inputs[1])
     return 2 if x is not None and x == y else 17
 
 
-def _squared_difference(op: Operation, grad: Any) -> int:
+def _squared_difference(op: Operation, grad: Tensor) -> int:
     return 5 if _all_equal(op, grad) else _broadcast(op, grad, (4, 1))
 
 

@@ -8,7 +8,7 @@ popped here, last iteration first. Gradients of loop invariants add up over the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense, is_trainable, variable_dtype, zeros_like
 from headrace.autodiff.gradients import Tape
@@ -37,6 +37,9 @@ from headrace.ops.control.control_flow_ops import (
     STACK_PUSH,
     SWITCH,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
 
 __all__ = ["loop_gradient"]
 
@@ -172,7 +175,7 @@ class _Backward:
         finally:
             graph._control_ops = controls
 
-    def _counted(self, forward: Any, graph: Any) -> Tensor:
+    def _counted(self, forward: Any, graph: Graph) -> Tensor:
         with in_context(graph, forward.outer_context):
             zero = constant(0, name="f_count")
         enter = forward.enter(zero, is_constant=False, name="f_count")

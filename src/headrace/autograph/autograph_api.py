@@ -8,13 +8,18 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph.call import mark_artifact, namespace_for
 from headrace.autograph.conversion import Options, converted_function, converted_tree, is_converted
 from headrace.autograph.jumps import UnsupportedError
 from headrace.autograph.source_code import SourceError
 from headrace.autograph.status import ControlStatusCtx, Status, control_status_ctx, log
+
+if TYPE_CHECKING:
+    from headrace.autograph.call import Namespace
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "ConversionError",
@@ -54,12 +59,12 @@ class Feature(enum.Enum):
         return tuple(cls.__members__.values())
 
     @classmethod
-    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
+    def all_but(cls, exclude: object) -> tuple[Feature, ...]:
         left_out = exclude if isinstance(exclude, (list, tuple, set)) else (exclude,)
         return tuple(f for f in cls.all() if f not in left_out and f is not cls.ALL)
 
 
-def _options(recursive: bool, features: Any) -> Options:
+def _options(recursive: bool, features: object) -> Options:
     if features is None:
         return Options(recursive)
     given = set(features) if isinstance(features, (list, tuple, set, frozenset)) else {features}
@@ -72,7 +77,7 @@ def _options(recursive: bool, features: Any) -> Options:
 def convert(
     function: Callable[..., Any],
     recursive: bool = True,
-    optional_features: Any = None,
+    optional_features: object = None,
     user_requested: bool = True,
 ) -> Callable[..., Any]:
     """The function with Python's control flow over tensors turned into graph operations.
@@ -85,7 +90,7 @@ def convert(
     namespace = namespace_for(_options(recursive, optional_features))
     target = _requested(function, namespace) if user_requested else namespace.call(function)
 
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         with ControlStatusCtx(Status.ENABLED, namespace.options):
             try:
                 return target(*args, **kwargs)
@@ -99,7 +104,7 @@ def convert(
     return mark_artifact(wrapper)  # type: ignore[no-any-return]
 
 
-def _requested(function: Any, namespace: Any) -> Any:
+def _requested(function: Any, namespace: Namespace) -> Any:
     """As ``namespace.call``, but the user asked for it: whose code it is does not matter."""
     inner = function.__func__ if isinstance(function, types.MethodType) else function
     if type(inner) is not types.FunctionType or is_converted(inner):
@@ -142,12 +147,12 @@ def tf_convert(
     return do_not_convert(function) if status is Status.DISABLED else function
 
 
-def do_not_convert(func: Any = None) -> Any:
+def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     """Decorator: the function, and what it calls, run as they are."""
     if func is None:
         return do_not_convert
 
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: object) -> Any:
         with ControlStatusCtx(Status.DISABLED):
             return func(*args, **kwargs)
 
@@ -157,7 +162,9 @@ def do_not_convert(func: Any = None) -> Any:
 
 
 def to_graph(
-    entity: Any, recursive: bool = True, experimental_optional_features: Any = None
+    entity: Callable[..., Any],
+    recursive: bool = True,
+    experimental_optional_features: object = None,
 ) -> Callable[..., Any]:
     """The converted function itself (a method gives a function with ``self``)."""
     function = _plain_function(entity)
@@ -169,7 +176,11 @@ def to_graph(
     return mark_artifact(made)  # type: ignore[no-any-return]
 
 
-def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
+def to_code(
+    entity: Callable[..., Any],
+    recursive: bool = True,
+    experimental_optional_features: object = None,
+) -> str:
     """The converted function as Python text."""
     function = _plain_function(entity)
     try:
@@ -180,7 +191,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-def _plain_function(entity: Any) -> types.FunctionType:
+def _plain_function(entity: Callable[..., Any]) -> types.FunctionType:
     function = entity.__func__ if isinstance(entity, types.MethodType) else entity
     if not isinstance(function, types.FunctionType):
         raise ValueError(
@@ -192,10 +203,10 @@ def _plain_function(entity: Any) -> types.FunctionType:
 
 
 def set_loop_options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    parallel_iterations: object = None,
+    swap_memory: object = None,
+    maximum_iterations: TensorLike | None = None,
+    shape_invariants: object = None,
 ) -> None:
     """As the first statement of a loop that is converted.
 

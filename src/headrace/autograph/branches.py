@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph.staged import (
     as_value,
@@ -27,6 +27,9 @@ from headrace.ops.array.filling import zeros
 from headrace.ops.control.assertions import Assert
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.comparison import EQUAL, NOT_EQUAL, logical_not
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "and_",
@@ -130,7 +133,7 @@ def _results(values: Sequence[Any]) -> list[Any]:
     return [v for v in values if v is not NO_RETURN] or [constant(0)]
 
 
-def zero_like(value: Any) -> Any:
+def zero_like(value: object) -> Any:
     """Zeros of a value's structure, types and static shapes (dimensions that are not known are
     0).
     """
@@ -150,7 +153,7 @@ def zero_like(value: Any) -> Any:
     return zeros([d or 0 for d in value._shape or ()], value._dtype._base)
 
 
-def returned(value: Any, do_return: Any, complete: bool) -> Any:
+def returned(value: object, do_return: TensorLike, complete: bool) -> Any:
     """The result of a function. ``complete``: every path through it has a ``return``."""
     if value is NO_RETURN:
         return None
@@ -205,12 +208,12 @@ def or_(*operands: Thunk) -> Any:
     return value if value else or_(*rest)
 
 
-def not_(value: Any) -> Any:
+def not_(value: TensorLike) -> bool | Tensor:
     value = as_value(value)
     return logical_not(value) if is_staged(value) else not value
 
 
-def eq(a: Any, b: Any) -> Any:
+def eq(a: object, b: TensorLike) -> bool | Tensor:
     """``a == b``: elementwise for tensors; shapes that do not fit are not equal."""
     if is_staged(a) or is_staged(b):
         if a is None or b is None:
@@ -227,14 +230,14 @@ def ne(a: Any, b: Any) -> Any:
     return a != b
 
 
-def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+def _alike(a: Any, b: TensorLike) -> tuple[Any, Any]:
     """Both as tensors, a Python value in the type of the other."""
     if not isinstance(a, Tensor) and isinstance(b, Tensor):
         a = constant(a, b._dtype._base) if isinstance(a, (bool, int, float, str)) else as_value(a)
     return a, as_value(b)
 
 
-def in_(a: Any, b: Any) -> Any:
+def in_(a: Any, b: Any) -> bool:
     """``a in b``.
 
     A tensor is compared by value, which needs a decision now: a TypeError, as in TensorFlow.
@@ -247,7 +250,7 @@ def in_(a: Any, b: Any) -> Any:
 Comparison = Callable[[Any, Any], Any]
 
 
-def compare(left: Any, *steps: tuple[Comparison, Thunk]) -> Any:
+def compare(left: TensorLike, *steps: tuple[Comparison, Thunk]) -> Any:
     """``a < b < c``: every operand is evaluated once, and only as far as needed."""
     (test, right), rest = steps[0], steps[1:]
     value = right()

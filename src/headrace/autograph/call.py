@@ -70,7 +70,7 @@ _HIGHER_ORDER: frozenset[Any] = frozenset(
 )
 
 
-def mark_artifact(function: Any) -> Any:
+def mark_artifact(function: Callable[..., Any]) -> Any:
     """Say that a function is not to be converted (again)."""
     setattr(function, _ARTIFACT, True)
     return function
@@ -121,7 +121,7 @@ class Namespace:
             return functools.partial(inner, *function.args, **function.keywords)
         return self._callable(function)
 
-    def _builtin(self, function: Any) -> Any:
+    def _builtin(self, function: object) -> Any:
         if function is print and self.options.convert_print:
             return print_
         try:

@@ -12,8 +12,8 @@ through.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph.branches import zero_like
 from headrace.autograph.staged import (
@@ -36,6 +36,10 @@ from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.control.while_loops import while_loop
 from headrace.ops.math.comparison import logical_and, logical_or
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.shapes import TensorShape
+
 __all__ = ["FOR_HANDLERS", "check_start", "for_stmt", "loop_options", "while_stmt"]
 
 Thunk = Callable[[], Any]
@@ -56,10 +60,10 @@ _LIMITS = (
 
 
 def loop_options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    parallel_iterations: TensorLike | None = None,
+    swap_memory: object = None,
+    maximum_iterations: TensorLike | None = None,
+    shape_invariants: object = None,
 ) -> dict[str, Any]:
     """The arguments of ``set_loop_options`` that were given."""
     given = {
@@ -168,11 +172,11 @@ def _run_loop(
 ) -> Any:
     """The variables after ``tf.while_loop``."""
 
-    def loop_test(*state: Any) -> Any:
+    def loop_test(*state: Tensor | TensorArray | Sequence[Tensor | Sequence[Tensor]]) -> Any:
         set_state(state)
         return condition(convert_to_tensor(as_value(test())), "while loop")
 
-    def loop_body(*state: Any) -> Any:
+    def loop_body(*state: Tensor | TensorArray | Sequence[Tensor | Sequence[Tensor]]) -> Any:
         set_state(state)
         body()
         after = get_state()
@@ -190,7 +194,7 @@ def _run_loop(
     )
 
 
-def _invariants(pairs: Any, start: State) -> list[Any]:
+def _invariants(pairs: Sequence[Sequence[TensorShape | Tensor]], start: State) -> list[Any]:
     """The shape invariant of each variable: they are given as (value, shape) pairs."""
     given = {id(value): shape for value, shape in pairs}
     return [given.get(id(v)) for v in start]
@@ -210,7 +214,7 @@ def _flat_invariants(values: State, invariants: list[Any]) -> Any:
     return out
 
 
-def _shape_of(value: Any) -> Any:
+def _shape_of(value: Tensor) -> TensorShape:
     if isinstance(value, TensorArray):
         return shapes.from_plain(value.flow._shape)
     if isinstance(value, Tensor):
@@ -260,7 +264,7 @@ def _with_placeholders(
     return tuple(values), shapes_of
 
 
-def _as_loop_value(value: Any) -> Any:
+def _as_loop_value(value: object) -> Any:
     """A Python number becomes a tensor in a loop; its value is not known there."""
     if isinstance(value, (bool, int, float, str)):
         tensor = convert_to_tensor(value)
@@ -379,7 +383,7 @@ def _counted(
     def get_all() -> State:
         return (at, *get_state())
 
-    def set_all(state: Any) -> None:
+    def set_all(state: Sequence[Any]) -> None:
         nonlocal at
         at = state[0]
         set_state(state[1:])
@@ -415,7 +419,7 @@ def _range_for(
     start, limit, delta = iterated._op.inputs
     step = static_value(delta)
 
-    def goes_on(at: Any) -> Any:
+    def goes_on(at: TensorLike) -> Any:
         if step is not None:
             return at < limit if step >= 0 else at > limit
         up = logical_and(delta >= 0, at < limit)

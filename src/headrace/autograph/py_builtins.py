@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph.staged import as_value, is_staged
 from headrace.core import dtypes
@@ -28,6 +28,10 @@ from headrace.ops.io.printing import print_v2
 from headrace.ops.math import binary as math_binary
 from headrace.ops.math import unary as math_unary
 from headrace.ops.strings.string_ops import string_to_number
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = ["BUILTINS", "BUILTIN_HANDLERS", "len_", "print_"]
 
@@ -67,7 +71,7 @@ def _handled(name: str, plain: Callable[..., Any], argument: int = 0) -> Callabl
     return called
 
 
-def _abs(x: Any) -> Any:
+def _abs(x: float | Tensor) -> Any:
     return math_unary.abs(x) if is_staged(x) else builtins.abs(x)
 
 
@@ -174,7 +178,7 @@ def _sorted(x: Any, key: Any = None, reverse: Any = False) -> Any:
     return sort(x, direction="DESCENDING" if reverse else "ASCENDING")
 
 
-def print_(*objects: Any, **kwargs: Any) -> Any:
+def print_(*objects: TensorLike, **kwargs: object) -> Operation | None:
     """``print`` when the graph runs, if a tensor is among what is printed
     (Feature.BUILTIN_FUNCTIONS).
     """

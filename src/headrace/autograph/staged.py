@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.shapes import TensorShape
 
 __all__ = [
     "as_value",
@@ -33,7 +37,7 @@ _HANDLES = (dtypes.resource, dtypes.variant)
 _PLAIN = (bool, int, float, str, np.ndarray, np.generic)
 
 
-def is_staged(value: Any) -> bool:
+def is_staged(value: object) -> bool:
     """Whether a value is a tensor of a graph, known only when the graph runs.
 
     (Eager tensors are Python values.)
@@ -73,7 +77,7 @@ class _Scratch(FuncGraph):
         # what the try makes must not be found again
         self._collections = {k: list(v) for k, v in outer._collections.items()}
 
-    def capture(self, outside: Any, name: str | None = None) -> Tensor:
+    def capture(self, outside: Tensor, name: str | None = None) -> Tensor:
         known = None
         if (
             is_staged(outside)
@@ -117,7 +121,7 @@ def check_branches(main: Sequence[Any], other: Sequence[Any], names: Sequence[st
             check_one_branch_value(name, one, two)
 
 
-def check_one_branch_value(name: str, main: Any, other: Any) -> None:
+def check_one_branch_value(name: str, main: TensorLike, other: TensorLike) -> None:
     for value, branch in ((main, "main"), (other, "else")):
         if value is None or value is NO_RETURN:
             raise ValueError(f"'{name}' is None at the end of the {branch} branch.")
@@ -129,7 +133,7 @@ def check_one_branch_value(name: str, main: Any, other: Any) -> None:
         )
 
 
-def _dtype(value: Any) -> Any:
+def _dtype(value: TensorLike) -> Any:
     if isinstance(value, Tensor):
         return value._dtype._base
     if isinstance(value, Variable):
@@ -168,7 +172,7 @@ def check_loop_variables(
 
 
 def _check_loop_variable(
-    name: str, start: Any, end: Any, check_shapes: bool, invariant: Any
+    name: str, start: TensorLike, end: TensorLike, check_shapes: bool, invariant: TensorShape | None
 ) -> None:
     if end is None:
         raise ValueError(f"'{name}' is None at the end of the iteration.")
@@ -198,7 +202,7 @@ def _check_loop_variable(
         )
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: TensorLike) -> Any:
     if isinstance(value, Tensor):
         return value._shape
     return shapes.to_plain(np.shape(value)) if isinstance(value, _PLAIN) else None

@@ -14,7 +14,10 @@ import enum
 import logging
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "ControlStatusCtx",
@@ -80,7 +83,7 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
     _Verbosity.to_stdout = alsologtostdout
 
 
-def trace(*args: Any) -> None:
+def trace(*args: TensorLike) -> None:
     """Print while tracing: the Python values, tensors as ``Tensor("…")``."""
     write_trace(" ".join(map(str, args)))
 
@@ -101,7 +104,7 @@ def log(level: int, message: str, *args: Any) -> None:
 _warned: set[Any] = set()
 
 
-def warn_once(key: Any, message: str) -> None:
+def warn_once(key: object, message: str) -> None:
     """A warning that appears once for each key."""
     if key not in _warned:
         _warned.add(key)

@@ -37,11 +37,11 @@ class _NoReturn:
 NO_RETURN: Any = _NoReturn()
 
 
-def is_undefined(value: Any) -> bool:
+def is_undefined(value: object) -> bool:
     return type(value) is Undefined
 
 
-def is_no_value(value: Any) -> bool:
+def is_no_value(value: object) -> bool:
     """None, without a value, or not returned yet."""
     return value is None or value is NO_RETURN or type(value) is Undefined
 
@@ -61,7 +61,7 @@ def unset_attribute(owner: Callable[[], Any], name: str) -> None:
         return
 
 
-def unset_item(owner: Callable[[], Any], key: Any) -> None:
+def unset_item(owner: Callable[[], Any], key: object) -> None:
     try:
         container = owner()
     except (NameError, AttributeError, KeyError, IndexError):

@@ -13,7 +13,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.formats.model_files import Model
 
 __all__ = ["add_commands"]
 
@@ -93,7 +97,7 @@ def _convert(options: argparse.Namespace) -> int:
     return 0
 
 
-def _guarded(function: Any) -> Any:
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Errors about files and models in one line."""
 
     def run(options: argparse.Namespace) -> int:
@@ -134,7 +138,7 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
-def _open(options: argparse.Namespace) -> Any:
+def _open(options: argparse.Namespace) -> Model:
     from headrace.formats.model_files import open_model
 
     return open_model(options.file, _names(options.tags), options.signature)

@@ -1,16 +1,18 @@
 """Names for what users pass and what kernels take, for annotations.
 
 ``TensorLike`` is anything that becomes a tensor: a tensor, a variable, an array, a number, a
-string, or nested sequences of them. ``ShapeLike`` and ``DTypeLike`` are what the arguments
-``shape`` and ``dtype`` accept. ``Array`` is what kernels compute with and ``ArrayNamespace`` is the
-library that they are given as ``xp`` (NumPy, or jax.numpy under XLA).
+string, a static shape, or nested sequences of them. ``ShapeLike`` and ``DTypeLike`` are what the
+arguments ``shape`` and ``dtype`` accept. ``SparseLike`` is a sparse tensor or its value.
+
+``Array`` is what kernels compute with: NumPy's array, and what behaves as one (a NumPy scalar in
+place of an array without dimensions, jax's array under XLA). ``ArrayNamespace`` is the library that
+kernels are given as ``xp`` (NumPy, or jax.numpy under XLA): functions from arrays to arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 
 import numpy as np
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.shapes import Dimension, TensorShape
     from headrace.core.tensor import Operation, Tensor
-    from headrace.ops.sparse.sparse_tensor import SparseTensor
+    from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
     from headrace.variables.variable import Variable
 
 __all__ = [
@@ -32,15 +34,48 @@ __all__ = [
     "FeedDict",
     "Scalar",
     "ShapeLike",
+    "SparseLike",
+    "SupportsArray",
     "TensorLike",
 ]
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-ArrayNamespace: TypeAlias = ModuleType
+
+
+class ArrayNamespace(Protocol):
+    """What is not listed is a function that returns an array, or a tuple of them that can be used
+    as one: ``xp.tanh(x)``, ``xp.where(mask, x, y)``.
+    """
+
+    name: str
+    fft: Any
+    linalg: Any
+    pooling: Any
+    resample: Any
+    windows: Any
+
+    def __getattr__(self, name: str, /) -> Callable[..., Array]: ...
+
+
+class SupportsArray(Protocol):
+    """An object of another library that NumPy can read."""
+
+    def __array__(self) -> Any: ...
+
+
 Scalar: TypeAlias = "bool | int | float | complex | str | bytes | np.generic"
 TensorLike: TypeAlias = Union[
-    "Tensor", "Variable", "IndexedSlices", "Array", "Scalar", "Sequence[TensorLike]"
+    "Tensor",
+    "Variable",
+    "IndexedSlices",
+    "Array",
+    "Scalar",
+    "TensorShape",
+    "Dimension",
+    "SupportsArray",
+    "Sequence[TensorLike]",
 ]
+SparseLike: TypeAlias = Union["SparseTensor", "SparseTensorValue"]
 DTypeLike: TypeAlias = Union["DType", "np.dtype[Any]", "type[Any]", str, int]
 ShapeLike: TypeAlias = Union[
     "TensorShape",

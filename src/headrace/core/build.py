@@ -61,7 +61,7 @@ def _result_class(opdef: OpDef) -> type:
     return collections.namedtuple(opdef.name, [arg.name for arg in opdef.outputs])
 
 
-def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: object) -> Any:
     """``apply_many`` for the ops of several outputs that users call themselves.
 
     The outputs by their names, as a named tuple of the op's own class.
@@ -96,7 +96,7 @@ def apply_any(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any)
 
 if TYPE_CHECKING:
 
-    def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+    def apply(opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object) -> Tensor:
         """``apply_any`` of an op with one output."""
 
     def apply_many(
@@ -105,12 +105,12 @@ if TYPE_CHECKING:
         """``apply_any`` of an op with several outputs."""
 
     def apply_list(
-        opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any
+        opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object
     ) -> list[Tensor]:
         """``apply_any`` of an op whose output is a list."""
 
     def apply_operation(
-        opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any
+        opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object
     ) -> Operation | Any:
         """``apply_any`` of an op without outputs; None in eager mode, which has no operations."""
 
@@ -262,7 +262,7 @@ def _apply(
 
 
 def _convert_one(
-    opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full_name: str
+    opdef: OpDef, arg: Arg, value: object, attrs: dict[str, Any], full_name: str
 ) -> Tensor:
     want = arg.dtype
     if want is None:
@@ -311,7 +311,7 @@ def _convert_one(
     return tensor
 
 
-def _mismatch(opdef: OpDef, arg: Arg, value: Any, want: DType) -> TypeError:
+def _mismatch(opdef: OpDef, arg: Arg, value: object, want: DType) -> TypeError:
     have = getattr(value, "dtype", None)
     have_name = as_dtype(have).base_dtype.name if have is not None else type(value).__name__
     return TypeError(
@@ -350,7 +350,7 @@ def _check_allowed(attr: Attr, arg: Arg, dtype: DType) -> None:
 
 
 def _convert_list(
-    opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], full_name: str
+    opdef: OpDef, arg: Arg, values: Sequence[Any], attrs: dict[str, Any], full_name: str
 ) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(
@@ -480,7 +480,7 @@ def _check_attr_string(opdef: OpDef, attr: Attr, text: str) -> None:
         )
 
 
-def _make_int(value: Any, name: str) -> int:
+def _make_int(value: int, name: str) -> int:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
     try:
@@ -489,19 +489,19 @@ def _make_int(value: Any, name: str) -> int:
         raise TypeError(f"Expected int for argument '{name}' not {value!r}.") from None
 
 
-def _make_float(value: Any, name: str) -> float:
+def _make_float(value: float, name: str) -> float:
     if not isinstance(value, (numbers.Real, np.integer, np.floating)):
         raise TypeError(f"Expected float for argument '{name}' not {value!r}.")
     return float(value)
 
 
-def _make_bool(value: Any, name: str) -> bool:
+def _make_bool(value: bool, name: str) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"Expected bool for argument '{name}' not {value!r}.")
     return value
 
 
-def _make_str(value: Any, name: str) -> str:
+def _make_str(value: str, name: str) -> str:
     if not isinstance(value, (str, bytes)):
         raise TypeError(f"Expected string for argument '{name}' not {value!r}.")
     return value.decode() if isinstance(value, bytes) else value

@@ -27,7 +27,10 @@ _registered: dict[str, _Functions] = {}
 
 
 def register_proto_function(
-    collection_name: str, proto_type: Any = None, to_proto: Any = None, from_proto: Any = None
+    collection_name: str,
+    proto_type: Callable[..., Any] | None = None,
+    to_proto: Callable[..., Any] | None = None,
+    from_proto: Callable[..., Any] | None = None,
 ) -> None:
     """Say how members of a collection are written and read.
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.opdef import OpDef
 
 __all__ = [
     "CondBase",
@@ -63,7 +66,7 @@ class Context:
     def Enter(self) -> None:
         raise NotImplementedError
 
-    def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def capture_inputs(self, opdef: OpDef, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return tuple(self.capture(t) for t in inputs)
 
     def capture(self, tensor: Tensor) -> Tensor:

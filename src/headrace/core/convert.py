@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "convert_n_to_tensor",
@@ -98,7 +101,7 @@ def convert(
 
 
 def _registered(
-    value: Any,
+    value: object,
     dtype: DType | None,
     name: str | None,
     preferred: Any,
@@ -134,7 +137,7 @@ _PLAIN = frozenset(
 
 
 def _from_python(
-    value: Any, dtype: DType | None, name: str | None, preferred: Any, full_name: str | None
+    value: object, dtype: DType | None, name: str | None, preferred: object, full_name: str | None
 ) -> Tensor:
     if dtype is None and preferred is not None:
         try:
@@ -153,7 +156,7 @@ def _from_python(
     return make_const(graph, array, _array_dtype(array, dtype), full_name)
 
 
-def make_const(graph: Graph, array: Any, dtype: DType, full_name: str) -> Tensor:
+def make_const(graph: Graph, array: Array, dtype: DType, full_name: str) -> Tensor:
     """A Const operation holding an array (which nobody may write to afterwards)."""
     if graph._is_eager:
         return graph._constant(array, dtype)
@@ -163,7 +166,7 @@ def make_const(graph: Graph, array: Any, dtype: DType, full_name: str) -> Tensor
     return out
 
 
-def _array_dtype(array: Any, dtype: DType | None) -> DType:
+def _array_dtype(array: Array, dtype: DType | None) -> DType:
     return dtype._base if dtype is not None else dtypes.FROM_NUMPY[array.dtype]
 
 
@@ -219,7 +222,7 @@ def _string_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return flat.reshape(array.shape)
 
 
-def _as_bytes(item: Any) -> bytes:
+def _as_bytes(item: bytes | str) -> bytes:
     if isinstance(item, bytes):
         return item
     if isinstance(item, str):
@@ -227,7 +230,7 @@ def _as_bytes(item: Any) -> bytes:
     raise TypeError(f"Expected string, got {item!r} of type '{type(item).__name__}' instead.")
 
 
-def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+def _from_nested(value: object, dtype: DType | None) -> np.ndarray[Any, Any]:
     if value is None:
         raise ValueError("None values not supported.")
     if isinstance(value, (str, bytes)):
@@ -302,7 +305,7 @@ def _flat_numbers(value: Any, dtype: DType | None) -> np.ndarray[Any, Any] | Non
         return None
 
 
-def _default_width(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+def _default_width(array: np.ndarray[Any, Any], value: object) -> np.ndarray[Any, Any]:
     """Python numbers are int32 and float32.
 
     A NumPy scalar or array inside a list keeps its own width.
@@ -319,13 +322,13 @@ def _default_width(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, A
     return array
 
 
-def _leaf_numpy_dtype(value: Any) -> Any:
+def _leaf_numpy_dtype(value: object) -> Any:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else None
 
 
-def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+def _check_kind(value: object, array: np.ndarray[Any, Any], dtype: DType) -> None:
     """No silent change of kind from Python values.
 
     1.5 is not an int32, 1 is not a bool; True is a number.
@@ -348,7 +351,7 @@ def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
 
 
 def _from_objects(
-    value: Any, array: np.ndarray[Any, Any], dtype: DType | None
+    value: object, array: np.ndarray[Any, Any], dtype: DType | None
 ) -> np.ndarray[Any, Any]:
     items = array.reshape(-1).tolist()
     if items and all(isinstance(i, (str, bytes)) for i in items):
@@ -378,7 +381,7 @@ def _from_objects(
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Dimensions and shapes inside lists become integers."""
     if isinstance(value, shapes.Dimension):
         if value.value is None:
@@ -398,7 +401,9 @@ _cache: dict[type, list[tuple[Any, Converter]]] = {}
 
 
 def register_tensor_conversion_function(
-    base_type: Any, conversion_func: Converter, priority: int = 100
+    base_type: str | type[Any] | Sequence[type[Any]],
+    conversion_func: Converter,
+    priority: int = 100,
 ) -> None:
     """``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a Tensor or
     NotImplemented.
@@ -424,8 +429,8 @@ def _converters_for(kind: type) -> list[tuple[Any, Converter]]:
 
 
 def _shape_converter(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+    value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
     if dtype is not None and dtype._base not in (dtypes.int32, dtypes.int64):
@@ -446,7 +451,7 @@ def _shape_converter(
 
 
 def _dimension_converter(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+    value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
     if value.value is None:
         raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
@@ -457,7 +462,7 @@ register_tensor_conversion_function(shapes.TensorShape, _shape_converter)
 register_tensor_conversion_function(shapes.Dimension, _dimension_converter)
 
 
-def require_tensor(value: Any, function: str) -> None:
+def require_tensor(value: object, function: str) -> None:
     """TensorFlow reads the shape of some arguments before it converts them.
 
     Arrays and lists are an AttributeError.
@@ -469,7 +474,9 @@ def require_tensor(value: Any, function: str) -> None:
         )
 
 
-def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
+def convert_n_to_tensor(
+    values: Sequence[Any], dtype: object = None, name: str | None = None
+) -> list[Tensor]:
     return [
         convert_to_tensor(v, dtype, None if name is None else f"{name}_{i}")
         for i, v in enumerate(values)
@@ -484,7 +491,7 @@ def register_tensor_like(kind: type) -> None:
     _TENSOR_LIKE.append(kind)
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: object) -> bool:
     """True for what operations take as a tensor: Tensors, Variables, SparseTensors and their like.
 
     False for NumPy arrays and Python numbers, which are only convertible.

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["DeviceSpec"]
 
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
@@ -73,7 +71,7 @@ class DeviceSpec:
         made.merge_from(dev)
         return made
 
-    def replace(self, **kwargs: Any) -> DeviceSpec:
+    def replace(self, **kwargs: object) -> DeviceSpec:
         return DeviceSpec(**{**{f: getattr(self, f) for f in _FIELDS}, **kwargs})
 
     def to_string(self) -> str:

@@ -69,7 +69,7 @@ class DType:
     )
 
     def __init__(
-        self, enum: int, name: str, np_type: Any, kind: str, base: DType | None = None
+        self, enum: int, name: str, np_type: object, kind: str, base: DType | None = None
     ) -> None:
         self._enum = enum
         self._name = name
@@ -185,7 +185,7 @@ class DType:
             return getattr(np.finfo(self._np), which)
         raise TypeError(f"Cannot find {which}imum value of {self}.")
 
-    def is_compatible_with(self, other: Any) -> _bool:
+    def is_compatible_with(self, other: object) -> _bool:
         return as_dtype(other)._base is self._base
 
     # Python -------------------------------------------------------------------------------------

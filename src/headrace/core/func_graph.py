@@ -110,7 +110,7 @@ class FuncGraph(Graph):
         self.control_outputs = self._effects.pending()
 
     # inputs -------------------------------------------------------------------------------------
-    def add_input(self, dtype: DType, shape: Any, name: str = "arg") -> Tensor:
+    def add_input(self, dtype: DType, shape: object, name: str = "arg") -> Tensor:
         """A further argument of the function."""
         tensor = self._placeholder(dtype, shape, name)
         self.inputs.append(tensor)
@@ -233,7 +233,7 @@ class FuncGraph(Graph):
         with super().control_dependencies(control_inputs):
             yield
 
-    def _is_outside(self, item: Any) -> bool:
+    def _is_outside(self, item: object) -> bool:
         if hasattr(item, "_as_graph_element") and not hasattr(item, "handle"):
             item = item._as_graph_element()
         op = item if isinstance(item, Operation) else getattr(item, "op", None)

@@ -7,8 +7,6 @@ and shapes and remembers the user's line.
 
 from __future__ import annotations
 
-import functools
-import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,15 +15,14 @@ from typing import Any
 
 from headrace.core import stacks, trace
 from headrace.core.contexts import frame_of
-from headrace.core.device_spec import DeviceSpec
+from headrace.core.device_names import _canonical_device, _merge_devices
 from headrace.core.infer import infer_shapes
+from headrace.core.loop_frames import _check_frame
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
-_LOG = logging.getLogger("tensorflow")
-_APART = "they are in different while loops"
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
@@ -204,24 +201,24 @@ class Graph:
     ) -> Any:
         raise NotImplementedError
 
-    def _constant(self, array: Any, dtype: Any) -> Tensor:
+    def _constant(self, array: object, dtype: Any) -> Tensor:
         raise NotImplementedError
 
     def _variable(self, kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
 
     def _derivative(
-        self, build: Any, inputs: Sequence[Tensor], weights: Sequence[Any]
+        self, build: object, inputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> list[Any]:
         """Gradients of what ``build(copies of inputs)`` gives, weighted, with respect to the
         inputs.
         """
         raise NotImplementedError
 
-    def _custom_gradient(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _custom_gradient(self, f: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def _op_seeds(self, op_seed: Any) -> tuple[int | None, int | None]:
+    def _op_seeds(self, op_seed: object) -> tuple[int | None, int | None]:
         raise NotImplementedError
 
     def _captured_inputs(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -274,11 +271,11 @@ class Graph:
         self,
         op_type: str,
         inputs: Sequence[Tensor],
-        dtypes: Any = None,
-        input_types: Any = None,
+        dtypes: object = None,
+        input_types: object = None,
         name: str | None = None,
         attrs: Any = None,
-        op_def: Any = None,
+        op_def: object = None,
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
@@ -393,7 +390,7 @@ class Graph:
                 self._context = old_context
 
     @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: object) -> Iterator[None]:
         if isinstance(device_name_or_function, str):
             device_name_or_function = stacks.device_string(device_name_or_function)
         entry = [device_name_or_function]  # (a list: its identity shows whether exits are nested)
@@ -415,7 +412,7 @@ class Graph:
             self._device_stack = old
 
     @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
         if op is None and not ignore_existing:
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
@@ -520,7 +517,9 @@ class Graph:
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+    def _element_by_name(
+        self, name: str, allow_tensor: bool, allow_operation: bool
+    ) -> Operation | Tensor:
         if ":" in name and allow_tensor:
             op_name, _, index = name.rpartition(":")
             if not index.isdigit():
@@ -609,7 +608,7 @@ class Graph:
     def prevent_fetching(self, op: Operation) -> None:
         self._unfetchable.add(op)
 
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: Operation | Tensor) -> bool:
         op = tensor_or_op._op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable and frame_of(op._context) is None
 
@@ -618,7 +617,7 @@ class Graph:
     def collections(self) -> list[Any]:
         return list(self._collections)
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: object, value: object) -> None:
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
@@ -639,7 +638,7 @@ class Graph:
     def get_all_collection_keys(self) -> list[Any]:
         return [k for k in self._collections if isinstance(k, str)]
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: object) -> None:
         self._collections.pop(name, None)
 
     # the rest -----------------------------------------------------------------------------------
@@ -691,35 +690,6 @@ class Graph:
         return stacks.graph_def_encoder(self, from_version, add_shapes)
 
 
-def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: str) -> None:
-    """A tensor of a loop has a value for each iteration.
-
-    Outside it is known by what the loop returns.
-    """
-    frame = frame_of(inner)
-    if frame is None or op_type in ("Exit", "RefExit"):
-        return
-    here = frame_of(context)
-    while here is not None:
-        if (
-            here is frame or here.backward is not None
-        ):  # a backward loop reads the forward loop's values
-            return
-        here = frame_of(here.outer_context)
-    source = tensor._op.name
-    apart = f"'{source}' is in a while loop" if frame_of(context) is None else _APART
-    _LOG.info(
-        "%s made at %s; %s uses it at %s",
-        *(source, trace.user_line(tensor._op._frames)),
-        *(name, trace.user_line(trace.capture(3))),
-    )
-    raise ValueError(
-        f"Cannot use '{source}' as input to '{name}' because {apart}. See info log for "
-        "more details. Return it from the "
-        "loop's body as a loop variable, or collect the values of all iterations in a TensorArray."
-    )
-
-
 def _plain_attr(message: Any) -> Any:
     """The value inside an AttrValue where it is a Python value, else the message."""
     field = message.WhichOneof("value")
@@ -734,21 +704,6 @@ def _without_direct(
         return ()
     direct = {t._op for t in inputs}
     return tuple(c for c in controls if c not in direct)
-
-
-@functools.cache
-def _canonical_device(device: str) -> str:
-    """``/cpu:0`` in full: ``/device:CPU:0``."""
-    return re.sub(r"/(cpu|gpu):", lambda m: f"/device:{m.group(1).upper()}:", device, flags=re.I)
-
-
-def _merge_devices(outer: str, inner: str) -> str:
-    """Device strings merge field by field, the inner one deciding."""
-    if not outer or not inner:
-        return inner or outer
-    merged = DeviceSpec.from_string(outer)
-    merged.merge_from(DeviceSpec.from_string(inner))
-    return merged.to_string()
 
 
 _global_default: Graph | None = None

@@ -21,6 +21,8 @@ from headrace.core.tensor import Operation, Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headrace.core.annotations import Array
+
 __all__ = ["Inference", "infer_shapes", "output_dtypes", "partial_shape", "static_value"]
 
 #: Tensors above this size are not computed while building.
@@ -206,7 +208,7 @@ def _compute_static(t: Tensor) -> None:
         out._static = np.asarray(value)
 
 
-def _from_shape(op: Operation, index: int) -> Any:
+def _from_shape(op: Operation, index: int) -> Array | None:
     shape = op._inputs[index if op.type == "ShapeN" else 0]._shape
     if op.type == "Rank":
         return None if shape is None else np.asarray(len(shape), np.int32)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.contexts import Context
 from headrace.core.effects import Entry, wait_for
@@ -22,6 +22,9 @@ from headrace.core.graph import Graph
 from headrace.core.opdef import lookup
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.effects import Effects
 
 __all__ = ["Copies", "inline"]
 
@@ -122,7 +125,7 @@ class _Copier:
         effects = self.source._effects
         return [] if effects is None else [e for e in effects.entries if e.op in needed]
 
-    def _order(self, entries: list[Entry], effects: Any) -> None:
+    def _order(self, entries: list[Entry], effects: Effects) -> None:
         """Where effects of the copy start, they wait for what came before in the target."""
         region = effects.regions.get(self.target._context)
         if region is None or not entries:
@@ -152,7 +155,7 @@ class _Copier:
         found = self.tensors.get(key)
         return key if found is None else variable_of(found)
 
-    def _note(self, entries: list[Entry], effects: Any) -> None:
+    def _note(self, entries: list[Entry], effects: Effects) -> None:
         region = effects.regions.get(self.target._context)
         if region is None:
             return
@@ -244,7 +247,7 @@ class _Copier:
         made.__dict__["_entered"] = []
         made.__dict__["backward"] = None
 
-    def _mapped(self, value: Any) -> Any:
+    def _mapped(self, value: object) -> Any:
         if isinstance(value, Tensor):
             return self.tensors.get(value, value)
         if isinstance(value, Operation):
@@ -260,7 +263,7 @@ class _Copier:
             return [self._mapped(v) for v in value if self._is_here(v)]
         return value
 
-    def _is_here(self, value: Any) -> bool:
+    def _is_here(self, value: object) -> bool:
         """Whether a part of the copied graph: what nobody needed was left behind."""
         if isinstance(value, Tensor):
             return value in self.tensors

@@ -56,7 +56,7 @@ _VIEWS = (KeysView, ValuesView, ItemsView)
 _LEAF_SEQUENCES = (str, bytes, bytearray, memoryview, range)
 
 
-def is_nested(structure: Any) -> bool:
+def is_nested(structure: object) -> bool:
     """True for lists, tuples, dicts and named tuples; False for leaves (also strings)."""
     kind = type(structure)
     known = _nested_types.get(kind)
@@ -81,7 +81,7 @@ def _is_nested_type(kind: type) -> bool:
 is_sequence = is_nested
 
 
-def is_namedtuple(instance: Any, strict: bool = False) -> bool:
+def is_namedtuple(instance: object, strict: bool = False) -> bool:
     """Whether it is a named tuple (``strict``: of a class that derives from ``tuple`` directly)."""
     if not isinstance(instance, tuple) or (strict and type(instance).__base__ is not tuple):
         return False
@@ -89,12 +89,12 @@ def is_namedtuple(instance: Any, strict: bool = False) -> bool:
     return isinstance(fields, Sequence) and all(isinstance(f, str) for f in fields)
 
 
-def is_sequence_or_composite(structure: Any) -> bool:
+def is_sequence_or_composite(structure: object) -> bool:
     """Whether it is a structure or a composite tensor (SparseTensor, IndexedSlices)."""
     return is_nested(structure) or _is_composite(structure)
 
 
-def _is_composite(value: Any) -> bool:
+def _is_composite(value: object) -> bool:
     return hasattr(type(value), "_to_components")
 
 
@@ -170,14 +170,14 @@ def _mapping_like(instance: Mapping[Any, Any], values: Sequence[Any]) -> Any:
         return made
 
 
-def _is_branch(structure: Any, composites: bool) -> bool:
+def _is_branch(structure: object, composites: bool) -> bool:
     return is_nested(structure) or (composites and _is_composite(structure))
 
 
 # flattening and packing -------------------------------------------------------------------------
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """The leaves, depth first. A leaf gives a list of itself."""
     out: list[Any] = []
     _flatten_into(structure, expand_composites, out)
@@ -196,14 +196,14 @@ def _flatten_into(structure: Any, composites: bool, out: list[Any]) -> None:
         out.append(structure)
 
 
-def yield_flattened(structure: Any, expand_composites: bool = False) -> Iterator[Any]:
+def yield_flattened(structure: object, expand_composites: bool = False) -> Iterator[Any]:
     """The leaves of a structure, one at a time, in the order of ``flatten``."""
     for _, leaf in _paths(structure, expand_composites, ()):
         yield leaf
 
 
 def _paths(
-    structure: Any, composites: bool, prefix: tuple[Any, ...]
+    structure: object, composites: bool, prefix: tuple[Any, ...]
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if not _is_branch(structure, composites):
         yield prefix, structure
@@ -212,21 +212,23 @@ def _paths(
         yield from _paths(child, composites, (*prefix, key))
 
 
-def yield_flattened_paths(nest: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
+def yield_flattened_paths(
+    nest: object, expand_composites: bool = False
+) -> Iterator[tuple[Any, ...]]:
     """The paths (tuples of keys and indices) to the leaves."""
     for path, _ in _paths(nest, expand_composites, ()):
         yield path
 
 
 def flatten_with_tuple_paths(
-    structure: Any, expand_composites: bool = False
+    structure: object, expand_composites: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
     """The leaves of a structure with their paths: ``(("a", 0), leaf)`` pairs."""
     return list(_paths(structure, expand_composites, ()))
 
 
 def flatten_with_joined_string_paths(
-    structure: Any, separator: str = "/", expand_composites: bool = False
+    structure: Mapping[str, Any], separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
     """The leaves of a structure with their paths: ``("a/0", leaf)`` pairs."""
     return [
@@ -235,7 +237,9 @@ def flatten_with_joined_string_paths(
     ]
 
 
-def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(
+    structure: object, flat_sequence: object, expand_composites: bool = False
+) -> Any:
     """The inverse of :func:`flatten`: ``flat_sequence`` in the shape of ``structure``."""
     if not isinstance(flat_sequence, Iterable) or isinstance(flat_sequence, (str, bytes)):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
@@ -256,7 +260,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     return _pack(structure, iter(flat), expand_composites)
 
 
-def _pack(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
+def _pack(structure: object, leaves: Iterator[Any], composites: bool) -> Any:
     if not _is_branch(structure, composites):
         return next(leaves)
     return _like(
@@ -288,7 +292,9 @@ def _map_options(kwargs: dict[str, Any]) -> tuple[bool, bool]:
     return check_types, composites
 
 
-def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure_with_tuple_paths(
+    func: Callable[..., Any], *structure: object, **kwargs: object
+) -> Any:
     """As :func:`map_structure`, with the path of the leaves as first argument."""
     check_types, composites = _map_options(kwargs)
     for other in structure[1:]:
@@ -298,7 +304,7 @@ def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **
     return pack_sequence_as(structure[0], [func(*args) for args in zip(paths, *flat)], composites)
 
 
-def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
     """As :func:`map_structure`, with the path of the leaves, as text, as first argument."""
     return map_structure_with_tuple_paths(
         lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structure, **kwargs
@@ -309,7 +315,7 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 
 
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """ValueError if the nesting differs.
 
@@ -326,15 +332,15 @@ def assert_same_structure(
         ) from None
 
 
-def _shown(structure: Any) -> str:
+def _shown(structure: object) -> str:
     return f"type={type(structure).__name__} str={structure}"
 
 
-def _dotted(structure: Any) -> Any:
+def _dotted(structure: object) -> Any:
     return map_structure(lambda _: ".", structure)
 
 
-def _assert_same(a: Any, b: Any, check_types: bool, composites: bool) -> None:
+def _assert_same(a: object, b: object, check_types: bool, composites: bool) -> None:
     nested = _is_branch(a, composites)
     if nested != _is_branch(b, composites):
         is_, is_not = (a, b) if nested else (b, a)
@@ -363,7 +369,7 @@ def _assert_same(a: Any, b: Any, check_types: bool, composites: bool) -> None:
         _assert_same(child_a, child_b, check_types, composites)
 
 
-def _assert_same_type(a: Any, b: Any) -> None:
+def _assert_same_type(a: object, b: object) -> None:
     if type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping)):
         return
     if is_namedtuple(a) and is_namedtuple(b) and _same_namedtuples(a, b):
@@ -417,7 +423,7 @@ def assert_shallow_structure(
         assert_shallow_structure(shallow_child, child, check_types, expand_composites)
 
 
-def _assert_shallow_type(shallow: Any, given: Any) -> None:
+def _assert_shallow_type(shallow: object, given: object) -> None:
     if isinstance(given, type(shallow)) or (
         isinstance(shallow, Mapping) and isinstance(given, Mapping)
     ):
@@ -431,7 +437,7 @@ def _assert_shallow_type(shallow: Any, given: Any) -> None:
 
 
 def _yield_up_to(
-    shallow: Any, tree: Any, composites: bool, prefix: tuple[Any, ...]
+    shallow: object, tree: object, composites: bool, prefix: tuple[Any, ...]
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if not _is_branch(shallow, composites):
         yield prefix, tree
@@ -443,7 +449,10 @@ def _yield_up_to(
 
 
 def yield_flattened_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object,
+    input_tree: object,
+    check_types: bool = True,
+    expand_composites: bool = False,
 ) -> Iterator[Any]:
     """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves, in order."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
@@ -452,14 +461,17 @@ def yield_flattened_up_to(
 
 
 def flatten_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object,
+    input_tree: object,
+    check_types: bool = True,
+    expand_composites: bool = False,
 ) -> list[Any]:
     """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves."""
     return list(yield_flattened_up_to(shallow_tree, input_tree, check_types, expand_composites))
 
 
 def map_structure_up_to(
-    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+    shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
     """``func`` of the corresponding parts of ``inputs``, packed like ``shallow_tree``."""
     return map_structure_with_tuple_paths_up_to(
@@ -468,7 +480,7 @@ def map_structure_up_to(
 
 
 def map_structure_with_tuple_paths_up_to(
-    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+    shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
     """``func(path, *parts)`` for each leaf of ``shallow_tree``, in its structure.
 

@@ -49,7 +49,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -164,6 +164,18 @@ class Traits(NamedTuple):
     blocking: bool = False  # may wait for another run, or for another operation of the same run
 
 
+class NativeInplace(Protocol):
+    """A compiled version of ``inplace``."""
+
+    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
+        """Do the update, which is the variable's n-th in this session; False to leave it alone."""
+        ...
+
+    def why_not(self, dtype: Any, uses: int, size: int) -> str:
+        """Why the next one is not compiled; empty if it is."""
+        ...
+
+
 class OpDef:
     """A complete op definition.
 
@@ -194,7 +206,7 @@ class OpDef:
         traits: Traits,
         inplace: Callable[..., None] | None,
         trusting: Callable[..., Any] | None,
-        native: Callable[..., bool] | None = None,
+        native: NativeInplace | None = None,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -302,7 +314,7 @@ def define(
     grad: Any,
     inplace: Callable[..., None] | None = None,
     trusting: Callable[..., Any] | None = None,
-    native: Callable[..., bool] | None = None,
+    native: NativeInplace | None = None,
     **traits: Any,
 ) -> OpDef:
     """Declare an op.

@@ -84,7 +84,7 @@ class name_scope:
 
 
 @contextmanager
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+def op_scope(values: object, name: str | None, default_name: str | None = None) -> Iterator[str]:
     """The pre-1.0 spelling of ``name_scope``."""
     with name_scope(name, default_name, values) as scope:
         yield scope
@@ -102,7 +102,7 @@ def control_dependencies(control_inputs: Any) -> Any:
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def device(device_name_or_function: Any) -> Any:
+def device(device_name_or_function: object) -> Any:
     """Operations made inside the ``with`` block are placed on a device such as ``"/cpu:0"``.
 
     The name is recorded and checked; everything runs on the CPU. A function of an operation may
@@ -111,7 +111,7 @@ def device(device_name_or_function: Any) -> Any:
     return get_default_graph().device(device_name_or_function)
 
 
-def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+def colocate_with(op: object, ignore_existing: bool = False) -> Any:
     """Operations made inside the ``with`` block are placed where ``op`` is.
 
     ``ignore_existing=True`` drops the constraints of enclosing blocks.
@@ -126,12 +126,12 @@ def container(container_name: str) -> Any:
     return get_default_graph().container(container_name)
 
 
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: object, value: object) -> None:
     """Append a value to a collection of the default graph, such as ``tf.GraphKeys.LOSSES``."""
     get_default_graph().add_to_collection(name, value)
 
 
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: Any, value: object) -> None:
     """Append a value to several collections of the default graph (each once)."""
     get_default_graph().add_to_collections(names, value)
 

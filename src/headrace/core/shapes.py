@@ -144,15 +144,15 @@ class Dimension:
     def value(self) -> int | None:
         return self._value
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: object) -> bool:
         other = as_dimension(other)
         return self._value == other._value or self._value is None or other._value is None
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: object) -> None:
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {as_dimension(other)} are not compatible")
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: object) -> Dimension:
         other = as_dimension(other)
         self.assert_is_compatible_with(other)
         return Dimension(other._value if self._value is None else self._value)
@@ -200,46 +200,46 @@ class Dimension:
             return Dimension(None)
         return Dimension(fn(self._value, other._value))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: a // b)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: b // a)
 
     __div__ = __floordiv__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         raise TypeError(
             "unsupported operand type(s) for /: 'Dimension' and "
             f"'{type(other).__name__}', please use // instead"
         )
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         raise TypeError(
             f"unsupported operand type(s) for /: '{type(other).__name__}' and "
             "'Dimension', please use // instead"
         )
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: a % b)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: object) -> Any:
         return self._binary(other, lambda a, b: b % a)
 
     def _compare(self, other: Any, fn: Any) -> Any:
@@ -248,23 +248,23 @@ class Dimension:
             return None
         return fn(self._value, other._value)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return self._compare(other, lambda a, b: a < b)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._compare(other, lambda a, b: a <= b)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return self._compare(other, lambda a, b: a > b)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return self._compare(other, lambda a, b: a >= b)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dimension, (self._value,)
 
 
-def as_dimension(value: Any) -> Dimension:
+def as_dimension(value: object) -> Dimension:
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
@@ -322,24 +322,24 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: object) -> bool:
         return compatible(self._plain, to_plain(other))
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: object) -> None:
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: object) -> TensorShape:
         return from_plain(generalize(self._plain, to_plain(other)))
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: object) -> TensorShape:
         other = as_shape(other)
         try:
             return from_plain(merge(self._plain, other._plain))
         except ValueError:
             raise ValueError(f"Shapes {self} and {other} are not compatible") from None
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: object) -> TensorShape:
         other_plain = to_plain(other)
         if self._plain is None or other_plain is None:
             return from_plain(None)
@@ -365,7 +365,7 @@ class TensorShape:
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: object) -> None:
         other = as_shape(other)
         if self.rank is not None and other.rank is not None and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
@@ -418,7 +418,7 @@ class TensorShape:
             return from_plain(None)
         return from_plain((None,) * max(0, key.stop - start))
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: object) -> TensorShape:
         return self.concatenate(other)
 
     def __radd__(self, other: Any) -> TensorShape:
@@ -448,7 +448,7 @@ def from_plain(plain: Shape) -> TensorShape:
     return shape
 
 
-def to_plain(value: Any) -> Shape:
+def to_plain(value: object) -> Shape:
     """Whatever a user may give as a shape, as a plain shape."""
     if value is None:
         return None
@@ -485,7 +485,7 @@ def _plain_dim(d: Any) -> Dim:
     return _plain_dim(int(index))
 
 
-def as_shape(value: Any) -> TensorShape:
+def as_shape(value: object) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 

@@ -12,7 +12,7 @@ through code that knows tensors only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import lookup
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = [
     "IndexedSlicesSpec",
@@ -70,7 +74,7 @@ class TypeSpec:
         """Whether a value can be both of this spec and of the other."""
         raise NotImplementedError
 
-    def most_specific_compatible_type(self, other: Any) -> Any:
+    def most_specific_compatible_type(self, other: TypeSpec) -> Any:
         found = self.most_specific_common_supertype([other])
         if found is None:
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
@@ -140,7 +144,7 @@ class _Shaped(TypeSpec):
             shape = _wider(shape, other._shape)
         return self._like(shape)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         other = _spec_or_none(spec_or_value)
         return (
             isinstance(other, type(self))
@@ -161,7 +165,7 @@ class TensorSpec(_Shaped):
     value_type = Tensor
 
     def __init__(
-        self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+        self, shape: object = None, dtype: object = dtypes.float32, name: str | None = None
     ) -> None:
         super().__init__(shape, dtype)
         self._name = name
@@ -191,7 +195,7 @@ class TensorSpec(_Shaped):
     def component_specs(self) -> tuple[TensorSpec, ...]:
         return (self,)
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: object) -> list[Any]:
         return [value]
 
     def from_components(self, tensors: Sequence[Any]) -> Any:
@@ -211,7 +215,7 @@ class TensorSpec(_Shaped):
             return None
         return super().most_specific_common_supertype(others)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         if isinstance(spec_or_value, (np.ndarray, np.generic)):
             spec_or_value = TensorSpec(spec_or_value.shape, spec_or_value.dtype)
         return super().is_compatible_with(spec_or_value)
@@ -251,7 +255,7 @@ class SparseTensorSpec(_Shaped):
         return made
 
     @classmethod
-    def from_value(cls, value: Any) -> SparseTensorSpec:
+    def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
         return cls(value.shape, value.dtype)
 
     def __reduce__(self) -> Any:
@@ -265,11 +269,11 @@ class IndexedSlicesSpec(_Shaped):
 
     def __init__(
         self,
-        shape: Any = None,
-        dtype: Any = dtypes.float32,
-        indices_dtype: Any = dtypes.int64,
+        shape: object = None,
+        dtype: object = dtypes.float32,
+        indices_dtype: object = dtypes.int64,
         dense_shape_dtype: Any = None,
-        indices_shape: Any = None,
+        indices_shape: object = None,
     ) -> None:
         super().__init__(shape, dtype)
         self._indices_dtype = as_dtype(indices_dtype)
@@ -298,7 +302,7 @@ class IndexedSlicesSpec(_Shaped):
         parts = [value.values, value.indices]
         return parts if self._dense_shape_dtype is None else [*parts, value.dense_shape]
 
-    def from_components(self, tensors: Sequence[Any]) -> Any:
+    def from_components(self, tensors: Sequence[Any]) -> IndexedSlices:
         return IndexedSlices(*tensors)
 
     @classmethod
@@ -325,7 +329,7 @@ class VariableSpec(_Shaped):
     def __init__(
         self,
         shape: Any = None,
-        dtype: Any = dtypes.float32,
+        dtype: DType = dtypes.float32,
         trainable: bool = True,
         alias_id: int | None = None,
     ) -> None:
@@ -360,11 +364,11 @@ register_type_spec(np.generic, lambda a: TensorSpec((), _array_dtype(a)))
 register_type_spec(IndexedSlices, IndexedSlicesSpec.from_value)
 
 
-def _array_dtype(array: Any) -> DType:
+def _array_dtype(array: Array | np.generic) -> DType:
     return dtypes.string if array.dtype.kind in "SUO" else as_dtype(array.dtype)
 
 
-def _spec_or_none(value: Any) -> TypeSpec | None:
+def _spec_or_none(value: object) -> TypeSpec | None:
     if isinstance(value, TypeSpec):
         return value
     for kind, from_value in _FROM_VALUE:
@@ -374,7 +378,7 @@ def _spec_or_none(value: Any) -> TypeSpec | None:
     return made if isinstance(made, TypeSpec) else None
 
 
-def type_spec_from_value(value: Any) -> TypeSpec:
+def type_spec_from_value(value: object) -> TypeSpec:
     """The spec of a value; TypeError if there is none."""
     found = _spec_or_none(value)
     if found is None:
@@ -387,17 +391,17 @@ def type_spec_from_value(value: Any) -> TypeSpec:
 # whole structures ---------------------------------------------------------------------------------
 
 
-def spec_structure(structure: Any) -> Any:
+def spec_structure(structure: object) -> Any:
     """A structure of values as one of specs; what has no spec (None, strings, objects) stays."""
     return nest.map_structure(lambda v: leaf_spec(v), structure)
 
 
-def leaf_spec(value: Any) -> Any:
+def leaf_spec(value: object) -> Any:
     found = _spec_or_none(value)
     return value if found is None else found
 
 
-def component_specs(specs: Any) -> list[TensorSpec]:
+def component_specs(specs: object) -> list[TensorSpec]:
     """The TensorSpecs of all parts of a structure of specs; leaves that are no specs have none."""
     return [
         part
@@ -416,13 +420,15 @@ def components(specs: Any, values: Any) -> list[Any]:
     return out
 
 
-def from_components(specs: Any, tensors: Sequence[Any]) -> Any:
+def from_components(specs: object, tensors: Sequence[Any]) -> Any:
     """The structure of values back from its plain tensors."""
     rest = iter(tensors)
     return nest.pack_sequence_as(specs, [_rebuilt(s, rest) for s in nest.flatten(specs)])
 
 
-def packer(specs: Any) -> Callable[[Sequence[Any]], Any]:
+def packer(
+    specs: Any,
+) -> Callable[[Sequence[Any]], Any]:
     """``from_components`` for one structure, compiled: what a function does at every return."""
     names: dict[str, Any] = {"like": nest._like}
     at = [0]
@@ -452,7 +458,7 @@ def _expression(specs: Any, names: dict[str, Any], at: list[int]) -> str:
     return f"like({_named(names, specs)}, [{', '.join(inner)}])"
 
 
-def _named(names: dict[str, Any], value: Any) -> str:
+def _named(names: dict[str, Any], value: object) -> str:
     if value is None:
         return "None"
     name = f"v{len(names)}"
@@ -460,7 +466,7 @@ def _named(names: dict[str, Any], value: Any) -> str:
     return name
 
 
-def _rebuilt(spec: Any, rest: Iterator[Any]) -> Any:
+def _rebuilt(spec: TypeSpec | None, rest: Iterator[Any]) -> Any:
     if not isinstance(spec, TypeSpec):
         return spec
     return spec.from_components([next(rest) for _ in spec.component_specs])

@@ -14,6 +14,7 @@ from headrace.core.device_spec import DeviceSpec
 if TYPE_CHECKING:
     from headrace.core.graph import Graph
     from headrace.core.tensor import Operation
+    from headrace.session.session import BaseSession
 
 __all__ = [
     "UNSET",
@@ -44,7 +45,7 @@ class DefaultStack(threading.local):
     def get(self) -> Any:
         return self.items[-1] if self.items else None
 
-    def entered(self, item: Any) -> Entered:
+    def entered(self, item: Graph | BaseSession) -> Entered:
         return Entered(self, item)
 
     def leave(self, item: Any) -> None:

@@ -6,7 +6,7 @@ TensorFlow's names: types are DType, shapes plain tuples, tensors NumPy arrays, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes, stacks, trace
@@ -15,9 +15,10 @@ from headrace.core.shapes import Shape, TensorShape
 from headrace.errors import OperatorNotAllowedInGraphError
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import FeedDict, TensorLike
     from headrace.core.graph import Graph
     from headrace.core.opdef import OpDef
+    from headrace.session.session import BaseSession
 
 __all__ = ["Operation", "Reference", "SupportsOperators", "Tensor"]
 
@@ -58,7 +59,7 @@ class SupportsOperators:
         def __le__(self, other: TensorLike) -> Tensor: ...
         def __gt__(self, other: TensorLike) -> Tensor: ...
         def __ge__(self, other: TensorLike) -> Tensor: ...
-        def __getitem__(self, item: Any) -> Tensor: ...
+        def __getitem__(self, item: object) -> Tensor: ...
         def __invert__(self) -> Tensor: ...
         def __neg__(self) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
@@ -182,7 +183,7 @@ class Tensor(SupportsOperators):
     def consumers(self) -> list[Operation]:
         return self._op.graph._consumers_of(self)
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: FeedDict | None = None, session: BaseSession | None = None) -> Any:
         return stacks.session_for(session, self._op.graph, "evaluate a tensor using `eval()`").run(
             self, feed_dict
         )
@@ -330,7 +331,7 @@ class Operation:
     def device(self) -> str:
         return self._device
 
-    def _set_device(self, device: Any) -> None:
+    def _set_device(self, device: object) -> None:
         self._device = stacks.device_string(device)
         self.graph._devices.add(self._device)
 
@@ -361,11 +362,11 @@ class Operation:
             return [v.encode() if isinstance(v, str) else v for v in value]
         return list(value) if attr.kind.startswith("list") else value
 
-    def _set_attr(self, name: str, value: Any) -> None:
+    def _set_attr(self, name: str, value: object) -> None:
         self._attrs[name] = value
         self.graph._bump()
 
-    def _add_control_inputs(self, ops: Any) -> None:
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
         self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
         self.graph._bump()
 
@@ -381,7 +382,7 @@ class Operation:
             return [c for c in classes if c.startswith(b"loc:@")]
         return [b"loc:@" + self.name.encode()]
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: FeedDict | None = None, session: object = None) -> None:
         stacks.session_for(session, self.graph, "execute an operation using `run()`").run(
             self, feed_dict
         )

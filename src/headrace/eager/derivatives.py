@@ -76,7 +76,7 @@ def _positions(f: Callable[..., Any], params: Any, count: int) -> list[int]:
     return [names.index(p) if isinstance(p, str) else int(p) for p in wanted]
 
 
-def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., list[Any]]:
+def gradients_function(f: Callable[..., Any], params: object = None) -> Callable[..., list[Any]]:
     """A function that gives the gradients of f with respect to (some of) its positional
     arguments.
     """

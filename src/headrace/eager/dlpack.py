@@ -25,14 +25,14 @@ class _Capsule:
         return (1, 0)  # main memory
 
 
-def to_dlpack(tf_tensor: Any) -> Any:
+def to_dlpack(tf_tensor: object) -> Any:
     """A DLPack capsule with a copy of the tensor's value."""
     if not isinstance(tf_tensor, EagerTensor):
         raise TypeError("The argument to `to_dlpack` must be a TF tensor, not Python object")
     return tf_tensor.__dlpack__()
 
 
-def from_dlpack(dlcapsule: Any) -> EagerTensor:
+def from_dlpack(dlcapsule: object) -> EagerTensor:
     """A tensor with the value of a capsule, or of any array that has ``__dlpack__``."""
     source = dlcapsule if hasattr(dlcapsule, "__dlpack__") else _Capsule(dlcapsule)
     array = np.array(np.from_dlpack(source))  # a copy: nobody else can change a tensor

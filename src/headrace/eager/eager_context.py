@@ -16,7 +16,7 @@ import random
 import threading
 from collections.abc import Hashable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph, root_graph, set_root_graph
@@ -25,6 +25,10 @@ from headrace.core.seeds import DEFAULT_GRAPH_SEED
 from headrace.core.tensor import Tensor
 from headrace.eager.eager_tensor import PLACE, wrap
 from headrace.lower.session_state import State
+
+if TYPE_CHECKING:
+    from headrace.core.stacks import Entered
+    from headrace.kernels.numpy.philox import Guarded
 
 __all__ = ["EAGER", "STATE", "disable", "eager_mode", "enable", "executing_eagerly"]
 
@@ -43,7 +47,7 @@ class _Resources(dict[Hashable, Any]):
             dict.__setitem__(self, key, dict.pop(self, key))
         return found
 
-    def __setitem__(self, key: Hashable, value: Any) -> None:
+    def __setitem__(self, key: Hashable, value: Guarded) -> None:
         if len(self) >= _MAX_GENERATORS:
             dict.pop(self, next(iter(self)))
         dict.__setitem__(self, key, value)
@@ -78,7 +82,7 @@ class _Scope:
         self.thread.scope = new
         return new + "/"
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.thread.scope = self.old
 
 
@@ -171,7 +175,7 @@ class EagerGraph(Graph):
     def device(self, device_name_or_function: Any) -> Any:
         return nullcontext()
 
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Any:
         return nullcontext()
 
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Any:
@@ -254,11 +258,11 @@ def get_current_name_scope() -> str:
     return get_default_graph().get_name_scope()
 
 
-def is_symbolic_tensor(tensor: Any) -> bool:
+def is_symbolic_tensor(tensor: object) -> bool:
     """Whether a tensor stands for a value that is computed later."""
     return isinstance(tensor, Tensor) and not getattr(tensor, "_is_eager", False)
 
 
-def eager_mode() -> Any:
+def eager_mode() -> Entered:
     """``with eager_mode():`` computes at once on this thread."""
     return stacks.default_graphs.entered(EAGER)

@@ -22,7 +22,7 @@ __all__ = ["call_with_gradient", "recompute_grad"]
 class _Watcher(GradientTape):
     """A tape that only notes which variables are used."""
 
-    def _wants(self, inputs: Any) -> bool:
+    def _wants(self, inputs: object) -> bool:
         return False
 
 
@@ -78,7 +78,7 @@ def _backward(
     return backward
 
 
-def _as_gradient(g: Any) -> Any:
+def _as_gradient(g: object) -> Any:
     return g if hasattr(g, "dense_shape") else convert_to_tensor(g)
 
 
@@ -88,7 +88,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(f)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: object) -> Any:
         if not get_default_graph()._is_eager:
             return f(*args, **kwargs)
         return _recomputed(f, args, kwargs)

@@ -7,7 +7,7 @@ called at once. Everything else goes the general way, through the operators of :
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.eager.tape_record import ACTIVE
 from headrace.ops.array.slicing import slice_helper
 from headrace.ops.math.operators import OPERATORS
 from headrace.runtime.float_errors import restore, silence
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["install"]
 
@@ -86,7 +89,7 @@ def _negative(x: EagerTensor) -> Any:
     return out
 
 
-def _getitem(x: EagerTensor, key: Any) -> Any:
+def _getitem(x: EagerTensor, key: object) -> Tensor:
     """Numbers, slices of numbers, ``...`` and ``None`` are NumPy's own.
 
     What it refuses fails in TensorFlow's words.

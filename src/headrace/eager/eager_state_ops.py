@@ -20,6 +20,7 @@ from headrace.lower.session_state import RunContext, Writer
 from headrace.runtime.float_errors import restore, silence
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.eager.execute import CallPlan
 
 __all__ = ["VariableHandle", "call"]
@@ -88,7 +89,9 @@ def call(plan: CallPlan, values: list[Any], inputs: Sequence[Any]) -> Any:
     return plan.kernel(*values)
 
 
-def write_variable(opdef: OpDef, handle: VariableHandle, dtype: Any, value: Any) -> None:
+def write_variable(
+    opdef: OpDef, handle: VariableHandle, dtype: DTypeLike, value: TensorLike
+) -> None:
     """An assignment to one variable, with as little around it as possible."""
     writer = handle.writers.get(opdef)
     if writer is None:

@@ -13,7 +13,7 @@ of its own. Nobody may write to the array: a user gets copies (``numpy()``) or r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from headrace.core.dtypes import DType
 from headrace.core.graph import Graph
 from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, FeedDict
 
 __all__ = ["EagerTensor", "Handle", "Place", "array_of", "wrap"]
 
@@ -196,7 +199,7 @@ class EagerTensor(Tensor):
     def __copy__(self) -> EagerTensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> EagerTensor:
+    def __deepcopy__(self, memo: object) -> EagerTensor:
         return type(self)(np.array(self._static)[()], self._dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -227,7 +230,7 @@ class EagerTensor(Tensor):
     def consumers(self) -> NoReturn:
         raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+    def eval(self, feed_dict: FeedDict | None = None, session: object = None) -> NoReturn:
         raise NotImplementedError(
             "eval is not supported when eager execution is enabled, is .numpy() what "
             "you're looking for?"
@@ -264,7 +267,7 @@ class Handle(EagerTensor):
 
     __str__ = __repr__
 
-    def __deepcopy__(self, memo: Any) -> Handle:
+    def __deepcopy__(self, memo: object) -> Handle:
         return self
 
     def _as_constant(self, graph: Graph) -> NoReturn:
@@ -289,12 +292,12 @@ def array_of(tensor: EagerTensor) -> Any:
     return tensor._static
 
 
-def _restored(value: Any, name: str) -> EagerTensor:
+def _restored(value: object, name: str) -> EagerTensor:
     dtype = dtypes.as_dtype(name)
     return wrap(convert.make_ndarray(value, dtype), dtype)
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: Any) -> bytes | Array | np.generic:
     return value[()] if type(value) is np.ndarray and not value.ndim else value
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from headrace.variables.initial_values import checked_initial_value
 from headrace.variables.resource_variable import ResourceVariable
 from headrace.variables.variable import checked_distribution
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.opdef import OpDef
+
 __all__ = ["EagerVariable", "new_key"]
 
 _numbers = itertools.count()
@@ -49,7 +53,7 @@ def new_key(name: str) -> str:
     return f"{name}/{next(_numbers)}"
 
 
-def _not_eager(*args: Any, **kwargs: Any) -> NoReturn:
+def _not_eager(*args: object, **kwargs: object) -> NoReturn:
     raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
 
@@ -119,7 +123,9 @@ class EagerVariable(ResourceVariable):
         if collections is not None and GraphKeys.GLOBAL_STEP in collections:
             get_default_graph().add_to_collection(GraphKeys.GLOBAL_STEP, self)
 
-    def _bind(self, name: str, dtype: dtypes.DType, shape: TensorShape, value: Any) -> None:
+    def _bind(
+        self, name: str, dtype: dtypes.DType, shape: TensorShape, value: Array | np.generic
+    ) -> None:
         """Make the handle.
 
         ``value`` None leaves the variable without a value (a function will give it one).
@@ -163,12 +169,12 @@ class EagerVariable(ResourceVariable):
         value = self.value().numpy()  # type: ignore[attr-defined]
         return value
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
         return ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather")
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: object, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
         return apply(ops.RESOURCE_GATHER_ND, self._handle, indices, dtype=self._dtype, name=name)
@@ -205,14 +211,14 @@ class EagerVariable(ResourceVariable):
         return self._key
 
     @property
-    def create(self) -> Any:
+    def create(self) -> Tensor:
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
     @property
     def device(self) -> str:
         return "/job:localhost/replica:0/task:0/device:CPU:0"
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: object, session: object = None) -> None:
         self.assign(value)
 
     def set_shape(self, shape: Any) -> None:
@@ -222,7 +228,7 @@ class EagerVariable(ResourceVariable):
     def _lazy_read(self, op: Any) -> Any:
         return self if op is None else super()._lazy_read(op)
 
-    def _write(self, opdef: Any, value: Any, name: str | None, read_value: bool) -> Any:
+    def _write(self, opdef: OpDef, value: object, name: str | None, read_value: bool) -> Any:
         tensor = conversion.convert(value, self._dtype)
         if opdef is ops.ASSIGN_VARIABLE and not compatible(self._shape._plain, tensor._shape):
             raise ValueError(
@@ -245,7 +251,7 @@ class EagerVariable(ResourceVariable):
         )
 
     # Python -------------------------------------------------------------------------------------
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Tensor:
         out = slice_helper(self.value(), key, self)
         return out
 
@@ -299,7 +305,7 @@ class EagerVariable(ResourceVariable):
 
     @classmethod
     def _OverloadOperator(cls, operator: str) -> None:
-        def run(self: EagerVariable, *args: Any, **kwargs: Any) -> Any:
+        def run(self: EagerVariable, *args: object, **kwargs: object) -> Any:
             value = self.value()
             return getattr(type(value), operator)(value, *args, **kwargs)
 
@@ -320,7 +326,7 @@ def stored(value: Any) -> Any:
 
 
 def _restored(
-    value: Any, trainable: bool, name: str, dtype: str, constraint: Callable[..., Any] | None
+    value: object, trainable: bool, name: str, dtype: str, constraint: Callable[..., Any] | None
 ) -> EagerVariable:
     variable = EagerVariable.__new__(EagerVariable)
     variable._synchronization, variable._aggregation, variable._trainable = checked_distribution(

@@ -8,7 +8,7 @@ are hashed by identity.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -19,17 +19,20 @@ from headrace.eager.eager_context import enabled
 from headrace.eager.eager_tensor import EagerTensor, wrap
 from headrace.eager.eager_variables import EagerVariable
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["disable", "enable", "is_enabled"]
 
 _state = [False]
 
 
-def _by_value(x: Any) -> bool:
+def _by_value(x: TensorLike) -> bool:
     graph = get_default_graph()
     return graph._is_eager or (graph._is_function and enabled())
 
 
-def _compare(op_type: str, x: Any, y: Any) -> Any:
+def _compare(op_type: str, x: TensorLike, y: TensorLike) -> Any:
     if isinstance(x, EagerVariable):
         x = x.value()
     if isinstance(x, EagerTensor) and get_default_graph()._is_eager:
@@ -37,7 +40,7 @@ def _compare(op_type: str, x: Any, y: Any) -> Any:
     return apply_op(op_type, x, y, incompatible_shape_error=False)
 
 
-def _eager(op_type: str, x: EagerTensor, y: Any) -> Any:
+def _eager(op_type: str, x: EagerTensor, y: TensorLike) -> Tensor:
     from headrace.core import dtypes
     from headrace.eager.execute import to_tensor
 
@@ -62,7 +65,7 @@ def _not_equal(self: Any, other: Any) -> Any:
     return _compare("NotEqual", self, other) if _by_value(self) else self is not other
 
 
-def _unhashable(self: Any) -> NoReturn:
+def _unhashable(self: object) -> NoReturn:
     if isinstance(self, EagerVariable):
         raise TypeError(
             f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})"

@@ -113,7 +113,7 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
     return out
 
 
-def _remember(key: Any, plan: CallPlan) -> None:
+def _remember(key: object, plan: CallPlan) -> None:
     if plan.opdef.name in _NEVER_KEPT or (plan.opdef.traits.random and plan.attrs.get("seed2")):
         return  # attributes that are new with every call
     if len(_plans) >= _MAX_PLANS:
@@ -211,7 +211,11 @@ def _type_beside(args: tuple[Arg, ...], values: list[Any], attr: str) -> DType |
 
 
 def _execute_any(
-    opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any], key: Any = None
+    opdef: OpDef,
+    inputs: tuple[Any, ...],
+    name: str | None,
+    given: dict[str, Any],
+    key: object = None,
 ) -> Any:
     """The general way: inputs of any kind, lists, handles. The plan is kept under ``key`` too."""
     if len(inputs) != len(opdef.inputs):
@@ -258,7 +262,7 @@ def _checked_plan(
 
 
 def _check_type(
-    opdef: OpDef, arg: Arg, i: int, tensor: Any, attrs: dict[str, Any], name: str | None
+    opdef: OpDef, arg: Arg, i: int, tensor: Tensor, attrs: dict[str, Any], name: str | None
 ) -> None:
     have = tensor._dtype
     want = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
@@ -347,11 +351,11 @@ def _one_input(
     opdef: OpDef,
     arg: Arg,
     i: int,
-    value: Any,
+    value: object,
     attrs: dict[str, Any],
     types: _Types,
     name: str | None,
-) -> Any:
+) -> Tensor:
     if not isinstance(value, EagerTensor):
         attr = arg.type_attr
         want = arg.dtype if attr is None else types.demanded.get(attr)
@@ -362,7 +366,7 @@ def _one_input(
 
 
 def _converted(
-    opdef: OpDef, arg: Arg, value: Any, want: DType | None, wish: DType | None
+    opdef: OpDef, arg: Arg, value: object, want: DType | None, wish: DType | None
 ) -> EagerTensor:
     """A value that is no eager tensor, as one: ``want`` is a demand, ``wish`` may fail."""
     if isinstance(value, Tensor):
@@ -380,7 +384,7 @@ def _converted(
     return to_tensor(value, None)
 
 
-def to_tensor(value: Any, dtype: DType | None) -> EagerTensor:
+def to_tensor(value: object, dtype: DType | None) -> EagerTensor:
     """Any Python value as an eager tensor."""
     kind = type(value)
     if kind is float or kind is int or kind is np.ndarray or kind is bool:
@@ -423,7 +427,12 @@ def out_of_scope(tensor: Tensor) -> TypeError:
 
 
 def _list_input(
-    opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], types: _Types, name: str | None
+    opdef: OpDef,
+    arg: Arg,
+    values: Sequence[str | Tensor | Sequence[int | str]],
+    attrs: dict[str, Any],
+    types: _Types,
+    name: str | None,
 ) -> list[Any]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(

@@ -63,10 +63,10 @@ class ForwardAccumulator:
     def _wants(self, inputs: Any) -> bool:
         return any(id(t) in self._tangents for t in inputs)
 
-    def _watch_variable(self, variable: Any) -> None:
+    def _watch_variable(self, variable: object) -> None:
         return
 
-    def _watch_outputs(self, outputs: Any) -> None:
+    def _watch_outputs(self, outputs: object) -> None:
         return
 
     def _add(self, record: Record) -> None:
@@ -123,6 +123,6 @@ def _pushed(record: Record, tangents: dict[int, tuple[Any, Any]]) -> list[Any]:
     return [None if w is None else next(found) for w in weights]
 
 
-def as_dense_under(tape: GradientTape, grad: Any) -> Any:
+def as_dense_under(tape: GradientTape, grad: object) -> Any:
     with tape:
         return as_dense(grad)

@@ -13,7 +13,7 @@ too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.autodiff.gradients import UnconnectedGradients, gradients_through
 from headrace.core import dtypes
@@ -22,6 +22,9 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.stacks import default_graphs
 from headrace.core.tensor import Operation, Tensor
 from headrace.eager.eager_tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["GraphNotes", "Recorded", "TRAINABLE", "gradients", "is_symbolic"]
 
@@ -78,7 +81,7 @@ class GraphNotes:
             if spans[-1][1] is None:
                 spans[-1] = (spans[-1][0], len(graph._ops))
 
-    def watch(self, what: Any) -> None:
+    def watch(self, what: TensorLike) -> None:
         graph = get_default_graph()
         if not graph._is_eager:
             watch = _Watch(what, graph, len(graph._ops))
@@ -105,7 +108,7 @@ class GraphNotes:
         readers = {v._snapshot._op for v in self.references.values() if v.graph is graph}
         return Recorded(found.ops | readers, found.watched)
 
-    def _noted(self, what: Any, graph: Graph) -> bool:
+    def _noted(self, what: Tensor, graph: Graph) -> bool:
         return (id(what), id(graph)) in self.watches
 
     def _spans(self, graph: Graph) -> list[tuple[int, int | None]]:
@@ -225,7 +228,7 @@ def gradients(
     return out
 
 
-def _zeros(source: Any) -> Any:
+def _zeros(source: Tensor) -> Tensor:
     from headrace.ops.array.filling import zeros_like
 
     return zeros_like(source)

@@ -8,7 +8,7 @@ and has no gradient.)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import dtypes, nest
@@ -40,7 +40,7 @@ class _EagerFunction(script.Function):
         self.last: tuple[GradientTape, list[Any], list[Any]] | None = None
         super().__init__(self.run)
 
-    def run(self, *arrays: Any, input_types: tuple[dtypes.DType, ...]) -> list[Any]:
+    def run(self, *arrays: object, input_types: tuple[dtypes.DType, ...]) -> list[Any]:
         with eager_mode():
             inputs = [_wrapped(a, d) for a, d in zip(arrays, input_types)]
             with GradientTape(persistent=True) as tape:
@@ -69,7 +69,7 @@ class _EagerFunction(script.Function):
         ]
 
 
-def _dense(grad: Any) -> Any:
+def _dense(grad: Tensor) -> Any:
     return convert_to_tensor(grad) if isinstance(grad, IndexedSlices) else grad
 
 
@@ -99,12 +99,12 @@ def py_function(
     return nest.pack_sequence_as(Tout, list(result))
 
 
-def _types(Tout: Any) -> list[dtypes.DType]:
+def _types(Tout: object) -> list[dtypes.DType]:
     flat = [] if Tout is None else nest.flatten(Tout)
     return [t.dtype if isinstance(t, TensorSpec) else dtypes.as_dtype(t) for t in flat]
 
 
-def _now(func: Callable[..., Any], inp: Any, Tout: Any, types: list[dtypes.DType]) -> Any:
+def _now(func: Callable[..., Any], inp: Any, Tout: object, types: list[dtypes.DType]) -> Any:
     """Eagerly it is a call, whose errors are those of an operation."""
     try:
         result = func(*[convert_to_tensor(x) for x in inp])
@@ -142,7 +142,7 @@ def _gradient(op: Operation, *grads: Any) -> list[Any]:
     return [next(rest) if t._dtype._base._kind in "fc" else None for t in op._inputs]
 
 
-def _shaped(found: Any, op: Operation) -> list[Tensor]:
+def _shaped(found: Sequence[Tensor], op: Operation) -> list[Tensor]:
     wanted = [t for t in op._inputs if t._dtype._base._kind in "fc"]
     for t, like in zip(found, wanted):
         t.set_shape(like._shape)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from headrace.eager.eager_variables import EagerVariable
 from headrace.kernels.numpy import philox
 from headrace.ops.control import py_func as script
 from headrace.ops.random.random_ops import int_range
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import ShapeLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["Generator", "get_global_generator", "set_global_generator"]
 
@@ -54,21 +58,21 @@ class Generator:
         self._lock = threading.Lock()
 
     @classmethod
-    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+    def from_seed(cls, seed: object, alg: object = None) -> Generator:
         """A generator whose state is made of one number."""
         return cls(state=_state_of(seed), alg=alg)
 
     @classmethod
-    def from_state(cls, state: Any, alg: Any) -> Generator:
+    def from_state(cls, state: object, alg: object) -> Generator:
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+    def from_key_counter(cls, key: Any, counter: object, alg: Any) -> Generator:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
         return cls(state=[*words, int(key)], alg=alg)
 
     @classmethod
-    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+    def from_non_deterministic_state(cls, alg: object = None) -> Generator:
         words = np.frombuffer(os.urandom(24), np.int64)
         return cls(state=words, alg=alg)
 
@@ -88,13 +92,13 @@ class Generator:
     def key(self) -> EagerTensor:
         return wrap(self._words()[2], dtypes.int64)
 
-    def reset(self, state: Any) -> None:
+    def reset(self, state: object) -> None:
         self._state.assign(convert_to_tensor(state, dtypes.int64))
 
-    def reset_from_seed(self, seed: Any) -> None:
+    def reset_from_seed(self, seed: object) -> None:
         self.reset(_state_of(seed))
 
-    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+    def reset_from_key_counter(self, key: Any, counter: object) -> None:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
         self.reset(np.array([*words, int(key)], np.int64))
 
@@ -156,7 +160,7 @@ class Generator:
         return numbers * (high_value - low_value) + low_value
 
     def uniform_full_int(
-        self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
+        self, shape: ShapeLike, dtype: DType = dtypes.uint64, name: str | None = None
     ) -> Any:
         """Integers over the whole range of the type."""
         kind = dtypes.as_dtype(dtype)
@@ -171,7 +175,7 @@ class Generator:
     def _words_of(self, count: int, kind: dtypes.DType) -> Any:
         return philox.words(self._take(count), count, kind.np_dtype).view(kind.np_dtype)
 
-    def _integers(self, count: int, kind: dtypes.DType, minval: Any, maxval: Any) -> Any:
+    def _integers(self, count: int, kind: dtypes.DType, minval: object, maxval: object) -> Any:
         bits = philox.words(self._take(count), count, kind.np_dtype)
         low, high = int_range(minval, maxval)
         return philox.into_range(bits, low, high, kind.np_dtype)
@@ -208,7 +212,7 @@ class Generator:
         return [Generator(state=np.array([0, 0, k], np.int64), alg="philox") for k in keys]
 
 
-def _state_of(seed: Any) -> Any:
+def _state_of(seed: object) -> Any:
     """One number as a state; several fill it from the front."""
     words = np.zeros(3, np.int64)
     given = np.atleast_1d(np.asarray(seed)).astype(np.int64)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from headrace.eager.eager_context import eager_mode
 from headrace.eager.eager_state_ops import VariableHandle
 from headrace.eager.eager_tensor import EagerTensor, wrap
 from headrace.eager.tape_record import ACTIVE, TAPES, Record
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["GradientTape", "stop_recording"]
 
@@ -105,7 +108,7 @@ class GradientTape:
             if t._dtype in _TRAINABLE:
                 watched[id(t)] = t
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: object) -> None:
         """Ensures that ``tensor`` (or every tensor of a structure) is traced by this tape."""
         for t in nest.flatten(tensor):
             handle = getattr(t, "handle", None)
@@ -220,8 +223,8 @@ class GradientTape:
     def jacobian(
         self,
         target: Any,
-        sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        sources: TensorLike,
+        unconnected_gradients: object = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -279,7 +282,7 @@ class GradientTape:
             )
 
     def _rows(
-        self, target: Tensor, sources: list[Any], vectors: Iterator[Any], unconnected: Any
+        self, target: Tensor, sources: list[Any], vectors: Iterator[Any], unconnected: object
     ) -> list[list[Any]]:
         """The gradients of many weighted sums of ``target``, from one recording."""
         mode = unconnected_mode(unconnected)
@@ -400,7 +403,7 @@ def _is_reference(value: Any) -> bool:
     return callable(getattr(value, "_ref", None)) and getattr(value, "handle", None) is None
 
 
-def _start(target: Any, given: Any) -> Any:
+def _start(target: Tensor, given: Tensor | None) -> Tensor | None:
     """The gradient that a target starts with: ones, or what the caller gave."""
     if given is not None:
         if isinstance(given, IndexedSlices):
@@ -417,7 +420,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return tuple(value.shape.as_list())
 
 
-def _zeros(source: Any) -> EagerTensor:
+def _zeros(source: Tensor) -> EagerTensor:
     dtype = source.dtype._base
     return wrap(np.zeros(_shape_of(source), dtype.np_dtype), dtype)
 

@@ -5,7 +5,8 @@ The living definition that the other executors are tested against.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from headrace.lower.executable import Executable, Options
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import RunContext, State
 from headrace.program.nodes import Block, If, Node, Program, While
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["make_reference"]
 
@@ -33,7 +37,7 @@ class _Located(Exception):
 def make_reference(plan: Plan, options: Options) -> Executable:
     program = plan.program
 
-    def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+    def run(state: State, values: dict[str, Any], *feeds: Array | np.generic) -> tuple[Any, ...]:
         return _Interpreter(program, state).run(feeds)
 
     def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
@@ -139,7 +143,9 @@ class _Interpreter:
         for o, r in zip(node.outputs, results):
             self.env[o] = r
 
-    def write(self, node: Node, inputs: list[Any], kernel: Any, extra: dict[str, Any]) -> None:
+    def write(
+        self, node: Node, inputs: list[Any], kernel: Callable[..., Any], extra: dict[str, Any]
+    ) -> None:
         with self.state.lock:
             for i, w in zip(node.opdef.traits.writes, node.writes):
                 info = self.program.variables[w]

@@ -13,7 +13,8 @@ kernels jax cannot trace: such a program runs on the numpy executor as a whole, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.plan import make_plan
 from headrace.program.nodes import Block, Node, Program, While, count_uses
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.lower.session_state import State
 
 __all__ = ["make_xla"]
 
@@ -61,7 +66,7 @@ def _check(block: Block, inside: bool = False) -> None:
             raise Unfit(f"a variable is written in a loop ({s.op.name!r})")
 
 
-def _jax() -> Any:
+def _jax() -> tuple[ModuleType, ModuleType]:
     try:
         import jax
 
@@ -96,7 +101,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
     instead: list[Executable] = []  # the numpy executor's, once it was needed
     given_up = [False]
 
-    def run(state: Any, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+    def run(state: State, values: dict[str, Any], *feeds: Array | np.generic) -> tuple[Any, ...]:
         if given_up[0]:
             return instead[0].run(state, values, *feeds)
         try:
@@ -126,12 +131,12 @@ def _wide(jax: Any) -> Any:
     return enable_x64()
 
 
-def _own(value: Any, dtype: Any) -> Any:
+def _own(value: Any, dtype: np.dtype[Any]) -> Any:
     array = np.array(value, dtype)
     return array if array.ndim else array[()]
 
 
-def _traced(program: Program, jax_xp: Any) -> Callable[..., Any]:
+def _traced(program: Program, jax_xp: ModuleType) -> Callable[..., Any]:
     """``f(variables, feeds) -> (fetches, written variables)`` for jax to trace."""
 
     def function(variables: Any, feeds: Any) -> Any:
@@ -146,7 +151,7 @@ def _traced(program: Program, jax_xp: Any) -> Callable[..., Any]:
     return function
 
 
-def _block(block: Block, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
+def _block(block: Block, program: Program, env: dict[int, Any], jax_xp: ModuleType) -> None:
     for s in block:
         if isinstance(s, While):
             _loop(s, program, env, jax_xp)
@@ -155,7 +160,7 @@ def _block(block: Block, program: Program, env: dict[int, Any], jax_xp: Any) -> 
             _step(s, program, env, jax_xp)
 
 
-def _loop(loop: While, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
+def _loop(loop: While, program: Program, env: dict[int, Any], jax_xp: ModuleType) -> None:
     """As one loop of XLA's: what it carries keeps its shape and type."""
     types = [program.values[v.value].dtype.np_dtype for v in loop.values]
 
@@ -164,7 +169,7 @@ def _loop(loop: While, program: Program, env: dict[int, Any], jax_xp: Any) -> No
         _block(loop.test, program, inner, jax_xp)
         return inner
 
-    def body(carried: Any) -> Any:
+    def body(carried: object) -> Any:
         inner = entered(carried)
         _block(loop.body, program, inner, jax_xp)
         return [jax_xp.asarray(inner[v.next], t) for v, t in zip(loop.values, types)]

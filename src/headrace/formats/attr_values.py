@@ -97,7 +97,7 @@ def encode(value: Any, kind: str, message: Any) -> None:
         _SCALARS[kind](value, message)
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: object) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "bool"
     for types, kind in _BY_TYPE:

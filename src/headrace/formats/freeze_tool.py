@@ -78,7 +78,7 @@ def freeze_graph_with_def_protos(
 
 
 def _from_checkpoint(
-    source: Any, checkpoint: str, outputs: list[str], allowed: list[str], denied: list[str]
+    source: object, checkpoint: str, outputs: list[str], allowed: list[str], denied: list[str]
 ) -> Any:
     if not checkpoint or not os.path.exists(f"{checkpoint}.index"):
         raise ValueError(f"Input checkpoint '{checkpoint}' doesn't exist!")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from headrace.formats.attr_values import encode_shape
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.formats.tensor_proto import to_message
 from headrace.program.snapshot import variable_key
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["convert_variables_to_constants", "freeze_graph_def", "variable_nodes"]
 
@@ -45,7 +48,7 @@ _CALLS: dict[str, tuple[tuple[str, ...], str, int]] = {
 
 
 def convert_variables_to_constants(
-    sess: Any,
+    sess: object,
     input_graph_def: Any,
     output_node_names: Sequence[str],
     variable_names_whitelist: Iterable[str] | None = None,
@@ -97,7 +100,7 @@ def _reading(graph: Any, node: Any) -> Any:
     return None
 
 
-def freeze_graph_def(graph_def: Any, values: Mapping[str, Any]) -> Any:
+def freeze_graph_def(graph_def: object, values: Mapping[str, Any]) -> Any:
     """The graph with the variable nodes named in ``values`` as constants."""
     return _Freezer(graph_def, values).run()
 
@@ -260,7 +263,7 @@ def _graph_source(text: str) -> tuple[str, int]:
     return name, int(index or 0)
 
 
-def _function_source(function: Any) -> Callable[[str], tuple[str, int]]:
+def _function_source(function: object) -> Callable[[str], tuple[str, int]]:
     """Inputs ``node:argument:index``.
 
     Of nodes that hand handles on only the first output, or the list of a call, matters.
@@ -334,7 +337,7 @@ _CONVERSIONS: dict[str, Callable[[Any, int], list[Any]]] = {
 }
 
 
-def _constant(out: Any, node: Any, value: Any) -> None:
+def _constant(out: Any, node: Any, value: TensorLike) -> None:
     dtype = as_dtype(node.attr["dtype"].type)
     out.name, out.op = node.name, "Const"
     out.attr["dtype"].type = dtype.as_datatype_enum

@@ -64,13 +64,13 @@ def _without_captures(graph: FuncGraph, graph_def: Any) -> Any:
     return out
 
 
-def _as_function(func: ConcreteFunction, graph_def: Any) -> ConcreteFunction:
+def _as_function(func: ConcreteFunction, graph_def: object) -> ConcreteFunction:
     old = func.graph
     new = FuncGraph(old.name)
     with new.as_default():
         import_graph_def(graph_def, name="")
 
-    def moved(value: Any) -> Any:
+    def moved(value: object) -> Any:
         return new.get_tensor_by_name(value.name) if isinstance(value, Tensor) else value
 
     new.inputs = [moved(t) for t in old.inputs]

@@ -40,10 +40,10 @@ _NORMS: dict[str, tuple[str, tuple[int, int, int, int, int]]] = {
 
 
 def optimize_for_inference(
-    input_graph_def: Any,
+    input_graph_def: object,
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
-    placeholder_type_enum: Any,
+    placeholder_type_enum: object,
     toco_compatible: bool = False,
 ) -> Any:
     """Cut, take training nodes out and fold batch norms into convolutions.
@@ -135,7 +135,10 @@ def _const(like: Any, name: str, array: Any) -> Any:
 
 
 def TransformGraph(
-    input_graph_def: Any, inputs: Sequence[str], outputs: Sequence[str], transforms: Sequence[str]
+    input_graph_def: object,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    transforms: Sequence[str],
 ) -> Any:
     """Apply transforms ("name" or "name(argument=value, …)") in order."""
     graph = input_graph_def
@@ -247,7 +250,7 @@ def _fold_constants(
     return extract_sub_graph(out, _names(outputs))
 
 
-def _fold_norms(graph: Any, *_: Any) -> Any:
+def _fold_norms(graph: object, *_: object) -> Any:
     return fold_batch_norms(graph)
 
 
@@ -309,7 +312,7 @@ def _sort(graph: Any, *_: Any) -> Any:
 
 
 def _merge_duplicates(
-    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+    graph: object, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
 ) -> Any:
     """Equal constants, and equal stateless nodes of equal inputs, become one."""
     from headrace.formats.graphdef_nodes import op_definition

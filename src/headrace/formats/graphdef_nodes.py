@@ -20,8 +20,9 @@ from typing import Any
 from headrace import errors
 from headrace.core import shapes
 from headrace.core.convert import CONST
+from headrace.core.device_names import _merge_devices
 from headrace.core.dtypes import DType
-from headrace.core.graph import Graph, _merge_devices
+from headrace.core.graph import Graph
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
 from headrace.core.stacks import UNSET
@@ -139,7 +140,7 @@ class NodeImporter:
         self.known_shapes: list[tuple[str, Any]] = []  # what _output_shapes attributes say
 
     # to be given by the kind of file --------------------------------------------------------------
-    def sources(self, node: Any) -> list[Any]:
+    def sources(self, node: object) -> list[Any]:
         """The inputs of a node, parsed."""
         raise NotImplementedError
 
@@ -201,7 +202,7 @@ class NodeImporter:
             raise ValueError(self._cycle(waiting))
         self._close_loops()
 
-    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+    def quick_inputs(self, node: object) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
         """Inputs and control inputs of a node if all of them are there.
 
         None sends it the long way.
@@ -271,7 +272,7 @@ class NodeImporter:
             self.merges.append((op, node, sources))
         return op
 
-    def _is_there(self, source: Any) -> bool:
+    def _is_there(self, source: Sequence[int | str]) -> bool:
         name = self.source_name(source)
         return name is None or name in self.ops
 

@@ -26,7 +26,7 @@ from headrace.formats.graphdef_writer import GRAPH_DEF_VERSION
 __all__ = ["import_graph_def", "is_graph_def", "parse_graph_def"]
 
 
-def is_graph_def(message: Any) -> bool:
+def is_graph_def(message: object) -> bool:
     descriptor = getattr(message, "DESCRIPTOR", None)
     return getattr(descriptor, "full_name", "").rpartition(".")[2] == "GraphDef"
 
@@ -59,7 +59,7 @@ def import_graph_def(
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     name: str | None = None,
-    op_dict: Any = None,
+    op_dict: object = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
     """Add the nodes of ``graph_def`` to the default graph, below the name scope ``name`` ("import"

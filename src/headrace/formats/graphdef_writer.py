@@ -39,7 +39,7 @@ class Library:
         self.functions: list[tuple[str, FuncGraph]] = []
         self.taken: set[str] = set()
 
-    def name_of(self, function: Any) -> str:
+    def name_of(self, function: object) -> str:
         """The name of a function (a FuncGraph or something traced that has one), which is added if
         it is new.
         """
@@ -70,7 +70,7 @@ class Library:
             done += 1
 
 
-def function_graph(value: Any) -> FuncGraph | None:
+def function_graph(value: object) -> FuncGraph | None:
     """The graph of a function that an attribute holds."""
     for _ in range(3):
         if isinstance(value, FuncGraph):

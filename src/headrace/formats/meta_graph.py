@@ -78,7 +78,7 @@ def strip_name_scope(name: Any, export_scope: str | None) -> Any:
     return out.encode() if isinstance(name, bytes) else out
 
 
-def prepend_name_scope(name: Any, import_scope: str | None) -> Any:
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
     """The opposite of :func:`strip_name_scope`."""
     if not import_scope:
         return name
@@ -162,9 +162,9 @@ def _write_collection(message: Any, key: Any, items: Sequence[Any], scope: str |
 
 
 def create_meta_graph_def(
-    meta_info_def: Any = None,
-    graph_def: Any = None,
-    saver_def: Any = None,
+    meta_info_def: object = None,
+    graph_def: object = None,
+    saver_def: object = None,
     collection_list: Any = None,
     graph: Graph | None = None,
     export_scope: str | None = None,
@@ -208,17 +208,17 @@ def create_meta_graph_def(
 
 def export_scoped_meta_graph(
     filename: Any = None,
-    graph_def: Any = None,
+    graph_def: object = None,
     graph: Graph | None = None,
     export_scope: str | None = None,
     as_text: bool = False,
     unbound_inputs_col_name: str | None = "unbound_inputs",
     clear_devices: bool = False,
-    saver_def: Any = None,
+    saver_def: object = None,
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[Any, dict[str, Any]]:
     """A MetaGraphDef of (a name scope of) a graph, and the variables in it by their names.
 
@@ -443,7 +443,7 @@ def _read_collections(
             _read_plain(stored, kind, key, graph, scope)
 
 
-def _read_plain(stored: Any, kind: str, key: str, graph: Graph, scope: str) -> None:
+def _read_plain(stored: object, kind: str, key: str, graph: Graph, scope: str) -> None:
     for value in getattr(stored, kind).value:
         if kind == "node_list":
             item: Any = graph.as_graph_element(prepend_name_scope(value, scope))

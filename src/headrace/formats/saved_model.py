@@ -142,7 +142,7 @@ class SavedModelBuilder:
         clear_devices: bool = False,
         main_op: Operation | None = None,
         strip_default_attrs: bool = False,
-        saver: Any = None,
+        saver: object = None,
     ) -> None:
         """Add the default graph, for the variables that were saved already."""
         if not self._has_saved_variables:
@@ -169,7 +169,7 @@ class SavedModelBuilder:
     def _meta_graph(
         self,
         graph: Any,
-        tags: Any,
+        tags: object,
         signatures: Any,
         assets: Any,
         legacy_init_op: Any,
@@ -269,7 +269,7 @@ def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
 
 def simple_save(
     session: Any,
-    export_dir: Any,
+    export_dir: object,
     inputs: Mapping[str, Tensor],
     outputs: Mapping[str, Tensor],
     legacy_init_op: Operation | None = None,
@@ -290,7 +290,7 @@ def simple_save(
 # reading ------------------------------------------------------------------------------------------
 
 
-def contains_saved_model(export_dir: Any) -> bool:
+def contains_saved_model(export_dir: str) -> bool:
     """Whether a folder holds a SavedModel."""
     folder = os.fspath(export_dir)
     names = (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)

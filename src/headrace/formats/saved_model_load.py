@@ -56,7 +56,7 @@ class LoadedObject(Module):
         return found(*args, **kwargs)
 
 
-def load_v2(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
+def load_v2(export_dir: Any, tags: Any = None, options: object = None) -> Any:
     """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called."""
     del options  # about devices and remote files
     loader = SavedModelLoader(export_dir)
@@ -146,7 +146,7 @@ class _Objects:
         name = self.meta.asset_file_def[index].filename
         return convert_to_tensor(asset_path(self.loader.export_dir, name))
 
-    def _connect(self, target: Any, node: Any) -> None:
+    def _connect(self, target: object, node: Any) -> None:
         for child in node.children:
             if child.node_id not in self.made:
                 raise ValueError(f"the model's object '{child.local_name}' is not there")
@@ -159,7 +159,7 @@ class _Objects:
             elif isinstance(target, LoadedObject):
                 target.__dict__[child.local_name] = value
 
-    def _initialize(self, root: Any) -> None:
+    def _initialize(self, root: object) -> None:
         """Run the initializer that the model was saved with, if any."""
         found = root.__dict__.get("__saved_model_init_op")
         initializer = getattr(found, "__dict__", {}).get("init_op") if found is not None else None

@@ -53,7 +53,7 @@ class _Node(NamedTuple):
     children: list[tuple[str, int]]
 
 
-def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
+def save(obj: object, export_dir: Any, signatures: object = None, options: object = None) -> None:
     """Write an object.
 
     ``signatures``: a function, or functions by name; a ``tf.function`` needs an input_signature.
@@ -73,14 +73,14 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     )
 
 
-def _signatures(given: Any) -> dict[str, ConcreteFunction]:
+def _signatures(given: object) -> dict[str, ConcreteFunction]:
     if given is None:
         return {}
     named = dict(given) if isinstance(given, Mapping) else {"serving_default": given}
     return {k: _concrete(f) for k, f in named.items()}
 
 
-def _concrete(function: Any) -> ConcreteFunction:
+def _concrete(function: object) -> ConcreteFunction:
     if isinstance(function, ConcreteFunction):
         return function
     if isinstance(function, (Function, BoundFunction)):
@@ -112,7 +112,7 @@ class _Writer:
         self._walk(root)
 
     # objects --------------------------------------------------------------------------------------
-    def _walk(self, root: Any) -> None:
+    def _walk(self, root: object) -> None:
         self._add(root, "")
         at = 0
         while at < len(self.nodes):
@@ -124,7 +124,7 @@ class _Writer:
         self.variables = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n.value, Variable)]
         self.by_handle = {n.value.handle._op._attrs["shared_name"]: i for i, n in self.variables}
 
-    def _add(self, value: Any, path: str) -> int:
+    def _add(self, value: object, path: str) -> int:
         key = id(value._function) if isinstance(value, BoundFunction) else id(value)
         known = self.ids.get(key)
         if known is None:
@@ -369,7 +369,7 @@ def _identifier(value: Any) -> str:
     return "trackable_dict_wrapper" if isinstance(value, dict) else "_generic_user_object"
 
 
-def _children(value: Any) -> list[tuple[str, Any]]:
+def _children(value: object) -> list[tuple[str, Any]]:
     """What an object holds that is saved with it."""
     if isinstance(value, (Variable, Function, BoundFunction)):
         return []
@@ -392,7 +392,7 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     return own
 
 
-def _is_saved(value: Any) -> bool:
+def _is_saved(value: object) -> bool:
     if isinstance(value, (Variable, Function, BoundFunction, Module)):
         return True
     if isinstance(value, (list, tuple)):

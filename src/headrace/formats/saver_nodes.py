@@ -54,7 +54,7 @@ def write_variables(sess: Any, prefix: str) -> None:
                 writer.add_slice(saved.name, info.full_shape, Slice(extents), value)
 
 
-def add_saver(meta: Any, graph: Graph) -> None:
+def add_saver(meta: object, graph: Graph) -> None:
     """Add the operations, and a SaverDef, to a MetaGraphDef; nothing if there are no variables."""
     add_saver_for(meta, saved_variables(graph))
 

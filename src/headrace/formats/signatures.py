@@ -119,7 +119,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     return build_signature_def(_infos(inputs), _infos(outputs), PREDICT_METHOD_NAME)
 
 
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: object, predictions: Any) -> Any:
     """For Regress: serialized Examples to float32."""
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
@@ -138,7 +138,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
     )
 
 
-def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+def classification_signature_def(examples: object, classes: Any, scores: Any) -> Any:
     """For Classify: serialized Examples to class names and scores."""
     if examples is None:
         raise ValueError("Classification examples cannot be None.")

@@ -33,7 +33,7 @@ def source_of(text: str) -> str:
     return text[1:] if text[:1] == "^" else text.partition(":")[0]
 
 
-def _check(graph_def: Any) -> None:
+def _check(graph_def: object) -> None:
     if not is_graph_def(graph_def):
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
 

@@ -15,13 +15,16 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core import dtypes, shapes
 from headrace.core.convert import make_ndarray as array_of
 from headrace.core.dtypes import DType, as_dtype
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "MAX_REPEATED_BYTES",
@@ -78,11 +81,11 @@ def to_message(array: Any, dtype: DType | None = None, message: Any = None) -> A
     return message
 
 
-def _as_bytes(value: Any) -> bytes:
+def _as_bytes(value: bytes) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def _set_values(message: Any, array: Any, dtype: DType) -> None:
+def _set_values(message: object, array: Array, dtype: DType) -> None:
     field = getattr(message, _FIELDS.get(dtype, "int_val"))
     flat = array.reshape(-1)
     if dtype in _BITS:
@@ -164,7 +167,7 @@ def _strings(values: Sequence[bytes]) -> Any:
     return out
 
 
-def _values(message: Any, dtype: DType) -> Any:
+def _values(message: object, dtype: DType) -> Any:
     field = getattr(message, _FIELDS.get(dtype, "int_val"))
     if dtype in _BITS:
         return np.array([v & 0xFFFF for v in field], np.uint16).view(dtype.np_dtype)
@@ -181,7 +184,7 @@ def _values(message: Any, dtype: DType) -> Any:
     return np.array(list(field), dtype.np_dtype)
 
 
-def _filled(values: Any, dims: tuple[int, ...], count: int, limit: int) -> Any:
+def _filled(values: Array, dims: tuple[int, ...], count: int, limit: int) -> Any:
     """Fewer values than elements: the last one is repeated; none at all are zeros."""
     if len(values) == count:
         return values.reshape(dims)
@@ -240,6 +243,6 @@ def make_tensor_proto(
     return message
 
 
-def make_ndarray(tensor: Any) -> Any:
+def make_ndarray(tensor: object) -> Any:
     """``tf.make_ndarray``: the array that a TensorProto holds, the caller's own."""
     return to_array(tensor).copy()

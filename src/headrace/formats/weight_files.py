@@ -130,7 +130,7 @@ class _Npz:
     def read(self, name: str) -> Array:
         self.described(name)  # checks the size before anything is allocated
         with self._opened(name) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)  # type: ignore[no-any-return]
+            return np.lib.format.read_array(file, allow_pickle=False)
 
 
 class _Safetensors:

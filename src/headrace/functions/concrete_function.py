@@ -11,8 +11,8 @@ will need (functions/function_gradients.py).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import nest, specs
@@ -36,6 +36,9 @@ from headrace.functions.function_signature import (
 )
 from headrace.functions.tracing import TracedFunction, input_name
 from headrace.session.graph_function import GraphFunction
+
+if TYPE_CHECKING:
+    from headrace.core.specs import TypeSpec
 
 __all__ = ["ConcreteFunction", "inline_call"]
 
@@ -233,7 +236,7 @@ class ConcreteFunction:
             return self.call_recorded(tensors)
         return self.call_arrays([t._static for t in tensors])
 
-    def _check(self, i: int, given: Any, want: Tensor) -> None:
+    def _check(self, i: int, given: Tensor, want: Tensor) -> None:
         if given._dtype._base is not want._dtype._base:
             raise errors.InvalidArgumentError(
                 None,
@@ -286,22 +289,25 @@ class ConcreteFunction:
         return explain(None, self.compiled.executable, [*self.outputs, *self.graph.control_outputs])
 
 
-def _leaf(_: Any) -> Any:
+def _leaf(_: float | TypeSpec | Tensor) -> int:
     return 0
 
 
-def _shallow(wanted: Any, given: Any) -> Any:
+def _shallow(
+    wanted: Sequence[Sequence[float | TypeSpec] | Mapping[str, Any]],
+    given: Sequence[Sequence[float | Tensor] | Mapping[str, Any]],
+) -> Any:
     """``given`` with everything below the leaves of ``wanted`` left out."""
     return nest.map_structure_up_to(wanted, _leaf, given, check_types=False)
 
 
-def _literal(wanted: Any, given: Any) -> Any:
+def _literal(wanted: float, given: float) -> float:
     if not retracing.same(wanted, given):
         raise TypeError(f"Can not cast {given!r} to Literal[{wanted!r}]")
     return given
 
 
-def shown_output(output_specs: Any) -> str:
+def shown_output(output_specs: object) -> str:
     return "None" if output_specs is None else shown_leaf(output_specs)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core.func_graph import FuncGraph
@@ -139,7 +139,7 @@ class Function:
         return f"<headrace.Function {self._name}{self._signature}>"
 
     # methods ------------------------------------------------------------------------------------
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         """Every instance has traces of its own, which go when it goes."""
         if instance is None:
             return self
@@ -155,7 +155,7 @@ class Function:
         self._bound[key] = (alive, bound)
         return BoundFunction(instance, bound)
 
-    def _for(self, instance: Any) -> Function:
+    def _for(self, instance: object) -> Function:
         return self._copy(_bound_method(self._python_function, instance))
 
     def _copy(self, python_function: Callable[..., Any]) -> Function:
@@ -262,7 +262,7 @@ class Function:
 
     # tracing ------------------------------------------------------------------------------------
     def _find_or_trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Any], key: Any
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Any], key: Sequence[Any]
     ) -> ConcreteFunction:
         with _LOCK:
             cache = self._cache()
@@ -293,7 +293,7 @@ class Function:
             del cache[key]
         self._fast.clear()
 
-    def _traced(self, wanted: Any, tensors: list[Any], key: Any) -> ConcreteFunction:
+    def _traced(self, wanted: object, tensors: list[Any], key: Sequence[Any]) -> ConcreteFunction:
         if key in self._being_traced:
             raise RecursionError(
                 f"tf.function-decorated function {self._name} calls itself with the same "
@@ -353,7 +353,7 @@ class Function:
         return variable
 
 
-def _outside_value(graph: FuncGraph, value: Tensor, tensors: list[Any]) -> Any:
+def _outside_value(graph: FuncGraph, value: Tensor, tensors: list[Any]) -> Tensor:
     """An initial value that the function computed, computed outside of it."""
     around: Graph = _outside_functions(graph)
     needed = needed_ops([value._op], ())
@@ -374,7 +374,7 @@ def _outside_value(graph: FuncGraph, value: Tensor, tensors: list[Any]) -> Any:
     return wrap(run(STATE, *[a for _, a in pairs])[0], value._dtype._base)
 
 
-def _bound_method(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+def _bound_method(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
     """The method without a strong reference to its instance."""
     try:
         reference = weakref.ref(instance)
@@ -448,9 +448,9 @@ class DefunFunction(Function):
 
 def defun(
     func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
+    input_signature: object = None,
     autograph: bool = True,
-    experimental_autograph_options: Any = None,
+    experimental_autograph_options: object = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
     """``tf.contrib.eager.defun``: as ``tf.function``, but the Python function is run once for each

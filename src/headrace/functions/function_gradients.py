@@ -177,7 +177,7 @@ def _raising(error: Exception) -> Callable[..., Any]:
     return run
 
 
-def _fed(tensor: Any) -> Any:
+def _fed(tensor: Tensor) -> Any:
     """The value to feed; stacks are emptied by those who read them, and a tape may ask twice."""
     value = tensor._static
     if type(value) is list:
@@ -345,26 +345,26 @@ def _stops(part: Part, xs: list[Tensor]) -> list[Tensor]:
     return [t for t in part.feeds if t._op.type != "Placeholder"]
 
 
-def _parts(grad: Any) -> list[Tensor]:
+def _parts(grad: IndexedSlices | Tensor) -> list[Tensor]:
     if not isinstance(grad, IndexedSlices):
         return [grad]
     parts = [grad.values, grad.indices]
     return parts if grad.dense_shape is None else [*parts, grad.dense_shape]
 
 
-def _reachable_grad(whole: FuncGraph, grad: Any) -> Any:
+def _reachable_grad(whole: FuncGraph, grad: IndexedSlices | Tensor) -> IndexedSlices | Tensor:
     """The gradient of an input that belongs to a branch is there whichever branch is taken."""
     if isinstance(grad, IndexedSlices):
         return IndexedSlices(*[_reachable(whole, t) for t in _parts(grad)])
     return _reachable(whole, grad)
 
 
-def _packed(grad: Any, flat: Any) -> Any:
+def _packed(grad: IndexedSlices | Tensor, flat: Any) -> IndexedSlices | Tensor:
     values = [next(flat) for _ in _parts(grad)]
     return IndexedSlices(*values) if isinstance(grad, IndexedSlices) else values[0]
 
 
-def _dense(grad: Any) -> Any:
+def _dense(grad: Tensor | None) -> Tensor | None:
     if isinstance(grad, IndexedSlices):
         from headrace.autodiff.aggregate import as_dense
 

@@ -75,10 +75,15 @@ class Signature:
             elif default is not _EMPTY:
                 out.append(default)
             else:
-                raise self.misfit(f"missing a required argument: '{name}'", args, kwargs)
+                why = f"missing a required argument: '{name}'"
+                if self.input_signature is not None:
+                    why += ". Structure of Python function inputs does not match input_signature"
+                raise self.misfit(why, args, kwargs)
         if len(args) > n:
             if self.varargs is None:
-                raise self.misfit("too many positional arguments", args, kwargs)
+                raise self.misfit(
+                    f"too many positional arguments: Received {len(args)} argument(s)", args, kwargs
+                )
             out += args[n:]
         return tuple(out), self._keywords(rest, args, kwargs)
 
@@ -97,7 +102,7 @@ class Signature:
                 raise self.misfit(f"got an unexpected keyword argument '{name}'", args, kwargs)
         return {**out, **rest}
 
-    def misfit(self, why: object, args: Any, kwargs: Any) -> TypeError:
+    def misfit(self, why: object, args: object, kwargs: object) -> TypeError:
         return SignatureMismatch(
             f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} "
             f"and kwargs: {kwargs} for "
@@ -122,7 +127,7 @@ class Signature:
         return f"({', '.join(parts)})"
 
     # an input signature -------------------------------------------------------------------------
-    def _checked(self, given: Any) -> tuple[Any, ...] | None:
+    def _checked(self, given: object) -> tuple[Any, ...] | None:
         if given is None:
             return None
         if not isinstance(given, (list, tuple)):
@@ -130,6 +135,7 @@ class Signature:
         wrong = [s for s in nest.flatten(list(given)) if not isinstance(s, TypeSpec)]
         if wrong:
             raise TypeError(
+                f"Invalid input_signature {given}; "
                 "input_signature must be a possibly nested sequence of TensorSpec "
                 "objects, got invalid args "
                 f"{wrong} with types {[type(w) for w in wrong]}."
@@ -154,14 +160,18 @@ class Signature:
         assert wanted is not None
         if len(args) < len(wanted):
             raise self.misfit(
-                f"missing a required argument: '{self.names[len(args)]}'", args, kwargs
+                f"missing a required argument: '{self.names[len(args)]}'. Structure of Python "
+                "function inputs does not match input_signature",
+                args,
+                kwargs,
             )
         try:
             out = [cast_structure(spec, value) for spec, value in zip(wanted, args)]
         except (TypeError, ValueError) as error:
             found = self.misfit(error, args, kwargs)
             raise SignatureMismatch(
-                f"{found} (Python inputs incompatible with input_signature.)"
+                f"{found} (Python inputs incompatible with input_signature, or Structure of "
+                "Python function inputs does not match it.)"
             ) from None
         return (*out, *args[len(wanted) :]), kwargs
 
@@ -182,7 +192,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(lambda *args, **kwargs: None)
 
 
-def cast_structure(spec: Any, value: Any) -> Any:
+def cast_structure(spec: object, value: object) -> Any:
     """A value in the structure of a spec, leaves converted; TypeError if it does not fit."""
     if not nest.is_nested(spec):
         return _cast_leaf(spec, value)
@@ -226,7 +236,7 @@ def as_tensor(value: Any, spec: TensorSpec) -> Any:
         return convert_to_tensor(value)
     dtype = spec.dtype.base_dtype
     try:
-        array = make_ndarray(value, None if isinstance(value, (np.ndarray, np.generic)) else dtype)
+        array = make_ndarray(value, dtype)
     except (TypeError, ValueError):
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}") from None
     return eager(array)
@@ -277,7 +287,7 @@ class ByIdentity:
 class _Mark:
     """Opens a structure in a key."""
 
-    def __init__(self, kind: Any, keys: Any) -> None:
+    def __init__(self, kind: object, keys: object) -> None:
         self.said = (kind, keys)
 
     def __hash__(self) -> int:
@@ -309,7 +319,7 @@ def encode(value: Any, key: list[Any], tensors: list[Any]) -> None:
         _encode_other(value, key, tensors)
 
 
-def _encode_structure(value: Any, key: list[Any], tensors: list[Any]) -> None:
+def _encode_structure(value: object, key: list[Any], tensors: list[Any]) -> None:
     items = nest._items(value)
     named = isinstance(value, Mapping) or hasattr(value, "_fields")
     key.append(_Mark(type(value), tuple(k for k, _ in items) if named else len(items)))
@@ -317,7 +327,7 @@ def _encode_structure(value: Any, key: list[Any], tensors: list[Any]) -> None:
         encode(child, key, tensors)
 
 
-def _encode_other(value: Any, key: list[Any], tensors: list[Any]) -> None:
+def _encode_other(value: object, key: list[Any], tensors: list[Any]) -> None:
     if isinstance(value, (np.ndarray, np.generic)):
         encode(eager(make_ndarray(value, None)), key, tensors)
         return
@@ -352,7 +362,7 @@ def hashed_by_identity(kind: Any) -> bool:
     return kind.__hash__ is None or kind.__hash__ is object.__hash__
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: object) -> Any:
     """Values that can be hashed are compared by equality.
 
     Of objects that would be kept alive only the identity counts.
@@ -366,12 +376,12 @@ def _comparable(value: Any) -> Any:
     return value
 
 
-def call_specs(value: Any) -> Any:
+def call_specs(value: object) -> Any:
     """The arguments of a call with specs in the place of tensors."""
     return nest.map_structure(_spec_of, value)
 
 
-def _spec_of(value: Any) -> Any:
+def _spec_of(value: object) -> Any:
     if isinstance(value, (TypeSpec, Tensor)):
         return specs.leaf_spec(value)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -10,13 +10,16 @@ from __future__ import annotations
 import logging
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.specs import TensorSpec, TypeSpec
 from headrace.functions.function_signature import Signature, hashed_by_identity, shown_leaf
 from headrace.session.events import EVENTS
+
+if TYPE_CHECKING:
+    from headrace.functions.concrete_function import ConcreteFunction
 
 __all__ = ["History", "covering", "generalised", "same"]
 
@@ -115,7 +118,7 @@ def _differences(old: dict[str, str], new: dict[str, str]) -> list[str]:
 # traces that serve several calls ----------------------------------------------------------------
 
 
-def covering(traces: Iterable[Any], wanted: Any) -> Any:
+def covering(traces: Iterable[Any], wanted: object) -> ConcreteFunction | None:
     """The narrowest trace that serves a call; None if there is none."""
     best = None
     leaves = nest.flatten(wanted)
@@ -131,7 +134,9 @@ def covering(traces: Iterable[Any], wanted: Any) -> Any:
     return best
 
 
-def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]] | None:
+def _pairs(
+    a: Sequence[Sequence[TypeSpec] | Mapping[str, Any]], b: object
+) -> list[tuple[Any, Any]] | None:
     """The corresponding leaves of two structures; None if they differ in form."""
     try:
         nest.assert_same_structure(a, b)
@@ -140,12 +145,12 @@ def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]] | None:
     return list(zip(nest.flatten(a), nest.flatten(b)))
 
 
-def _covers(wide: Any, narrow: Any) -> bool:
+def _covers(wide: Sequence[Sequence[TypeSpec] | Mapping[str, Any]], narrow: object) -> bool:
     pairs = _pairs(wide, narrow)
     return pairs is not None and all(_leaf_covers(w, n) for w, n in pairs)
 
 
-def _leaf_covers(wide: Any, narrow: Any) -> bool:
+def _leaf_covers(wide: object, narrow: object) -> bool:
     if isinstance(wide, TypeSpec) or isinstance(narrow, TypeSpec):
         return isinstance(narrow, TypeSpec) and narrow.is_subtype_of(wide)
     return same(wide, narrow)
@@ -181,7 +186,7 @@ def generalised(traces: Iterable[Any], wanted: Any) -> Any:
     return wanted
 
 
-def _wider(old: Any, new: Any) -> tuple[Any] | None:
+def _wider(old: TypeSpec, new: TypeSpec) -> tuple[Any] | None:
     if isinstance(old, TypeSpec) and isinstance(new, TypeSpec):
         if isinstance(old, TensorSpec) and isinstance(new, TensorSpec):
             old, new = _nameless(old), _nameless(new)

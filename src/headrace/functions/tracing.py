@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest, specs
 from headrace.core.convert import convert_to_tensor
@@ -26,6 +26,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.executors import options_for
 from headrace.lower.session_state import State
 from headrace.session.graph_function import GraphFunction
+
+if TYPE_CHECKING:
+    from headrace.functions.function import _WeakMethod
 
 __all__ = ["TracedFunction", "convert_outputs", "placeholders", "trace", "trace_into"]
 
@@ -108,7 +111,7 @@ class TracedFunction:
         return lambda *arrays: compiled(state, *arrays, *extra)
 
 
-def _value_of(outside: Any) -> Any:
+def _value_of(outside: Tensor) -> Any:
     if not getattr(outside, "_is_eager", False):
         raise ValueError(
             f"{outside!r} is a tensor of the graph around the function: its value is "
@@ -140,7 +143,7 @@ def trace_into(
     args_specs: tuple[Any, ...],
     kwargs_specs: dict[str, Any],
     autograph: bool = True,
-    options: Any = None,
+    options: object = None,
     names: Sequence[str] = (),
 ) -> TracedFunction:
     """As ``trace``, in a graph that is there already; ``names`` of the positional parameters."""
@@ -158,7 +161,7 @@ def trace_into(
     return TracedFunction(graph, (args, kwargs), results)
 
 
-def _check_unchanged(before: Any, after: Any, fn: Any) -> None:
+def _check_unchanged(before: object, after: object, fn: Callable[..., Any] | _WeakMethod) -> None:
     """A traced function is not run again.
 
     What it did to the lists and dicts it was given would be lost.
@@ -177,7 +180,7 @@ def _check_unchanged(before: Any, after: Any, fn: Any) -> None:
         )
 
 
-def converted(fn: Callable[..., Any], options: Any = None) -> Callable[..., Any]:
+def converted(fn: Callable[..., Any], options: object = None) -> Callable[..., Any]:
     """The function with its ``if`` and ``while`` turned into graph operations where they depend on
     tensors.
     """
@@ -191,7 +194,7 @@ def converted(fn: Callable[..., Any], options: Any = None) -> Callable[..., Any]
     return convert(fn, optional_features=options)
 
 
-def placeholders(graph: FuncGraph, structure: Any, names: Sequence[str] = ()) -> Any:
+def placeholders(graph: FuncGraph, structure: object, names: Sequence[str] = ()) -> Any:
     """The pair (args, kwargs) with an input of the graph in the place of every spec."""
     flat = []
     for path, leaf in nest.flatten_with_tuple_paths(structure):
@@ -214,7 +217,7 @@ def input_name(path: tuple[Any, ...], names: Sequence[str]) -> str:
     return clean if clean[:1].isalnum() else f"args{clean}"
 
 
-def convert_outputs(structure: Any, fn: Any = None) -> Any:
+def convert_outputs(structure: object, fn: object = None) -> Any:
     """Numbers and arrays that a function returns become tensors.
 
     An operation becomes None, after which it has run.
@@ -234,7 +237,7 @@ def convert_outputs(structure: Any, fn: Any = None) -> Any:
         ) from error
 
 
-def _is_foreign(value: Any) -> bool:
+def _is_foreign(value: object) -> bool:
     try:
         _output(value)
     except (TypeError, ValueError):
@@ -242,7 +245,7 @@ def _is_foreign(value: Any) -> bool:
     return False
 
 
-def _output(value: Any) -> Any:
+def _output(value: object) -> Any:
     if value is None or isinstance(value, Operation):
         return None  # the effects of the function happen anyway
     if isinstance(value, Tensor):

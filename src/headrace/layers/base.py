@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes, nest
@@ -27,6 +27,9 @@ from headrace.variables.variable_scope import (
     get_variable,
     variable_scope,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["InputSpec", "Layer", "keras_style_scope", "set_keras_style"]
 
@@ -89,8 +92,8 @@ class Layer(CoreLayer):
 
     def _make_unique_name(
         self,
-        name_uid_map: Any = None,
-        avoid_names: Any = None,
+        name_uid_map: object = None,
+        avoid_names: object = None,
         namespace: str = "",
         zero_based: bool = False,
     ) -> tuple[str, str]:
@@ -132,7 +135,7 @@ class Layer(CoreLayer):
             self._scope = captured
 
     # losses and weights -------------------------------------------------------------------------
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: object, inputs: TensorLike | None = None) -> None:
         before, callable_before = len(self._losses), len(self._callable_losses)
         super().add_loss(losses, inputs)
         if get_default_graph()._is_eager:
@@ -156,7 +159,7 @@ class Layer(CoreLayer):
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
         partitioner: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         """The variable ``name`` in the layer's scope: new, or shared if the scope reuses variables.
 
@@ -249,7 +252,7 @@ class Layer(CoreLayer):
         return result
 
 
-def _is_tensor_list(value: Any) -> bool:
+def _is_tensor_list(value: object) -> bool:
     return bool(
         isinstance(value, (list, tuple)) and value and all(conversion.is_tensor(v) for v in value)
     )

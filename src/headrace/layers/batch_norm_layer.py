@@ -9,7 +9,7 @@ step). Otherwise the moving averages are used.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -41,6 +41,9 @@ from headrace.ops.nn.normalization import fused_batch_norm
 from headrace.ops.state.ref_state import assign, assign_sub
 from headrace.variables.initializers import ones_initializer, zeros_initializer
 from headrace.variables.variable import VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, TensorLike
 
 __all__ = [
     "BatchNorm",
@@ -214,7 +217,7 @@ class BatchNormalizationCore(CoreLayer):
             if partitioner:
                 scope.set_partitioner(partitioner)
 
-    def _add_statistic(self, name: str, shape: list[int], initializer: Any) -> Any:
+    def _add_statistic(self, name: str, shape: list[int], initializer: object) -> Any:
         return self.add_weight(
             name=name,
             shape=shape,
@@ -261,16 +264,16 @@ class BatchNormalizationCore(CoreLayer):
         grouped = reshape(inputs, [self.virtual_batch_size, -1, *sizes[1:]])
         return reshape(self._general(grouped, training), sizes)
 
-    def _fused(self, inputs: Any, training: Any) -> Tensor:
+    def _fused(self, inputs: TensorLike, training: TensorLike) -> Tensor:
         gamma = self.gamma if self.scale else self._gamma_const
         beta = self.beta if self.center else self._beta_const
 
-        def with_batch() -> Any:
+        def with_batch() -> tuple[Tensor, Tensor, Tensor]:
             return fused_batch_norm(
                 inputs, gamma, beta, epsilon=self.epsilon, data_format=self._data_format
             )
 
-        def with_averages() -> Any:
+        def with_averages() -> tuple[Tensor, Tensor, Tensor]:
             return fused_batch_norm(
                 inputs,
                 gamma,
@@ -412,7 +415,7 @@ class BatchNormalizationCore(CoreLayer):
             self._new_variance = identity(self._new_variance)
         return r, d
 
-    def _renorm_update(self, variable: Any, value: Any, training: Any) -> Any:
+    def _renorm_update(self, variable: Any, value: Tensor, training: Any) -> Any:
         value = identity(value)
         return smart_cond(
             training,
@@ -472,7 +475,7 @@ class BatchNormalization(BatchNormalizationCore, Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: TensorLike = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
@@ -522,30 +525,30 @@ class BatchNormalization(BatchNormalizationCore, Layer):
 
 
 def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
+    inputs: TensorLike,
+    axis: AxisLike = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = zeros_initializer(),
-    gamma_initializer: Any = ones_initializer(),
-    moving_mean_initializer: Any = zeros_initializer(),
-    moving_variance_initializer: Any = ones_initializer(),
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
+    beta_initializer: object = zeros_initializer(),
+    gamma_initializer: object = ones_initializer(),
+    moving_mean_initializer: object = zeros_initializer(),
+    moving_variance_initializer: object = ones_initializer(),
+    beta_regularizer: object = None,
+    gamma_regularizer: object = None,
+    beta_constraint: object = None,
+    gamma_constraint: object = None,
+    training: TensorLike = False,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
     renorm: bool = False,
-    renorm_clipping: Any = None,
+    renorm_clipping: object = None,
     renorm_momentum: float = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
-    adjustment: Any = None,
+    adjustment: object = None,
 ) -> Tensor:
     """Normalize over all axes but ``axis``; run the UPDATE_OPS with the training step.
 

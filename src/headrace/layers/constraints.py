@@ -29,7 +29,7 @@ class Constraint:
         return {}
 
 
-def _norms(w: Any, axis: Any) -> Any:
+def _norms(w: object, axis: object) -> Any:
     return sqrt(reduce_sum(square(w), axis, keepdims=True))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -36,6 +36,9 @@ from headrace.ops.nn.convolution import conv3d as nn_conv3d
 from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = [
     "Conv1D",
     "Conv1DCore",
@@ -63,16 +66,16 @@ class ConvCore(CoreLayer):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
+        kernel_size: object,
         strides: Any = 1,
         padding: Any = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: object = 1,
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
+        kernel_regularizer: object = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
         kernel_constraint: Any = None,
@@ -110,7 +113,7 @@ class ConvCore(CoreLayer):
     def _channel_axis(self) -> int:
         return 1 if self.data_format == "channels_first" else -1
 
-    def _input_channels(self, input_shape: Any) -> int:
+    def _input_channels(self, input_shape: object) -> int:
         channels = TensorShape(input_shape).as_list()[self._channel_axis]
         if channels is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
@@ -194,7 +197,8 @@ class ConvCore(CoreLayer):
         return bias_add(outputs, self.bias, data_format="NCHW")
 
     def _activated(self, outputs: Tensor) -> Tensor:
-        return outputs if self.activation is None else self.activation(outputs)
+        activated: Tensor = outputs if self.activation is None else self.activation(outputs)
+        return activated
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()
@@ -246,7 +250,9 @@ class Conv1DCore(ConvCore):
 
     _causal = True
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(1, filters, kernel_size, strides, **kwargs)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
@@ -258,14 +264,18 @@ class Conv1DCore(ConvCore):
 class Conv2DCore(ConvCore):
     """A convolution over images, without variable scopes."""
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(2, filters, kernel_size, strides, **kwargs)
 
 
 class Conv3DCore(ConvCore):
     """A convolution over volumes, without variable scopes."""
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(3, filters, kernel_size, strides, **kwargs)
 
 
@@ -275,11 +285,11 @@ class Conv1D(Conv1DCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = 1,
+        padding: object = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: object = 1,
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
@@ -316,25 +326,25 @@ class Conv1D(Conv1DCore, Layer):
 
 
 def conv1d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = 1,
+    padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = 1,
-    activation: Any = None,
+    dilation_rate: TensorLike = 1,
+    activation: object = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    kernel_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    kernel_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A convolution over sequences (batch, length, channels), with variables ``kernel`` and
     ``bias``.
@@ -369,16 +379,16 @@ class Conv2D(Conv2DCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = (1, 1),
+        padding: object = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
+        dilation_rate: object = (1, 1),
+        activation: object = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
         bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None,
+        kernel_regularizer: object = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
         kernel_constraint: Any = None,
@@ -410,25 +420,25 @@ class Conv2D(Conv2DCore, Layer):
 
 
 def conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = (1, 1),
+    padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
-    activation: Any = None,
+    dilation_rate: TensorLike = (1, 1),
+    activation: Callable[..., Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    kernel_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    kernel_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A convolution over images, with variables ``kernel`` and ``bias``.
 
@@ -464,11 +474,11 @@ class Conv3D(Conv3DCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = (1, 1, 1),
+        padding: object = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = (1, 1, 1),
+        dilation_rate: object = (1, 1, 1),
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
@@ -505,25 +515,25 @@ class Conv3D(Conv3DCore, Layer):
 
 
 def conv3d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1, 1),
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = (1, 1, 1),
+    padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1, 1),
-    activation: Any = None,
+    dilation_rate: TensorLike = (1, 1, 1),
+    activation: object = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    kernel_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    kernel_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A convolution over volumes, with variables ``kernel`` and ``bias``."""
     layer = Conv3D(

@@ -5,7 +5,8 @@ Each channel by itself, then a convolution of width 1 that mixes the channels.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.tensor import Tensor
 from headrace.layers.base import Layer
@@ -23,6 +24,9 @@ from headrace.ops.array.padding import pad
 from headrace.ops.nn.convolution import separable_conv2d as nn_separable_conv2d
 from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "SeparableConv1D",
@@ -44,11 +48,11 @@ class _SeparableCore(ConvCore):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: object,
+        strides: object = 1,
         depth_multiplier: int = 1,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
+        depthwise_initializer: object = "glorot_uniform",
+        pointwise_initializer: object = "glorot_uniform",
         depthwise_regularizer: Any = None,
         pointwise_regularizer: Any = None,
         depthwise_constraint: Any = None,
@@ -88,7 +92,9 @@ class _SeparableCore(ConvCore):
         self._add_bias()
         self.built = True
 
-    def _separable(self, inputs: Any, depthwise: Any, pointwise: Any, rate: Any) -> Tensor:
+    def _separable(
+        self, inputs: TensorLike, depthwise: TensorLike, pointwise: TensorLike, rate: Sequence[int]
+    ) -> Tensor:
         strides = self.strides * 2 if self.rank == 1 else self.strides
         last = self.data_format == "channels_last"
         data_format = convert_data_format(self.data_format, ndim=4)
@@ -120,7 +126,9 @@ class SeparableConv1DCore(_SeparableCore):
 
     _causal = True
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(1, filters, kernel_size, strides, **kwargs)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
@@ -139,7 +147,9 @@ class SeparableConv1DCore(_SeparableCore):
 class SeparableConv2DCore(_SeparableCore):
     """A separable convolution over images, without variable scopes."""
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(2, filters, kernel_size, strides, **kwargs)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
@@ -159,11 +169,11 @@ class SeparableConv1D(SeparableConv1DCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = 1,
+        padding: object = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: object = 1,
         depth_multiplier: int = 1,
         activation: Any = None,
         use_bias: bool = True,
@@ -208,29 +218,29 @@ class SeparableConv1D(SeparableConv1DCore, Layer):
 
 
 def separable_conv1d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = 1,
+    padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = 1,
+    dilation_rate: TensorLike = 1,
     depth_multiplier: int = 1,
-    activation: Any = None,
+    activation: object = None,
     use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    depthwise_regularizer: Any = None,
-    pointwise_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    depthwise_constraint: Any = None,
-    pointwise_constraint: Any = None,
-    bias_constraint: Any = None,
+    depthwise_initializer: object = None,
+    pointwise_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    depthwise_regularizer: object = None,
+    pointwise_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    depthwise_constraint: object = None,
+    pointwise_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A convolution of each channel, then one of width 1 that mixes them, over sequences."""
     layer = SeparableConv1D(
@@ -271,16 +281,16 @@ class SeparableConv2D(SeparableConv2DCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = (1, 1),
+        padding: object = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = (1, 1),
+        dilation_rate: object = (1, 1),
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: object = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
+        depthwise_initializer: object = None,
+        pointwise_initializer: object = None,
         bias_initializer: Any = zeros_initializer(),
         depthwise_regularizer: Any = None,
         pointwise_regularizer: Any = None,
@@ -320,29 +330,29 @@ class SeparableConv2D(SeparableConv2DCore, Layer):
 
 
 def separable_conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = (1, 1),
+    padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
+    dilation_rate: TensorLike = (1, 1),
     depth_multiplier: int = 1,
-    activation: Any = None,
+    activation: Callable[..., Any] | None = None,
     use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    depthwise_regularizer: Any = None,
-    pointwise_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    depthwise_constraint: Any = None,
-    pointwise_constraint: Any = None,
-    bias_constraint: Any = None,
+    depthwise_initializer: object = None,
+    pointwise_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    depthwise_regularizer: object = None,
+    pointwise_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    depthwise_constraint: object = None,
+    pointwise_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A convolution of each channel, then a 1x1 one that mixes them, over images."""
     layer = SeparableConv2D(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import get_default_graph
 from headrace.core.shapes import TensorShape
@@ -24,6 +25,9 @@ from headrace.ops.nn.conv_transposed_functions import conv3d_transpose as nn_con
 from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = [
     "Conv2DTranspose",
     "Conv2DTransposeCore",
@@ -41,9 +45,9 @@ class _TransposedCore(ConvCore):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = 1,
+        padding: object = "valid",
         output_padding: Any = None,
         **kwargs: Any,
     ) -> None:
@@ -112,7 +116,9 @@ class _TransposedCore(ConvCore):
 class Conv2DTransposeCore(_TransposedCore):
     """A transposed convolution over images, without variable scopes."""
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(2, filters, kernel_size, strides, **kwargs)
 
     def _transposed(self, inputs: Tensor, output_shape: Any) -> Tensor:
@@ -141,7 +147,9 @@ class Conv2DTransposeCore(_TransposedCore):
 class Conv3DTransposeCore(_TransposedCore):
     """A transposed convolution over volumes, without variable scopes."""
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+    ) -> None:
         super().__init__(3, filters, kernel_size, strides, **kwargs)
 
     def _transposed(self, inputs: Tensor, output_shape: Any) -> Tensor:
@@ -167,13 +175,13 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = (1, 1),
+        padding: object = "valid",
         data_format: str = "channels_last",
-        activation: Any = None,
+        activation: object = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
+        kernel_initializer: object = None,
         bias_initializer: Any = zeros_initializer(),
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
@@ -206,24 +214,24 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
 
 
 def conv2d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = (1, 1),
+    padding: str = "valid",
     data_format: str = "channels_last",
-    activation: Any = None,
+    activation: Callable[..., Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    kernel_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    kernel_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A transposed convolution ("deconvolution") over images."""
     layer = Conv2DTranspose(
@@ -258,9 +266,9 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: Any = "valid",
+        kernel_size: object,
+        strides: object = (1, 1, 1),
+        padding: object = "valid",
         data_format: str = "channels_last",
         activation: Any = None,
         use_bias: bool = True,
@@ -297,24 +305,24 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
 
 
 def conv3d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1, 1),
-    padding: Any = "valid",
+    kernel_size: TensorLike,
+    strides: TensorLike = (1, 1, 1),
+    padding: str = "valid",
     data_format: str = "channels_last",
-    activation: Any = None,
+    activation: object = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    kernel_regularizer: object = None,
+    bias_regularizer: object = None,
+    activity_regularizer: object = None,
+    kernel_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """A transposed convolution over volumes [batch, depth, height, width, channels].
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from headrace.ops.array.casting import cast
 from headrace.variables.initializers import glorot_uniform_initializer, zeros_initializer
 from headrace.variables.partitioned_variable import PartitionedVariable
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.variables.initializers import Initializer
 
 __all__ = ["FLOATX", "CoreLayer"]
 
@@ -57,7 +61,9 @@ class _CallContext(threading.local):
 _calls = _CallContext()
 
 
-def make_variable(name: str, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+def make_variable(
+    name: str, shape: ShapeLike | None = None, dtype: DTypeLike | None = None, **options: object
+) -> Any:
     """A new variable with the initializer's value; the getter of layers without scopes."""
     initializer: Any = options.pop("initializer")
     options.pop("partitioner", None)
@@ -176,7 +182,7 @@ class CoreLayer(Module):
         return self._input_spec
 
     @input_spec.setter
-    def input_spec(self, value: Any) -> None:
+    def input_spec(self, value: object) -> None:
         for spec in nest.flatten(value):
             if spec is not None and not isinstance(spec, InputSpec):
                 raise TypeError(f"Layer input_spec must be an instance of InputSpec. Got: {spec}")
@@ -186,10 +192,10 @@ class CoreLayer(Module):
     def add_weight(
         self,
         name: Any = None,
-        shape: Any = None,
-        dtype: Any = None,
+        shape: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
         initializer: Any = None,
-        regularizer: Any = None,
+        regularizer: object = None,
         trainable: bool | None = None,
         constraint: Any = None,
         partitioner: Any = None,
@@ -232,7 +238,12 @@ class CoreLayer(Module):
         """The old name of :meth:`add_weight`."""
         return self.add_weight(*args, **kwargs)
 
-    def _initializer_for(self, initializer: Any, dtype: dtypes.DType, name: Any) -> Any:
+    def _initializer_for(
+        self,
+        initializer: Callable[..., Any] | type[Any] | Initializer | None,
+        dtype: dtypes.DType,
+        name: str | None,
+    ) -> Callable[..., Any] | type[Any] | Initializer:
         if initializer is not None:
             return initializer
         if dtype.is_floating:
@@ -317,7 +328,7 @@ class CoreLayer(Module):
                 param.load(np.asarray(value))
 
     # losses and updates -------------------------------------------------------------------------
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: object, inputs: TensorLike | None = None) -> None:
         """Add losses: tensors, or functions without arguments that make them."""
         for loss in nest.flatten(losses):
             if callable(loss):
@@ -327,7 +338,7 @@ class CoreLayer(Module):
             elif loss is not None:
                 self._losses.append(self._loss_tensor(loss, inputs is not None))
 
-    def _loss_tensor(self, loss: Any, conditional: bool) -> Any:
+    def _loss_tensor(self, loss: Callable[..., Any] | Tensor, conditional: bool) -> Any:
         loss = loss() if callable(loss) else loss
         if loss is None:
             return None
@@ -342,7 +353,7 @@ class CoreLayer(Module):
         made = [loss() for loss in self._callable_losses]
         return [*self._losses, *(x for x in made if x is not None), *self._nested("losses")]
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: bool | None = None) -> None:
         """Add operations that a training step has to run (moving averages)."""
         relevant = _calls.inputs[-1] if _calls.inputs else []
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
@@ -360,11 +371,11 @@ class CoreLayer(Module):
             return []
         return self._updates + self._nested("updates")
 
-    def _is_unconditional(self, update: Any) -> bool:
+    def _is_unconditional(self, update: object) -> bool:
         inputs = self._update_inputs.get(id(update), [])
         return update not in reachable_from(inputs, [update])
 
-    def get_updates_for(self, inputs: Any) -> list[Any]:
+    def get_updates_for(self, inputs: object) -> list[Any]:
         """The updates that depend on ``inputs``; with None those that depend on no input."""
         if inputs is None:
             return [u for u in self.updates if self._is_unconditional(u)]
@@ -372,7 +383,7 @@ class CoreLayer(Module):
         reached = reachable_from(nest.flatten(inputs), updates)
         return [u for u in updates if u in reached]
 
-    def get_losses_for(self, inputs: Any) -> list[Any]:
+    def get_losses_for(self, inputs: object) -> list[Any]:
         """The losses that depend on ``inputs``; with None those that depend on no input."""
         losses = self.losses
         if inputs is None:
@@ -390,7 +401,7 @@ class CoreLayer(Module):
         for part in parts:
             self.add_loss(functools.partial(loss_for, part))
 
-    def _handle_activity_regularization(self, inputs: Any, outputs: Any) -> None:
+    def _handle_activity_regularization(self, inputs: Any, outputs: Tensor | Sequence[Any]) -> None:
         if not self._activity_regularizer:
             return
         with name_scope("ActivityRegularizer"):
@@ -425,7 +436,7 @@ class CoreLayer(Module):
                 self._handle_activity_regularization(inputs, outputs)
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: Any, *args: object, **kwargs: object) -> Any:
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
@@ -468,7 +479,7 @@ class CoreLayer(Module):
         return cls(**config)
 
 
-def checked_trainable(trainable: bool | None, synchronization: Any) -> bool:
+def checked_trainable(trainable: bool | None, synchronization: object) -> bool:
     """Whether a new weight is trained; ON_READ variables never are."""
     if synchronization == VariableSynchronization.ON_READ:
         if trainable:
@@ -488,7 +499,7 @@ def _argument_names(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in kinds]
 
 
-def _as_tensor(x: Any) -> Any:
+def _as_tensor(x: object) -> Any:
     return conversion.convert_to_tensor(x) if isinstance(x, (np.ndarray, float, int)) else x
 
 
@@ -513,5 +524,5 @@ def _graph_for(inputs: Any) -> Iterator[None]:
         yield
 
 
-def as_tensor_shape(shape: Any) -> TensorShape:
+def as_tensor_shape(shape: ShapeLike) -> TensorShape:
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)

@@ -6,7 +6,7 @@ Unary potentials are (batch, time, tags), transitions (tags, tags), sequence len
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from headrace.layers.rnn.cell_base import RNNCell
 from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.layers.smart import smart_cond
 from headrace.variables.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "CrfDecodeBackwardRnnCell",
@@ -48,7 +51,7 @@ def _zero_if_empty(lengths: Any, values: Any) -> Any:
 
 
 def crf_sequence_score(
-    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
+    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: object
 ) -> Any:
     """The unnormalized score of each row's tags."""
     tag_indices = ops.convert_to_tensor(tag_indices)
@@ -68,7 +71,7 @@ def crf_sequence_score(
 
 
 def crf_multitag_sequence_score(
-    inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
+    inputs: Any, tag_bitmap: object, sequence_lengths: Any, transition_params: Any
 ) -> Any:
     """The log sum of the scores of all sequences whose tags ``tag_bitmap`` allows."""
 
@@ -106,7 +109,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 
 
 def crf_log_likelihood(
-    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
+    inputs: Any, tag_indices: TensorLike, sequence_lengths: object, transition_params: Any = None
 ) -> tuple[Any, Any]:
     """``(log_likelihood, transition_params)``.
 
@@ -120,7 +123,7 @@ def crf_log_likelihood(
     return score - norm, transition_params
 
 
-def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
+def crf_unary_score(tag_indices: Any, sequence_lengths: TensorLike, inputs: TensorLike) -> Any:
     """The sum of the potentials of each row's tags."""
     batch, steps, tags = (ops.shape(inputs)[i] for i in range(3))
     flat = ops.reshape(inputs, [-1])
@@ -137,7 +140,7 @@ def _mask(lengths: Any, tag_indices: Any) -> Any:
     return ops.sequence_mask(lengths, maxlen=ops.shape(tag_indices)[1], dtype=dtypes.float32)
 
 
-def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_binary_score(tag_indices: object, sequence_lengths: object, transition_params: Any) -> Any:
     """The sum of the transitions between each row's tags."""
     tags = dimension_value(transition_params.shape[0])
     count = ops.shape(tag_indices)[1] - 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -26,6 +27,9 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_dense_matmul
 from headrace.variables.initializers import zeros_initializer
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["Dense", "DenseCore", "FullyConnected", "dense", "fully_connected"]
 
 
@@ -39,9 +43,9 @@ class DenseCore(CoreLayer):
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
+        kernel_regularizer: object = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
         kernel_constraint: Any = None,
         bias_constraint: Any = None,
         **kwargs: Any,
@@ -146,9 +150,9 @@ class Dense(DenseCore, Layer):
         use_bias: bool = True,
         kernel_initializer: Any = None,
         bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
+        kernel_regularizer: object = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
         kernel_constraint: Any = None,
         bias_constraint: Any = None,
         trainable: bool = True,
@@ -173,20 +177,20 @@ class Dense(DenseCore, Layer):
 
 
 def dense(
-    inputs: Any,
+    inputs: TensorLike,
     units: int,
-    activation: Any = None,
+    activation: Callable[..., Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: object = None,
+    bias_initializer: object = zeros_initializer(),
+    kernel_regularizer: Callable[..., Any] | None = None,
+    bias_regularizer: Callable[..., Any] | None = None,
+    activity_regularizer: Callable[..., Any] | None = None,
+    kernel_constraint: object = None,
+    bias_constraint: object = None,
     trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    name: str | None = None,
+    reuse: bool | None = None,
 ) -> Tensor:
     """``activation(inputs · kernel + bias)`` with new variables ``<name>/kernel`` and
     ``<name>/bias``.

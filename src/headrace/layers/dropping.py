@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
@@ -18,6 +18,9 @@ from headrace.ops.array.array_shape import reshape, transpose
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import identity
 from headrace.ops.nn.activations import dropout as nn_dropout
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["Dropout", "DropoutCore", "Flatten", "FlattenCore", "dropout", "flatten"]
 
@@ -34,7 +37,7 @@ class DropoutCore(CoreLayer):
         self.seed = seed
         self.supports_masking = True
 
-    def _get_noise_shape(self, inputs: Any) -> Any:
+    def _get_noise_shape(self, inputs: TensorLike) -> Any:
         if self.noise_shape is None:
             return None
         have: Any = shape_of(inputs)
@@ -63,7 +66,7 @@ class Dropout(DropoutCore, Layer):
 
     def __init__(
         self,
-        rate: Any = 0.5,
+        rate: object = 0.5,
         noise_shape: Any = None,
         seed: int | None = None,
         name: Any = None,

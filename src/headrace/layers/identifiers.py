@@ -84,7 +84,7 @@ INITIALIZERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def get_activation(identifier: Any) -> Any:
+def get_activation(identifier: object) -> Callable[..., Any]:
     """The function for an activation.
 
     None stands for the identity and stays None in ``tf.layers``.
@@ -100,11 +100,11 @@ def get_activation(identifier: Any) -> Any:
     raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
 
 
-def get_initializer(identifier: Any) -> Any:
+def get_initializer(identifier: object) -> Any:
     return _found(identifier, INITIALIZERS, "initializer")
 
 
-def get_regularizer(identifier: Any) -> Any:
+def get_regularizer(identifier: object) -> Any:
     return _found(identifier, _regularizers.BY_NAME, "regularizer")
 
 
@@ -112,7 +112,7 @@ def get_constraint(identifier: Any) -> Any:
     return _found(identifier, _constraints.BY_NAME, "constraint")
 
 
-def _found(identifier: Any, table: dict[str, Callable[..., Any]], kind: str) -> Any:
+def _found(identifier: object, table: dict[str, Callable[..., Any]], kind: str) -> Any:
     if identifier is None or callable(identifier):
         return identifier
     if isinstance(identifier, str):
@@ -127,12 +127,12 @@ def _found(identifier: Any, table: dict[str, Callable[..., Any]], kind: str) -> 
     raise ValueError(f"Could not interpret {kind} identifier: {identifier!r}")
 
 
-def serialize_activation(activation: Any) -> Any:
+def serialize_activation(activation: object) -> Any:
     """The name of an activation function."""
     return getattr(activation, "__name__", activation)
 
 
-def serialize_object(instance: Any) -> Any:
+def serialize_object(instance: object) -> Any:
     """An object as a dictionary that ``get_…`` reads; functions by their names."""
     if instance is None:
         return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.shapes import dimension_value
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["InputSpec", "assert_input_compatibility"]
 
@@ -61,7 +64,7 @@ class InputSpec:
         return cls(**config)
 
 
-def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
+def assert_input_compatibility(input_spec: object, inputs: Any, layer_name: str) -> None:
     """ValueError unless every input fits its spec."""
     if not input_spec:
         return
@@ -83,7 +86,7 @@ def _head(index: int, layer: str) -> str:
     return f"Input {index} of layer {layer} is incompatible with the layer: "
 
 
-def _check_rank(spec: InputSpec, x: Any, index: int, layer: str) -> None:
+def _check_rank(spec: InputSpec, x: Tensor, index: int, layer: str) -> None:
     if spec.ndim is None and spec.min_ndim is None and spec.max_ndim is None:
         return
     rank = x.shape.ndims
@@ -107,7 +110,7 @@ def _check_rank(spec: InputSpec, x: Any, index: int, layer: str) -> None:
         )
 
 
-def _check_dtype(spec: InputSpec, x: Any, index: int, layer: str) -> None:
+def _check_dtype(spec: InputSpec, x: Tensor, index: int, layer: str) -> None:
     if spec.dtype is not None and x.dtype != spec.dtype:
         raise ValueError(f"{_head(index, layer)}expected dtype={spec.dtype}, found dtype={x.dtype}")
 

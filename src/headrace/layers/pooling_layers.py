@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
@@ -19,6 +19,9 @@ from headrace.layers.core_layer import CoreLayer
 from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.array_shape import expand_dims, squeeze, transpose
 from headrace.ops.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "AveragePooling1D",
@@ -65,7 +68,7 @@ class PoolingCore(CoreLayer):
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         return (self._call1d, self._call2d, self._call3d)[self.rank - 1](inputs)
 
-    def _call1d(self, inputs: Any) -> Tensor:
+    def _call1d(self, inputs: TensorLike) -> Tensor:
         first = self.data_format == "channels_first"
         axis = 3 if first else 2
         inputs = expand_dims(inputs, axis)
@@ -82,7 +85,7 @@ class PoolingCore(CoreLayer):
             outputs = transpose(outputs, (0, 3, 1, 2))
         return squeeze(outputs, axis)
 
-    def _call2d(self, inputs: Any) -> Tensor:
+    def _call2d(self, inputs: Tensor) -> Tensor:
         last = self.data_format == "channels_last"
         sizes = (1, *self.pool_size, 1) if last else (1, 1, *self.pool_size)
         strides = (1, *self.strides, 1) if last else (1, 1, *self.strides)
@@ -90,7 +93,7 @@ class PoolingCore(CoreLayer):
             inputs, sizes, strides, self.padding.upper(), convert_data_format(self.data_format, 4)
         )
 
-    def _call3d(self, inputs: Any) -> Tensor:
+    def _call3d(self, inputs: Tensor) -> Tensor:
         first = self.data_format == "channels_first"
         if first:
             inputs = transpose(inputs, (0, 2, 3, 4, 1))
@@ -127,8 +130,8 @@ class _ScopedPooling(PoolingCore, Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: object,
+        strides: object,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: Any = None,

@@ -19,11 +19,11 @@ class _Reached:
     def add(self, item: Any) -> None:
         self._ids.add(id(item))
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: object) -> bool:
         return id(item) in self._ids
 
 
-def reachable_from(inputs: Any, targets: Iterable[Any]) -> _Reached:
+def reachable_from(inputs: object, targets: Iterable[Any]) -> _Reached:
     """Everything that depends on ``inputs``, searched until all ``targets`` are found."""
     from headrace.core import nest
 

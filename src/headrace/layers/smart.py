@@ -31,7 +31,7 @@ def constant_value(pred: Any) -> bool | None:
 
 
 def smart_cond(
-    pred: Any,
+    pred: object,
     true_fn: Callable[[], Any],
     false_fn: Callable[[], Any],
     name: str | None = None,

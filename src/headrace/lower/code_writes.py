@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 
 from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
@@ -80,7 +81,8 @@ def _writer(code: CodeLines, node: Node) -> Writer:
     knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
     known = all(shapes.known(code.program.values[v].shape) is not None for v in node.inputs)
     kernel = bind_kernel(opdef, knode, numpy_xp, trusting=known)
-    inplace, native = opdef.inplace, opdef.native
+    inplace = opdef.inplace
+    native: Callable[..., bool] | None = opdef.native
     if inplace is not None:
         wanted = [
             p.name

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = ["EXPRESSIONS", "INTO", "UPDATES", "inverse_of", "number_of"]
 
@@ -73,7 +76,7 @@ INTO: dict[str, str] = {
 
 
 @functools.cache
-def number_of(dtype: Any) -> Callable[[int], Any]:
+def number_of(dtype: DType) -> Callable[[int], Any]:
     """From a size to a NumPy scalar.
 
     Sizes come again, and to make one takes four times as long as to find it.
@@ -82,7 +85,7 @@ def number_of(dtype: Any) -> Callable[[int], Any]:
 
 
 @functools.cache
-def inverse_of(dtype: Any) -> Callable[[int], Any]:
+def inverse_of(dtype: DType) -> Callable[[int], Any]:
     """From a size to one over it, of rank 0 since it is there to be multiplied with arrays."""
     make = dtype.np_dtype.type
 

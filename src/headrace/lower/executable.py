@@ -15,8 +15,10 @@ from headrace.core import trace
 from headrace.core.shapes import show
 
 if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
     from headrace.lower.fusion import Fused
     from headrace.lower.plan import Plan
+    from headrace.lower.session_state import State
     from headrace.lower.update_groups import Grouped
     from headrace.program.nodes import Node
 
@@ -114,7 +116,7 @@ class Executable:
         self.locate = locate
         self.details = details or Details(executor=options.executor)
 
-    def run_in(self, state: Any) -> Callable[..., tuple[Any, ...]]:
+    def run_in(self, state: State) -> Callable[..., tuple[Any, ...]]:
         """``run`` for one session's state."""
         return self.run.within(state) if isinstance(self.run, SessionRun) else self.run
 
@@ -168,7 +170,7 @@ def _shape_message(op: Any, inputs: list[Any]) -> str | None:
     return None
 
 
-def _with_place(text: str, op: Any, where: str) -> str:
+def _with_place(text: str, op: Operation, where: str) -> str:
     if f"[[node {op.name}]]" in text:
         return text
     return f"{text}\n\t [[node {op.name}]] ({op.type})" + (f"\n\t made at {where}" if where else "")

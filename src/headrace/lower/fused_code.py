@@ -8,7 +8,7 @@ element are passed whole to every block.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from headrace.lower.fusion import HEAVY, LARGE_ALONE, Fused
 from headrace.lower.native_groups import NativeStep
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["FUSED_FILENAME", "compiled", "make_fused", "settled"]
 
@@ -102,7 +105,9 @@ def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return any(d not in (1, full) for d, full in zip(own[::-1], shape[::-1]))
 
 
-def settled(step: Fused, program: Program, inputs: Sequence[Any], out: Any) -> Callable[..., None]:
+def settled(
+    step: Fused, program: Program, inputs: Sequence[Any], out: Array
+) -> Callable[..., None]:
     """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's.
 
     Native once the step has proved hot in this binding.
@@ -153,7 +158,7 @@ def _blocked(
     into: Callable[..., None],
     inputs: tuple[Any, ...],
     shape: tuple[int, ...],
-    out: Any,
+    out: object,
     options: dict[str, int],
 ) -> None:
     whole = [

@@ -220,7 +220,7 @@ def _block(
             s
             for s in block
             if not (isinstance(s, Node) and s.outputs and s.outputs[0] in numbers)
-            or uses.get(s.outputs[0], 0) > 0  # type: ignore[union-attr]
+            or uses.get(s.outputs[0], 0) > 0
         )
     sharing = _Sharing(block, program, mutable) if growing else None
     groups: dict[int, list[Node]] = {}  # output of the group's last node -> its nodes

@@ -9,12 +9,15 @@ values under the lock: readers keep what they have.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace.lower.session_state import State
 from headrace.runtime.interrupts import uninterrupted
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["GroupWriter"]
 
@@ -53,7 +56,9 @@ class GroupWriter:
         )
 
     @uninterrupted
-    def __call__(self, state: State, shared: tuple[Any, ...], gradients: tuple[Any, ...]) -> Any:
+    def __call__(
+        self, state: State, shared: tuple[Any, ...], gradients: tuple[Any, ...]
+    ) -> tuple[Array, ...]:
         values = state.values
         grad = np.concatenate([g.reshape(-1) for g in gradients])
         with state.lock:

@@ -8,9 +8,12 @@ as long takes over.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Growing"]
 
@@ -31,7 +34,7 @@ class Growing:
         self.view: Any = None
         self.used = 0
 
-    def append(self, old: Any, new: Any) -> Any:
+    def append(self, old: Array, new: Array) -> Any:
         """``np.concatenate([old, new], axis)`` for the ``old`` that the last call returned (or the
         first one).
         """

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace.kernels.packed_weights import Held
 from headrace.lower.executable import Executable
 from headrace.lower.session_state import State
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Counts", "KeptPart", "is_within_bounds"]
 
@@ -118,7 +121,7 @@ def _bytes(values: tuple[Any, ...]) -> int:
     return sum(int(getattr(v, "nbytes", 0)) for v in values)
 
 
-def _holder(value: Any) -> Callable[[], Any]:
+def _holder(value: Array | np.generic) -> Callable[[], Any]:
     if isinstance(value, np.ndarray):
         return weakref.ref(value)
     return lambda: value  # a scalar, which nobody can change

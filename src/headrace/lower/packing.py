@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.kernels.packed_weights import Held, WeightsWay
 from headrace.lower.kept_values import makers_of
 from headrace.ops.internal.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.program.nodes import NearMiss, Node, Program, Statement, ValueInfo
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["pack"]
 
@@ -160,7 +163,7 @@ def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Pro
     )
 
 
-def _as_constant(held: Held) -> Any:
+def _as_constant(held: Held) -> Array:
     box = np.empty((), object)
     box[()] = held
     return box

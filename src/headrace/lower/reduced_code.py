@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from headrace.lower.fusion import Fused
 from headrace.program.nodes import Program
 from headrace.runtime.thread_pool import parallel, thread_count
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 __all__ = ["make_reduced"]
 
 #: Rows up to this length are summed by BLAS.
@@ -34,7 +37,7 @@ SHORT_ROW = 1024
 _buffers = threading.local()
 
 
-def _buffer(size: int, dtype: Any) -> Any:
+def _buffer(size: int, dtype: np.dtype[Any]) -> Array:
     """This thread's own memory for a block, until it asks again."""
     kept = getattr(_buffers, "kept", None)
     if kept is None:
@@ -60,7 +63,7 @@ def make_reduced(step: Fused, program: Program) -> Callable[..., Any]:
     reduce = _everything if everything else _rows
     name, keep = last.opdef.name, bool(last.attrs["keep_dims"])
 
-    def run(*inputs: Any) -> Any:
+    def run(*inputs: Array | np.generic) -> Any:
         shape = _full_shape(inputs, rank)
         if shape is not None:
             size = 1
@@ -148,12 +151,12 @@ def _joined(tree: Any, partials: Any) -> Any:
 
 
 def _sums(
-    into: Any,
+    into: Callable[..., Any],
     flat: list[Any],
     cut: list[bool],
     dtype: Any,
     leaves: list[tuple[int, int]],
-    partials: Any,
+    partials: Array,
     first: int,
     end: int,
 ) -> None:
@@ -174,7 +177,12 @@ def _over(work: Callable[[int, int], None], count: int) -> None:
 
 
 def _rows(
-    into: Any, inputs: tuple[Any, ...], shape: tuple[int, ...], dtype: Any, name: str, keep: bool
+    into: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    name: str,
+    keep: bool,
 ) -> Any:
     out = np.empty(shape[:-1], dtype)
     cut = [getattr(x, "shape", ()) == shape for x in inputs]
@@ -190,13 +198,13 @@ def _rows(
 
 
 def _row_pieces(
-    into: Any,
+    into: Callable[..., Any],
     inputs: tuple[Any, ...],
     cut: list[bool],
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: np.dtype[Any],
     name: str,
-    out: Any,
+    out: Array,
     step: int,
     first: int,
     end: int,

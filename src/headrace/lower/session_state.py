@@ -13,12 +13,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.runtime.interrupts import uninterrupted
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["RunContext", "State", "Writer"]
 
@@ -175,7 +178,7 @@ class Writer:
         self.wants_rt = wants_rt
 
     @uninterrupted
-    def __call__(self, state: State, rt: Any, *args: Any) -> Any:
+    def __call__(self, state: State, rt: object, *args: object) -> tuple[Array | np.generic, ...]:
         values = state.values
         with state.lock:
             current = [values.get(key) for key in self.keys]
@@ -193,7 +196,7 @@ class Writer:
         return result
 
     @uninterrupted
-    def write_one(self, state: State, rt: Any, *args: Any) -> tuple[Any, ...]:
+    def write_one(self, state: State, rt: object, *args: object) -> tuple[Any, ...]:
         """The commonest case, one variable that is the first input, with as little around the
         kernel as possible.
         """
@@ -223,7 +226,7 @@ class Writer:
                 return False
         return True
 
-    def _overwrite(self, state: State, rt: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _overwrite(self, state: State, rt: object, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the arrays out, so that no reader can come by them, and change them if nobody holds
         them already.
         """
@@ -259,14 +262,14 @@ class Writer:
         n = len(taken) + len(args)
         return [by_position[i] if i in by_position else next(rest) for i in range(n)]
 
-    def _compute(self, inputs: list[Any], rt: Any) -> tuple[Any, ...]:
+    def _compute(self, inputs: list[Any], rt: object) -> tuple[Any, ...]:
         result = self.kernel(*inputs, rt=rt) if self.wants_rt else self.kernel(*inputs)
         if type(result) is not tuple:
             return (self._stored(result),)
         n = len(self.keys)
         return tuple([self._stored(r) for r in result[:n]]) + result[n:]
 
-    def _stored(self, value: Any) -> Any:
+    def _stored(self, value: Array | np.generic | None) -> Array | np.generic | None:
         """A value fit to be kept: of its own memory, contiguous; rank 0 as a scalar.
 
         Only assignments return one of their inputs, and ``copies`` is set for them unless the plan

@@ -22,7 +22,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from threading import get_ident, local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
@@ -36,6 +36,9 @@ from headrace.program.nodes import Node, walk
 from headrace.program.verify import checked
 from headrace.runtime.thread_pool import thread_count
 from headrace.runtime.turns import TURNS
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["SettledRuns", "settled_runs", "settled_training"]
 
@@ -170,13 +173,13 @@ class _Settled:
         return held
 
 
-def _watch(value: Any, dead: list[bool]) -> Any:
+def _watch(value: object, dead: list[bool]) -> Any:
     """A weak reference that tells of the array's end.
 
     Of a scalar (which nobody can change) itself.
     """
 
-    def tell(_: Any) -> None:
+    def tell(_: object) -> None:
         dead[0] = True
 
     try:
@@ -219,7 +222,7 @@ class SettledRuns:
         self.counts: dict[Any, int] = {}
         self.evicted = 0
 
-    def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+    def __call__(self, state: State, values: dict[str, Any], *feeds: object) -> tuple[Any, ...]:
         return self.within(state)(state, values, *feeds)
 
     def bound(self, state: State) -> list[tuple[list[tuple[int, ...]], dict[str, int]]]:
@@ -270,7 +273,7 @@ class SettledRuns:
                 return run(state, values, *feeds)
 
         # the commonest case, and the one in which microseconds count
-        def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
+        def run_one(state: State, values: dict[str, Any], feed: Array) -> tuple[Any, ...]:
             found = table.get((_here.ident, thread_count(), feed.shape))
             if found is None or found.library is not library():
                 return run(state, values, feed)
@@ -294,7 +297,7 @@ class SettledRuns:
         table: dict[Any, Any],
         state: State,
         values: dict[str, Any],
-        signature: Any,
+        signature: object,
         feeds: tuple[Any, ...],
     ) -> Any:
         """The binding for a signature that has none yet, if it is to have one."""
@@ -339,7 +342,7 @@ def _bytes(state: State) -> int:
     return sum(f.binding.notes["bytes"] for f in found if type(f) is _Settled)
 
 
-def _put(table: dict[Any, Any], signature: Any, made: Any) -> int:
+def _put(table: dict[Any, Any], signature: Any, made: object) -> int:
     """Remember it; how many had to go. Other threads may do the same at this moment."""
     old = [] if signature in table else [*table][: max(0, len(table) + 1 - AT_ONCE)]
     for s in old:

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from headrace.ops.nn import cross_entropy as nn_losses
 from headrace.ops.nn import pool_ops as nn_pool
 from headrace.program.nodes import Node
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.onednn.primitive import Call
+
 __all__ = ["bind_step"]
 
 _FLOAT32 = np.dtype(np.float32)
@@ -51,7 +55,7 @@ def bind_step(s: Settling, step: Node | Fused) -> bool:
     return _into(s, step)
 
 
-def _plain(array: Any) -> bool:
+def _plain(array: object) -> bool:
     return (
         isinstance(array, np.ndarray)
         and array.dtype == _FLOAT32
@@ -176,7 +180,7 @@ class _Weights:
         call.aim(1, now.data)
 
 
-def _activate(s: Settling, activation: str, out: Any, name: str) -> None:
+def _activate(s: Settling, activation: str, out: Array, name: str) -> None:
     if activation == "Relu" and out.size < activations.LARGE_RELU:
         zero = s.param("zero", np.float32(0))
         s.emit(f"{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
@@ -372,7 +376,7 @@ def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) 
     s.place(value, out)
 
 
-def _copy(s: Settling, way: Any, source: Any, target: Any) -> None:
+def _copy(s: Settling, way: Call, source: Array, target: Array) -> None:
     way.aim(0, source)
     way.aim(1, target)
     s.execute(way)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import State
 from headrace.program.nodes import Node, Program, VariableInfo
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.packed_weights import Held
 
 __all__ = [
     "FIXED",
@@ -324,7 +328,7 @@ class Settling:
             self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, f{n})")
         self.n_feeds = given
 
-    def _take_feed(self, value: int, name: str, array: Any) -> None:
+    def _take_feed(self, value: int, name: str, array: Array) -> None:
         """A large feed is read where the caller has it."""
         contiguous = self.param("contiguous", np.ascontiguousarray)
         self.emit(f"if not {name}.flags.c_contiguous: {name} = {contiguous}({name})")
@@ -473,7 +477,7 @@ class Settling:
         self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
         self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
 
-    def execute(self, call: Any) -> None:
+    def execute(self, call: object) -> None:
         self.calls.append(call)
         primitive, stream, count, arguments = self.library.instruction(call)
         self.params.update(execute=self.library.execute, stream=stream)
@@ -623,7 +627,7 @@ class Settling:
         self._let_move(step, function, self._results(function, step)[0])
         return True
 
-    def _let_move(self, step: Node | Fused, function: Callable[..., Any], array: Any) -> None:
+    def _let_move(self, step: Node | Fused, function: Callable[..., Any], array: Array) -> None:
         """A line that gives a result its name; it is let go after its last use."""
         (value,) = _outputs(step)
         call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
@@ -682,7 +686,7 @@ class _Renewal:
 
     __slots__ = ("kept_alive", "scratch", "settling")
 
-    def __init__(self, settling: Settling, kept_alive: list[Any], scratch: Any) -> None:
+    def __init__(self, settling: Settling, kept_alive: list[Any], scratch: object) -> None:
         self.settling, self.kept_alive, self.scratch = settling, kept_alive, scratch
         self.let_go()
 
@@ -720,7 +724,7 @@ def _fail() -> None:
     raise Unsettled("the kernel library refused a call")
 
 
-def _look(value: Any) -> Any:
+def _look(value: Array | np.generic | Held) -> tuple[tuple[int, ...] | None, np.dtype[Any] | None]:
     return getattr(value, "shape", None), getattr(value, "dtype", None)
 
 
@@ -728,7 +732,7 @@ def _lies(array: Any) -> tuple[Any, ...]:
     return array.shape, array.strides, array.dtype
 
 
-def _alike(array: Any, lies: tuple[Any, ...]) -> Any:
+def _alike(array: Array, lies: tuple[Any, ...]) -> Array:
     if _lies(array) != lies:
         raise Unsettled("an array lies in another way")
     return array

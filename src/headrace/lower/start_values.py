@@ -15,7 +15,7 @@ from headrace.program.nodes import Node
 __all__ = ["scan", "written_variables"]
 
 
-def written_variables(step: Any) -> list[int]:
+def written_variables(step: object) -> list[int]:
     """The variables (by number) that a step writes."""
     nodes = step.nodes if isinstance(step, Grouped) else [step] if isinstance(step, Node) else []
     return [w for node in nodes for w in node.writes]

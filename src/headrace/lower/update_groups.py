@@ -9,12 +9,16 @@ others wrote.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import shapes
 from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
 from headrace.program.constants import exact_key
 from headrace.program.nodes import Node, Program
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = ["Grouped", "gradient_position", "group"]
 
@@ -119,7 +123,10 @@ def _key(node: Node, program: Program, same: dict[int, int]) -> Any:
 
 
 def _close(
-    key: Any, groups: dict[Any, list[int]], out: list[PlanStatement | None], block: PlanBlock
+    key: Sequence[int | str | DType | Sequence[Any]],
+    groups: dict[Any, list[int]],
+    out: list[PlanStatement | None],
+    block: PlanBlock,
 ) -> None:
     members = groups.pop(key)
     nodes = [block[i] for i in members]

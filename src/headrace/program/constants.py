@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Constants", "RecordedConstants", "exact_key", "peek"]
 
@@ -43,7 +46,7 @@ class RecordedConstants(MutableMapping[int, Any]):
             self.reads.add(value)
         return array
 
-    def __setitem__(self, value: int, array: Any) -> None:
+    def __setitem__(self, value: int, array: Array) -> None:
         if value in self._given:
             raise ValueError(f"constant {value} cannot be replaced while it is recorded")
         self._arrays[value] = array
@@ -66,7 +69,7 @@ class RecordedConstants(MutableMapping[int, Any]):
         made._arrays, made._given, made.reads = dict(self._arrays), self._given, self.reads
         return made
 
-    def peek(self, value: int) -> Any:
+    def peek(self, value: int) -> Array | None:
         """The array (None if there is none), unrecorded.
 
         Its type and shape may be used, its elements may not.
@@ -77,7 +80,7 @@ class RecordedConstants(MutableMapping[int, Any]):
 Constants = Union[dict[int, Any], RecordedConstants]
 
 
-def peek(constants: Constants, value: int) -> Any:
+def peek(constants: Constants, value: int) -> Array | None:
     """A constant as a parameter of generated code.
 
     What the code is must not depend on its elements.

@@ -10,7 +10,7 @@ value at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace.core import dtypes, op_limits
 from headrace.core.contexts import CondBase, guards_of
@@ -67,7 +67,7 @@ class FinalValue:
         return hash((FinalValue, self.op))
 
 
-Fetch = Tensor | Operation | FinalValue
+Fetch: TypeAlias = Tensor | Operation | FinalValue
 
 
 def snapshot(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.dtypes import DType
 from headrace.core.opdef import lookup
@@ -26,6 +26,9 @@ from headrace.program.nodes import (
     count_uses,
     walk,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["CONSTANT", "RewriteState", "is_pure"]
 
@@ -144,7 +147,7 @@ class RewriteState:
         self.values.append(ValueInfo(dtype, shape, None))
         return len(self.values) - 1
 
-    def constant(self, array: Any, like: int) -> int:
+    def constant(self, array: Array, like: int) -> int:
         """A constant in the place of the value ``like``."""
         info = self.values[like]
         self.values.append(ValueInfo(info.dtype, array.shape, info.tensor))
@@ -153,7 +156,7 @@ class RewriteState:
         self.makers[value] = CONSTANT
         return value
 
-    def new_constant(self, array: Any, dtype: DType) -> int:
+    def new_constant(self, array: Array, dtype: DType) -> int:
         value = self.new_value(dtype, array.shape)
         self.constants[value] = array
         self.makers[value] = CONSTANT

@@ -17,9 +17,12 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["MIN_BYTES", "clear", "empty", "give", "held_bytes", "set_limit"]
 
@@ -78,7 +81,7 @@ def empty(shape: tuple[int, ...] | int, dtype: Any) -> Any:
 def _alone() -> int:
     """What getrefcount says in ``give`` of an array that only its caller's variable holds."""
 
-    def look(array: Any) -> int:
+    def look(array: Array) -> int:
         return sys.getrefcount(array)
 
     array = np.empty(1)
@@ -88,7 +91,7 @@ def _alone() -> int:
 _ALONE = _alone()
 
 
-def give(array: Any) -> None:
+def give(array: Array | np.generic) -> None:
     """Take an array back, if it may be used again. The caller forgets it at once."""
     if (
         type(array) is not np.ndarray

@@ -61,6 +61,6 @@ def flush() -> Any:
     return before
 
 
-def restore(before: Any) -> None:
+def restore(before: object) -> None:
     if before is not None and _floats is not None:
         _floats.set(before)

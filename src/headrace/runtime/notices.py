@@ -7,14 +7,13 @@ the events module has put its ``emit`` into ``listeners``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 __all__ = ["listeners", "notice"]
 
 listeners: list[Callable[..., None]] = []
 
 
-def notice(name: str, **data: Any) -> None:
+def notice(name: str, **data: object) -> None:
     """Tell all listeners of an event."""
     for listener in listeners:
         listener(name, **data)

@@ -22,7 +22,7 @@ from headrace.runtime.interrupts import PATIENCE, PAUSE, is_writing
 __all__ = ["check_metadata", "run_within", "timeout_of"]
 
 
-def timeout_of(options: Any) -> int:
+def timeout_of(options: object) -> int:
     """Milliseconds; 0 is no limit."""
     if not options and not hasattr(options, "timeout_in_ms"):
         return 0
@@ -34,7 +34,7 @@ def timeout_of(options: Any) -> int:
     return int(options.timeout_in_ms)
 
 
-def check_metadata(run_metadata: Any) -> None:
+def check_metadata(run_metadata: object) -> None:
     if run_metadata is not None and not hasattr(run_metadata, "ParseFromString"):
         raise AttributeError(
             f"run_metadata must be a tf.RunMetadata: {type(run_metadata).__name__!r} "
@@ -52,7 +52,7 @@ class _Job:
 
     __slots__ = ("argument", "call", "cancelled", "done", "error", "result")
 
-    def __init__(self, call: Callable[[Any], Any], argument: Any) -> None:
+    def __init__(self, call: Callable[[Any], Any], argument: object) -> None:
         self.call, self.argument = call, argument
         self.done = threading.Event()
         self.cancelled = False
@@ -107,7 +107,7 @@ class _Runner(threading.Thread):
 _idle: list[_Runner] = []
 
 
-def run_within(milliseconds: int, call: Callable[[Any], Any], argument: Any) -> Any:
+def run_within(milliseconds: int, call: Callable[[Any], Any], argument: object) -> Any:
     """``call(argument)``, or DeadlineExceededError when it takes longer."""
     try:
         runner = _idle.pop()

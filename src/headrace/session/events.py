@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.runtime import notices
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["EVENTS", "listen", "snapshot", "timing"]
 
@@ -35,11 +38,11 @@ class Events:
         self.plan_hits = 0
         self.failed_runs = 0
 
-    def emit(self, name: str, **data: Any) -> None:
+    def emit(self, name: str, **data: object) -> None:
         for listener in self.listeners:
             listener(name, data)
 
-    def emit_plan(self, session: Any, executable: Any) -> None:
+    def emit_plan(self, session: BaseSession | None, executable: Any) -> None:
         """A plan was made.
 
         "plan", "rewrite" for each rule that fired, "fallback" for what the machine cannot do.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from headrace.core import shapes, trace
 from headrace.kernels import accel
+from headrace.kernels.numpy import philox
 from headrace.kernels.packed_weights import WeightsWay
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
+from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
@@ -93,7 +98,7 @@ def explain(
     program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
-    _steps(executable.plan.block, program, steps, 0, session._state.hot)
+    _steps(executable.plan.block, program, steps, 0, session._state)
     notes = program.notes
     return Explanation(
         fetches=[_label(e) for e in elements],
@@ -131,7 +136,7 @@ def _kept(part: Executable | None) -> list[str]:
     return [] if part is None else [n.op.name for n in walk(part.plan.program.body)]
 
 
-def _settled(session: Any, run: Any) -> list[Binding]:
+def _settled(session: Any, run: Callable[..., Any] | SettledRuns) -> list[Binding]:
     if not isinstance(run, SettledRuns):
         return []
     found = []
@@ -187,22 +192,22 @@ def _steps(
     program: Program,
     out: list[Step],
     depth: int,
-    hot: dict[int, Any],
+    state: State,
 ) -> None:
     for s in block:
         if isinstance(s, PlanIf):
             tensor = program.values[s.pred].tensor
             name = tensor.name if tensor is not None else "a constant"
             out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
-            _steps(s.body, program, out, depth + 1, hot)
+            _steps(s.body, program, out, depth + 1, state)
         elif isinstance(s, PlanWhile):
             out.append(
                 Step(
                     "while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth
                 )
             )
-            _steps(s.test, program, out, depth + 1, hot)
-            _steps(s.body, program, out, depth + 1, hot)
+            _steps(s.test, program, out, depth + 1, state)
+            _steps(s.body, program, out, depth + 1, state)
         elif isinstance(s, Grouped):
             kind = f"{s.nodes[0].opdef.name} x {len(s.nodes)}"
             names = ", ".join(n.op.name for n in s.nodes)
@@ -210,14 +215,28 @@ def _steps(
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
-            why = reason_fused(s, program, hot)
+            why = reason_fused(s, program, state.hot)
             by = OTHERWISE if why else "native"
             shape = _shape(program, s.output)
             out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
-            why = reason_alone(s.opdef.name)
-            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, OTHERWISE, why))
+            why = _why_not_native(s, program, state)
+            by = OTHERWISE if why else "native"
+            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, by, why))
+
+
+def _why_not_native(node: Node, program: Program, state: State) -> str:
+    """Of a step of one op; empty if compiled code computes it."""
+    opdef = node.opdef
+    if opdef.native is not None:
+        variable = program.variables[node.writes[0]]
+        size = shapes.num_elements(program.values[variable.start].shape) or 0
+        dtype = np.dtype(variable.dtype.as_numpy_dtype)
+        return str(opdef.native.why_not(dtype, state.versions.get(variable.key, 0), size))
+    if opdef.traits.random:
+        return "" if philox.NATIVE.reason == "native" else philox.NATIVE.reason
+    return reason_alone(opdef.name)
 
 
 def _shape(program: Program, value: int) -> str:

@@ -7,13 +7,17 @@ and with its words.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core.convert import _string_array
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.core.graph import Graph
 
 __all__ = ["TensorFed", "expand_feeds", "is_symbolic", "make_converter"]
 
@@ -28,7 +32,7 @@ class TensorFed(Exception):
     """A tensor stands among the feed values; the session evaluates it first."""
 
 
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> bool:
     """A tensor or variable where an array is expected.
 
     Eager ones have their value, which is taken as an array's is.
@@ -69,7 +73,7 @@ def make_converter(tensor: Tensor) -> Converter:
 
         return scalar
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> Any:
         if type(value) is ndarray:
             given = value.dtype
             if given is want:
@@ -100,7 +104,7 @@ def make_converter(tensor: Tensor) -> Converter:
     return convert
 
 
-def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
+def _as_array(value: object, tensor: Tensor, want: np.dtype[Any]) -> Array:
     if value is None:
         raise TypeError(f"The value fed to {tensor.name} is None. Feed an array or a number.")
     if is_symbolic(value):
@@ -149,7 +153,7 @@ def _check_shape(shape: tuple[int, ...], tensor: Tensor) -> None:
 
 
 def _string_converter(tensor: Tensor) -> Converter:
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> Any:
         if value is None:
             raise TypeError(
                 f"The value fed to {tensor.name} is None. Feed a string or an array of strings."
@@ -186,7 +190,7 @@ def _from(n: int, pick: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     return lambda values: pick(values[n])
 
 
-def _expand_key(graph: Any, key: Any) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
+def _expand_key(graph: Graph, key: Any) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
     if isinstance(key, IndexedSlices):
         parts = [(key.values, lambda v: v[0]), (key.indices, lambda v: v[1])]
         if key.dense_shape is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
 from headrace.program.snapshot import FinalValue
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 __all__ = ["IndexedSlicesValue", "plan_fetches"]
 
 Rebuild = Callable[[tuple[Any, ...]], Any]
-Element = Tensor | Operation | FinalValue
+Element: TypeAlias = Tensor | Operation | FinalValue
 
 
 class Slots:
@@ -43,7 +46,7 @@ class Slots:
         return lambda values: _copy(values[slot])
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: Array | np.generic | None) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -60,7 +63,7 @@ def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
     return list(slots.index), rebuild
 
 
-def _is_plain(graph: Any, tensor: Tensor) -> bool:
+def _is_plain(graph: Graph, tensor: Tensor) -> bool:
     op = tensor._op
     return op.graph is graph and op.type != "VarHandleOp" and graph.is_fetchable(tensor)
 
@@ -107,14 +110,16 @@ def _sequence(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
     return lambda values: tuple([p(values) for p in parts])
 
 
-def _mapping(kind: Any, items: list[tuple[Any, Any]]) -> Any:
+def _mapping(kind: type[Any], items: list[tuple[Any, Any]]) -> Any:
     try:
         return kind(items)
     except TypeError:  # defaultdict and the like take something else first
         return dict(items)
 
 
-def _composite(graph: Any, fetch: Any, slots: Slots, cls: Any, names: tuple[str, ...]) -> Rebuild:
+def _composite(
+    graph: Any, fetch: object, slots: Slots, cls: type[Any], names: tuple[str, ...]
+) -> Rebuild:
     parts = [
         None if getattr(fetch, n) is None else slots.taker(_element(graph, getattr(fetch, n)))
         for n in names
@@ -142,7 +147,7 @@ _INSIDE = (
 )
 
 
-def _element(graph: Any, fetch: Any) -> Element:
+def _element(graph: Any, fetch: object) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
         if isinstance(handle, Tensor) and _is_variable(fetch, handle):

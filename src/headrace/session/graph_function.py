@@ -108,7 +108,7 @@ class GraphFunction:
             EVENTS.emit_plan(None, made)
         return made
 
-    def _first_run(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+    def _first_run(self, state: State, values: dict[str, Any], *feeds: object) -> tuple[Any, ...]:
         made = self.executable.run
         run = _in_last_state(made) if isinstance(made, SessionRun) else made
         n = len(self.outputs)

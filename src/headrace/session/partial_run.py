@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core.schedule import needed_ops
@@ -19,6 +19,9 @@ from headrace.program.snapshot import FinalValue, snapshot
 from headrace.runtime.float_errors import restore, silence
 from headrace.session.feeds import expand_feeds, make_converter
 from headrace.session.fetches import plan_fetches
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["run", "setup"]
 
@@ -77,7 +80,7 @@ def run(session: Any, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> A
     return rebuild(results)
 
 
-def _take_feeds(session: Any, state: PartialRun, feed_dict: dict[Any, Any]) -> None:
+def _take_feeds(session: BaseSession, state: PartialRun, feed_dict: dict[Any, Any]) -> None:
     given = list(feed_dict.values())
     for tensor, pick in expand_feeds(session.graph, feed_dict):
         if tensor not in state.feeds:
@@ -91,7 +94,7 @@ def _take_feeds(session: Any, state: PartialRun, feed_dict: dict[Any, Any]) -> N
         state.values[tensor] = make_converter(tensor)(pick(given))
 
 
-def _compute(session: Any, state: PartialRun, elements: list[Any]) -> tuple[Any, ...]:
+def _compute(session: BaseSession, state: PartialRun, elements: list[Any]) -> tuple[Any, ...]:
     roots = [
         e._op if isinstance(e, Tensor) else e.op if isinstance(e, FinalValue) else e
         for e in elements

@@ -15,9 +15,9 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace import errors
 from headrace.core import stacks
@@ -37,6 +37,9 @@ from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
 from headrace.session.fetches import plan_fetches, with_dead_check
 from headrace.session.placement import Placement, check_target
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import FeedDict, TensorLike
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
 
@@ -82,7 +85,7 @@ class PlanCache:
                 self.plans.move_to_end(key)
             return found
 
-    def put(self, key: Any, executable: Executable) -> None:
+    def put(self, key: object, executable: Executable) -> None:
         with self.lock:
             self.plans[key] = executable
             while len(self.plans) > MAX_PLANS:
@@ -256,10 +259,12 @@ class BaseSession:
         return call(feed_dict)
 
     def _timed(
-        self, call: Callable[[Any], Any], feed_dict: Any, options: Any, run_metadata: Any
+        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: Any
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
+        if run_metadata is not None:
+            run_metadata.Clear()  # of an earlier run
         if run_metadata is not None and options is not None:
             call = self._recording(call, feed_dict, options, run_metadata)
         start = time.perf_counter()
@@ -291,7 +296,9 @@ class BaseSession:
             lambda: made(feed_dict), executable, self._state, run_metadata
         )
 
-    def _run_any(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _run_any(
+        self, fetches: object, feed_dict: Any, options: object, run_metadata: object
+    ) -> Any:
         """Structures of any kind."""
         try:
             key = (_GENERAL, _structure_key(fetches), *(feed_dict or ()))
@@ -306,7 +313,12 @@ class BaseSession:
         return call(feed_dict)
 
     def _run_new(
-        self, key: Any, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any
+        self,
+        key: object,
+        fetches: object,
+        feed_dict: FeedDict,
+        options: object,
+        run_metadata: object,
     ) -> Any:
         """A call that is seen for the first time: prepare it and remember it under its key."""
         self._check_open()
@@ -338,7 +350,7 @@ class BaseSession:
             feed_dict = {**feed_dict, **dict(zip(tensors, self.run(list(tensors.values()))))}
         return feed_dict  # type: ignore[no-any-return]
 
-    def _remember(self, key: Any, call: Callable[[Any], Any]) -> None:
+    def _remember(self, key: object, call: Callable[[Any], Any]) -> None:
         calls = self._calls
         calls[key] = call
         while len(calls) > MAX_CALLS:
@@ -349,7 +361,7 @@ class BaseSession:
 
     # preparing ----------------------------------------------------------------------------------
     def _prepare(
-        self, fetches: Any, feed_dict: dict[Any, Any], executable: Executable | None = None
+        self, fetches: object, feed_dict: dict[Any, Any], executable: Executable | None = None
     ) -> Callable[[Any], Any]:
         elements, rebuild = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, feed_dict) if feed_dict else []
@@ -421,7 +433,7 @@ class BaseSession:
         call = self._prepare(fetches, dict.fromkeys(feed_list))
         n = len(feed_list)
 
-        def callable_(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def callable_(*args: Any, options: object = None, run_metadata: object = None) -> Any:
             if len(args) != n:
                 raise TypeError(
                     f"make_callable() was given {n} tensors to feed; it was called with "
@@ -436,7 +448,7 @@ class BaseSession:
 
         return callable_
 
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+    def partial_run_setup(self, fetches: object, feeds: TensorLike | None = None) -> str:
         from headrace.session.partial_run import setup
 
         self._check_open()
@@ -449,7 +461,7 @@ class BaseSession:
         return run(self, handle, fetches, self._plain_feeds(feed_dict))
 
     def explain(
-        self, fetches: Any, feed_dict: Any = None, times: bool = False, runs: int = 20
+        self, fetches: object, feed_dict: Any = None, times: bool = False, runs: int = 20
     ) -> Any:
         """What a run would do, as data.
 
@@ -491,7 +503,7 @@ class BaseSession:
         return explain(self, executable, elements, found)
 
 
-def _structure_key(fetches: Any) -> Any:
+def _structure_key(fetches: object) -> Any:
     """A hashable stand-in for a fetch structure that tells list, tuple and named tuple apart."""
     if isinstance(fetches, (list, tuple)):
         return (type(fetches), *[_structure_key(f) for f in fetches])
@@ -510,11 +522,11 @@ def _nothing(values: tuple[Any, ...]) -> Any:
     return None
 
 
-def _values_of(feed_dict: Any) -> Any:
+def _values_of(feed_dict: FeedDict) -> Any:
     return feed_dict.values()
 
 
-def _repeated(times: int, feed_dict: Any) -> Any:
+def _repeated(times: int, feed_dict: FeedDict) -> list[list[Any]]:
     """All the values, for each of the converters that pick theirs out of them."""
     return [list(feed_dict.values())] * times
 
@@ -554,7 +566,7 @@ def make_call(
             raise error
         raise wrapped from (None if isinstance(error, errors.OpError) else error)
 
-    def collect(feed_dict: Any) -> list[Any]:
+    def collect(feed_dict: FeedDict) -> list[Any]:
         return [convert(value) for convert, value in zip(find, values_of(feed_dict))]
 
     def call(feed_dict: Any) -> Any:
@@ -578,7 +590,7 @@ def make_call(
 
     # the commonest call, ``call`` without what several feeds need: 1.35 µs instead of 1.55 for a
     # scalar add
-    def call_with_one(feed_dict: Any) -> Any:
+    def call_with_one(feed_dict: FeedDict) -> Any:
         token = silence()
         try:
             (value,) = feed_dict.values()
@@ -598,7 +610,7 @@ def make_call(
                 release_blas()
 
     # inputs and labels: half a microsecond less than ``call``
-    def call_with_two(feed_dict: Any) -> Any:
+    def call_with_two(feed_dict: Mapping[Tensor, Any]) -> Any:
         token = silence()
         try:
             a, b = feed_dict.values()
@@ -637,7 +649,7 @@ def make_call(
 
 
 def _on_threads(call: Callable[[Any], Any], threads: int) -> Callable[[Any], Any]:
-    def limited(feed_dict: Any) -> Any:
+    def limited(feed_dict: FeedDict) -> Any:
         with accel.limited_threads(threads):
             return call(feed_dict)
 
@@ -678,7 +690,7 @@ class Session(BaseSession):
         self._entered.append((graph, session))
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         graph, session = self._entered.pop()
         session.__exit__(*exc)
         graph.__exit__(*exc)

@@ -32,13 +32,13 @@ _log = logging.getLogger("tensorflow")
 _V1, _V2 = 1, 2
 
 
-def _state_path(folder: Any, latest_filename: str | None) -> str:
+def _state_path(folder: str, latest_filename: str | None) -> str:
     return os.path.join(os.fsdecode(folder), latest_filename or "checkpoint")
 
 
 def generate_checkpoint_state_proto(
-    save_dir: Any,
-    model_checkpoint_path: Any,
+    save_dir: str,
+    model_checkpoint_path: str,
     all_model_checkpoint_paths: list[str] | None = None,
     all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
@@ -68,11 +68,11 @@ def generate_checkpoint_state_proto(
 
 
 def update_checkpoint_state(
-    save_dir: Any,
-    model_checkpoint_path: Any,
+    save_dir: str,
+    model_checkpoint_path: str,
     all_model_checkpoint_paths: list[str] | None = None,
     latest_filename: str | None = None,
-    all_model_checkpoint_timestamps: Any = None,
+    all_model_checkpoint_timestamps: object = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
     """Write the ``checkpoint`` file of a folder.
@@ -91,12 +91,12 @@ def update_checkpoint_state(
 
 
 def write_checkpoint_state(
-    save_dir: Any,
+    save_dir: str,
     model_checkpoint_path: Any,
     all_model_checkpoint_paths: list[str] | None = None,
     latest_filename: str | None = None,
     save_relative_paths: bool = False,
-    all_model_checkpoint_timestamps: Any = None,
+    all_model_checkpoint_timestamps: object = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
     """:func:`update_checkpoint_state` with the choice of relative paths."""
@@ -143,7 +143,7 @@ def _write_atomically(path: str, text: str) -> None:
         raise
 
 
-def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
     """The CheckpointState of a folder, its paths complete; None if there is none that can be
     read.
     """
@@ -172,7 +172,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     return state
 
 
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """The path prefix of the newest checkpoint of a folder, for ``Saver.restore``.
 
     None without one.
@@ -187,7 +187,7 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
     return None
 
 
-def checkpoint_exists(checkpoint_prefix: Any) -> bool:
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint with this prefix, of either format."""
     prefix = os.fsdecode(checkpoint_prefix)
     return bundle_exists(prefix) or bool(glob.glob(index_path(prefix)) or glob.glob(prefix))
@@ -210,7 +210,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
     return times
 
 
-def meta_graph_filename(checkpoint_filename: Any, meta_graph_suffix: str = "meta") -> str:
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
     """Where the MetaGraph of a checkpoint is: shards have one together."""
     base = os.fsdecode(checkpoint_filename)
     head, _, tail = base.rpartition("-?????-of-")

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.session.placement import LOCAL_TARGETS, LocalServer, check_cluster
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["ClusterSpec", "Server"]
 
@@ -38,7 +42,7 @@ class ClusterSpec:
         self._jobs = {job: self._tasks(job, tasks) for job, tasks in cluster.items()}
 
     @staticmethod
-    def _tasks(job: str, tasks: Any) -> dict[int, str]:
+    def _tasks(job: str, tasks: Sequence[str] | Mapping[int, Any]) -> dict[int, str]:
         if isinstance(tasks, (list, tuple)):
             found = dict(enumerate(tasks))
         elif isinstance(tasks, dict):
@@ -148,7 +152,7 @@ class Server:
             self.start()
 
     @staticmethod
-    def create_local_server(config: Any = None, start: bool = True) -> Server:
+    def create_local_server(config: object = None, start: bool = True) -> Server:
         """A server of a cluster with one worker."""
         address = f"localhost:{next(_local_ports)}"
         return Server({"local": [address]}, protocol="grpc", config=config, start=start)
@@ -174,7 +178,7 @@ class Server:
         return self._target
 
     @property
-    def server_def(self) -> Any:
+    def server_def(self) -> Tensor:
         raise NotImplementedError(
             "ServerDef messages are not in Headrace; ClusterSpec.as_cluster_def() "
             "describes the cluster."

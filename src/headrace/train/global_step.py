@@ -113,7 +113,7 @@ def _get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     return _get_global_step_read(graph)
 
 
-def _increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
+def _increment_global_step(increment: int, graph: Graph | None = None) -> Any:
     """The op that adds to the global step after it was read."""
     graph = graph or state_graph()
     step = get_global_step(graph)

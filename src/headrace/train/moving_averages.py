@@ -9,7 +9,7 @@ tf.train.Saver(ema.variables_to_restore())  # evaluate with the averages
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -30,6 +30,9 @@ from headrace.train.optimizers import slots
 from headrace.train.tensor_helpers import cast, op_of
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]
 
@@ -140,7 +143,7 @@ class ExponentialMovingAverage:
     def __init__(
         self,
         decay: Any,
-        num_updates: Any = None,
+        num_updates: object = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:
@@ -190,18 +193,18 @@ class ExponentialMovingAverage:
         is_variable = op_of(var).type in ("Variable", "VariableV2", "VarHandleOp")
         return slots.create_zeros_slot(var, self._name, colocate_with_primary=is_variable)
 
-    def _current_decay(self) -> Any:
+    def _current_decay(self) -> Tensor:
         decay = convert_to_tensor(self._decay, name="decay")
         if self._num_updates is None:
             return decay
         updates = casting.cast(self._num_updates, dtypes.float32, name="num_updates")
         return apply_op("Minimum", decay, (1.0 + updates) / (10.0 + updates))
 
-    def average(self, var: Any) -> Any:
+    def average(self, var: TensorLike) -> Any:
         """The variable that holds the average, or None."""
         return self._averages.get(id(var))
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: TensorLike) -> str:
         """The name of the variable that holds the average, or would."""
         if id(var) in self._averages:
             return str(op_of(self._averages[id(var)]).name)

@@ -6,7 +6,7 @@ For every variable (or part of one) a name, the tensor to write, and how to give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
 from headrace.core.dtypes import DType
@@ -19,6 +19,9 @@ from headrace.ops.state.resource_state import assign_variable_op
 from headrace.variables.partitioned_variable import PartitionedVariable
 from headrace.variables.resource_variable import ResourceVariable
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "ReferenceVariableSaveable",
@@ -46,7 +49,7 @@ class SaveSpec:
         slice_spec: str,
         name: str,
         dtype: DType | None = None,
-        device: Any = None,
+        device: object = None,
     ) -> None:
         self._tensor = tensor
         self.slice_spec = slice_spec
@@ -142,12 +145,12 @@ def _reader(variable: Any) -> Callable[[], Tensor]:
         with device(variable.device):
             value = variable.read_value()
             with device("/device:CPU:0"):
-                return identity(value)  # type: ignore[no-any-return]
+                return identity(value)
 
     return read
 
 
-def _reference(value: Any) -> Any:
+def _reference(value: TensorLike) -> Any:
     return value._ref() if isinstance(value, Variable) else value
 
 
@@ -213,7 +216,7 @@ def _parts(parts: Sequence[Any], name: str) -> Iterator[SaveableObject]:
         yield kind(part, info.spec, name)
 
 
-def op_list_to_dict(op_list: Any, convert_variable_to_tensor: bool = True) -> dict[str, Any]:
+def op_list_to_dict(op_list: object, convert_variable_to_tensor: bool = True) -> dict[str, Any]:
     """Variables by the name under which they are saved; parts of one variable as a list."""
     if not isinstance(op_list, (list, tuple, set)):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {op_list}")
@@ -254,7 +257,7 @@ def _add_new(found: dict[str, Any], name: str, value: Any) -> None:
     found[name] = value
 
 
-def validate_and_slice_inputs(names_to_saveables: Any) -> list[SaveableObject]:
+def validate_and_slice_inputs(names_to_saveables: object) -> list[SaveableObject]:
     """The saveables of a list or dict of variables, sorted by name."""
     if not isinstance(names_to_saveables, Mapping):
         names_to_saveables = op_list_to_dict(names_to_saveables)

@@ -15,7 +15,7 @@ import logging
 import numbers
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from headrace.train.checkpoint_files import (
 from headrace.train.global_step import global_step as read_global_step
 from headrace.train.saveables import op_list_to_dict, validate_and_slice_inputs
 from headrace.train.saver_builder import BulkSaverBuilder, _messages
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.session.session import BaseSession
 
 __all__ = ["Saver", "export_meta_graph", "import_meta_graph"]
 
@@ -189,7 +193,7 @@ class Saver:
         return message
 
     @staticmethod
-    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+    def from_proto(saver_def: object, import_scope: str | None = None) -> Saver:
         """A saver over operations that are in the graph already."""
         return Saver(saver_def=saver_def, name=import_scope)
 
@@ -241,9 +245,9 @@ class Saver:
     # saving ---------------------------------------------------------------------------------------
     def save(
         self,
-        sess: Any,
-        save_path: Any,
-        global_step: Any = None,
+        sess: BaseSession,
+        save_path: str,
+        global_step: TensorLike | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -334,8 +338,8 @@ class Saver:
 
     def export_meta_graph(
         self,
-        filename: Any = None,
-        collection_list: Any = None,
+        filename: str | None = None,
+        collection_list: object = None,
         as_text: bool = False,
         export_scope: str | None = None,
         clear_devices: bool = False,
@@ -401,7 +405,7 @@ class Saver:
         for (_, variable), value in zip(named, values):
             variable.assign(value)
 
-    def _restore_objects(self, sess: Any, path: str, keys: dict[str, str]) -> None:
+    def _restore_objects(self, sess: object, path: str, keys: dict[str, str]) -> None:
         """A checkpoint of tf.train.Checkpoint: find the variables by the names that it also has."""
         _log.warning(
             "Restoring an object-based checkpoint using a name-based saver. This may be "
@@ -470,7 +474,7 @@ def _explained(error: errors.OpError, reason: str) -> errors.OpError:
 
 
 def export_meta_graph(
-    filename: Any = None,
+    filename: object = None,
     meta_info_def: Any = None,
     graph_def: Any = None,
     saver_def: Any = None,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import _canonical_device, _merge_devices, get_default_graph
+from headrace.core.device_names import _canonical_device, _merge_devices
+from headrace.core.graph import get_default_graph
 from headrace.core.scopes import control_dependencies, device, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant, identity, placeholder_with_default
@@ -27,6 +28,9 @@ from headrace.train import saveables as _saveables
 from headrace.train.saveables import SaveableObject as Saveable
 from headrace.train.saveables import dynamic_shape, validate_and_slice_inputs
 from headrace.variables.partitioned_variable import PartitionedVariable
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
 
 __all__ = ["BaseSaverBuilder", "BulkSaverBuilder"]
 
@@ -58,7 +62,7 @@ class BaseSaverBuilder:
     def __init__(self, write_version: int = _V2) -> None:
         self._write_version = write_version
 
-    def save_op(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Any:
+    def save_op(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Operation:
         """The operation that writes the saveables to a file."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
         names, slices = [s.name for s in specs], [s.slice_spec for s in specs]
@@ -124,7 +128,7 @@ class BaseSaverBuilder:
         with control_dependencies([s.op for s in saves]), device(_on_cpu(per_device[-1][0])):
             merge = merge_v2_checkpoints(prefixes, checkpoint_prefix, delete_old_dirs=True)
             with control_dependencies([merge]):
-                return identity(checkpoint_prefix)  # type: ignore[no-any-return]
+                return identity(checkpoint_prefix)
 
     # restoring ------------------------------------------------------------------------------------
     def _AddRestoreOps(
@@ -135,7 +139,7 @@ class BaseSaverBuilder:
         reshape: bool,
         preferred_shard: int = -1,
         name: str = "restore_all",
-    ) -> Any:
+    ) -> Operation:
         tensors = self.bulk_restore(
             filename_tensor, saveables, preferred_shard, restore_sequentially
         )
@@ -152,7 +156,7 @@ class BaseSaverBuilder:
         per_device: _Shards,
         restore_sequentially: bool,
         reshape: bool,
-    ) -> Any:
+    ) -> Operation:
         restores = []
         for shard, (place, saveables) in enumerate(per_device):
             with device(place):

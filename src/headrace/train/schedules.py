@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op, named_result
@@ -23,6 +23,9 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.random.random_ops import random_normal
 from headrace.train.tensor_helpers import cast
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "cosine_decay",
@@ -44,7 +47,7 @@ def _late_when_eager(schedule: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(schedule)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: Any) -> Any:
         if not get_default_graph()._is_eager:
             return schedule(*args, **kwargs)
 
@@ -63,10 +66,10 @@ def _initial(learning_rate: Any) -> Tensor:
 
 @_late_when_eager
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -86,10 +89,10 @@ def exponential_decay(
 
 @_late_when_eager
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -100,10 +103,10 @@ def natural_exp_decay(
 
 @_late_when_eager
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: object,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -122,7 +125,7 @@ def inverse_time_decay(
 
 @_late_when_eager
 def piecewise_constant(
-    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
     """``values[0]`` up to and including ``boundaries[0]``, then ``values[1]``, and so on.
 
@@ -167,10 +170,10 @@ def _as_limit(boundary: Tensor, dtype: dtypes.DType) -> Tensor:
 @_late_when_eager
 def polynomial_decay(
     learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    end_learning_rate: TensorLike = 0.0001,
+    power: TensorLike = 1.0,
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -195,7 +198,7 @@ def polynomial_decay(
         return apply_op("Add", fall, end, name=scope)
 
 
-def _cosine(fraction: Any) -> Any:
+def _cosine(fraction: Tensor) -> Any:
     """From 1 at fraction 0 to 0 at fraction 1."""
     return 0.5 * (1.0 + apply_op("Cos", constant(math.pi, dtype=fraction.dtype) * fraction))
 
@@ -223,11 +226,11 @@ def cosine_decay(
 @_late_when_eager
 def cosine_decay_restarts(
     learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
-    t_mul: Any = 2.0,
-    m_mul: Any = 1.0,
-    alpha: Any = 0.0,
+    global_step: TensorLike,
+    first_decay_steps: TensorLike,
+    t_mul: TensorLike = 2.0,
+    m_mul: TensorLike = 1.0,
+    alpha: TensorLike = 0.0,
     name: str | None = None,
 ) -> Tensor:
     """Cosine decay that starts again, each time ``t_mul`` times as long and from ``m_mul`` times
@@ -244,7 +247,7 @@ def cosine_decay_restarts(
         return apply_op("Mul", start, decayed, name=scope)
 
 
-def _restarts(done: Any, longer: Any, t_mul: Any) -> tuple[Any, Any]:
+def _restarts(done: Tensor, longer: TensorLike, t_mul: object) -> tuple[Any, Any]:
     """How many restarts there were, and which part of the current period is over."""
     if not isinstance(t_mul, (int, float)):
         even, odd = _equal_periods(done), _growing_periods(done, longer)
@@ -253,7 +256,7 @@ def _restarts(done: Any, longer: Any, t_mul: Any) -> tuple[Any, Any]:
     return _equal_periods(done) if t_mul == 1 else _growing_periods(done, longer)
 
 
-def _equal_periods(done: Any) -> tuple[Any, Any]:
+def _equal_periods(done: Tensor) -> tuple[Any, Any]:
     restart = apply_op("Floor", done)
     return restart, done - restart
 
@@ -270,12 +273,12 @@ def _growing_periods(done: Any, longer: Any) -> tuple[Any, Any]:
 
 @_late_when_eager
 def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """``learning_rate * ((alpha + linear) * cosine + beta)`` (https://arxiv.org/abs/1709.07417)."""
@@ -293,14 +296,14 @@ def linear_cosine_decay(
 
 @_late_when_eager
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    initial_variance: Any = 1.0,
-    variance_decay: Any = 0.55,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: object,
+    global_step: object,
+    decay_steps: object,
+    initial_variance: object = 1.0,
+    variance_decay: object = 0.55,
+    num_periods: object = 0.5,
+    alpha: object = 0.0,
+    beta: object = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """Linear cosine decay with noise of variance ``initial_variance / (1 + global_step) **
@@ -322,11 +325,11 @@ def noisy_linear_cosine_decay(
 def _linear_cosine(
     learning_rate: Any,
     global_step: Any,
-    decay_steps: Any,
+    decay_steps: object,
     noise: Any,
-    num_periods: Any,
-    alpha: Any,
-    beta: Any,
+    num_periods: object,
+    alpha: object,
+    beta: object,
     name: str,
 ) -> Tensor:
     with name_scope(name) as scope:
@@ -343,5 +346,5 @@ def _linear_cosine(
         return apply_op("Mul", start, (alpha + linear) * _cosine(fraction) + beta, name=scope)
 
 
-def _normal(like: Tensor, deviation: Any) -> Any:
+def _normal(like: Tensor, deviation: Tensor) -> Tensor:
     return random_normal(like.shape, stddev=deviation, dtype=like.dtype.base_dtype)

@@ -57,9 +57,9 @@ class ExponentialDecay(_Decay):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
+        initial_learning_rate: object,
         decay_steps: Any,
-        decay_rate: Any,
+        decay_rate: object,
         staircase: bool = False,
         name: str | None = "ExponentialDecay",
     ) -> None:
@@ -87,9 +87,9 @@ class InverseTimeDecay(_Decay):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
+        initial_learning_rate: object,
         decay_steps: Any,
-        decay_rate: Any,
+        decay_rate: object,
         staircase: bool = False,
         name: str | None = "InverseTimeDecay",
     ) -> None:
@@ -140,10 +140,10 @@ class PolynomialDecay(_Decay):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
+        initial_learning_rate: object,
         decay_steps: Any,
-        end_learning_rate: Any = 0.0001,
-        power: Any = 1.0,
+        end_learning_rate: object = 0.0001,
+        power: object = 1.0,
         cycle: bool = False,
         name: str | None = "PolynomialDecay",
     ) -> None:
@@ -173,7 +173,7 @@ class CosineDecay(_Decay):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
+        initial_learning_rate: object,
         decay_steps: Any,
         alpha: Any = 0.0,
         name: str | None = "CosineDecay",
@@ -196,10 +196,10 @@ class CosineDecayRestarts(_Decay):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        first_decay_steps: Any,
-        t_mul: Any = 2.0,
-        m_mul: Any = 1.0,
+        initial_learning_rate: object,
+        first_decay_steps: object,
+        t_mul: object = 2.0,
+        m_mul: object = 1.0,
         alpha: Any = 0.0,
         name: str | None = "SGDRDecay",
     ) -> None:

@@ -7,8 +7,6 @@ has none", as TF 1.15 does.
 
 from __future__ import annotations
 
-from typing import Any
-
 from headrace.core.build import create_op
 from headrace.core.graph import Graph, GraphKeys
 from headrace.core.tensor import Operation, Tensor
@@ -20,7 +18,7 @@ _KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableO
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp"])
 
 
-def checked_initial_value(initial_value: Any, constraint: Any) -> None:
+def checked_initial_value(initial_value: object, constraint: object) -> None:
     if initial_value is None:
         raise ValueError("initial_value must be specified.")
     if constraint is not None and not callable(constraint):

@@ -11,7 +11,8 @@ its contrib factories at the end.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.array.filling import ones, zeros
 from headrace.ops.random.random_ops import random_normal, random_uniform, truncated_normal
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
 
 __all__ = [
     "Constant",
@@ -64,7 +68,7 @@ __all__ = [
 ]
 
 
-def _dims(shape: Any) -> list[int]:
+def _dims(shape: object) -> list[int]:
     """A shape as a list of numbers."""
     plain = to_plain(shape)
     if plain is None or None in plain:
@@ -72,7 +76,7 @@ def _dims(shape: Any) -> list[int]:
     return [int(d) for d in plain]  # type: ignore[arg-type]
 
 
-def _float_dtype(dtype: Any) -> DType:
+def _float_dtype(dtype: object) -> DType:
     found = dtypes.as_dtype(dtype)
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found}.")
@@ -92,7 +96,7 @@ class Initializer:
         return {}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
         return cls(**config)
 
 
@@ -372,7 +376,7 @@ class Orthogonal(Initializer):
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
 
 
-def _orthogonal(shape: list[int], dtype: Any, seed: int | None) -> Tensor:
+def _orthogonal(shape: list[int], dtype: object, seed: int | None) -> Tensor:
     """Orthonormal columns; the signs of R's diagonal make the distribution uniform."""
     q, r = apply_many(
         lookup("Qr"), random_normal(shape, dtype=dtype, seed=seed), full_matrices=False
@@ -420,7 +424,7 @@ class Identity(Initializer):
         return {"gain": self.gain, "dtype": self.dtype.name}
 
 
-def _eye(dims: list[int], dtype: Any) -> Tensor:
+def _eye(dims: list[int], dtype: object) -> Tensor:
     with name_scope("eye"):
         diagonal = ones([min(dims)], dtype)
         if dims[0] == dims[1]:
@@ -451,14 +455,14 @@ def contrib_variance_scaling_initializer(
     uniform: bool = False,
     seed: int | None = None,
     dtype: Any = dtypes.float32,
-) -> Any:
+) -> Callable[..., Any]:
     """``tf.contrib.layers.variance_scaling_initializer``, with its own factor for truncation."""
     if not dtypes.as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
 
-    def _initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
+    def _initializer(shape: object, dtype: object = dtype, partition_info: object = None) -> Tensor:
         if not dtypes.as_dtype(dtype).is_floating:
             raise TypeError("Cannot create initializer for non-floating point type.")
         n = _connections(mode.lower(), *_fans(_dims(shape)))
@@ -471,8 +475,8 @@ def contrib_variance_scaling_initializer(
 
 
 def xavier_initializer(
-    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
-) -> Any:
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
+) -> Callable[..., Any]:
     """``tf.contrib.layers.xavier_initializer``."""
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

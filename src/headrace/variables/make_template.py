@@ -25,8 +25,8 @@ def make_template(
     func_: Callable[..., Any],
     create_scope_now_: bool = False,
     unique_name_: str | None = None,
-    custom_getter_: Any = None,
-    **kwargs: Any,
+    custom_getter_: object = None,
+    **kwargs: object,
 ) -> Template:
     """``func_`` (with ``kwargs`` filled in) as a template."""
     if kwargs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -15,6 +15,9 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import identity
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["PartitionInfo", "PartitionedVariable"]
 
@@ -55,7 +58,7 @@ class PartitionedVariable:
     def __init__(
         self,
         name: str,
-        shape: Any,
+        shape: TensorLike,
         dtype: Any,
         variable_list: Sequence[Any],
         partitions: Sequence[int],
@@ -107,14 +110,14 @@ class PartitionedVariable:
     def _concat(self) -> Tensor:
         if len(self._variable_list) == 1:
             with get_default_graph().name_scope(None):
-                return identity(self._variable_list[0], name=self._name)  # type: ignore[no-any-return]
+                return identity(self._variable_list[0], name=self._name)
         axes = self._partition_axes()
         if len(axes) > 1:
             raise NotImplementedError(f"Cannot concatenate along more than one dimension: {axes}.")
         with name_scope(self._name + "/ConcatPartitions/"):
             whole = apply_op("ConcatV2", list(self._variable_list), axes[0], name="concat")
         with get_default_graph().name_scope(None):
-            return identity(whole, name=self._name)  # type: ignore[no-any-return]
+            return identity(whole, name=self._name)
 
     def as_tensor(self) -> Tensor:
         """The whole variable as one tensor."""
@@ -148,7 +151,7 @@ class PartitionedVariable:
 
     # writing ------------------------------------------------------------------------------------
     def _apply(
-        self, how: str, value: Any, name: str | None, read_value: bool, **options: Any
+        self, how: str, value: TensorLike, name: str | None, read_value: bool, **options: object
     ) -> list[Any]:
         """One write per shard, with the shard's part of ``value``."""
         axes = self._partition_axes()
@@ -200,7 +203,12 @@ class PartitionedVariable:
         return self._apply("assign_sub", value, name, read_value, use_locking=use_locking)
 
 
-def _convert(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _convert(
+    value: PartitionedVariable,
+    dtype: DType | None = None,
+    name: str | None = None,
+    as_ref: bool = False,
+) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(
             f"Incompatible type conversion requested to type '{dtype.name}' for variable "

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.shapes import TensorShape
 from headrace.variables.partitioned_variable import PartitionedVariable
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "PartitionedVariable",
@@ -29,7 +32,7 @@ def _along(axis: int, rank: int, count: int) -> list[int]:
     return [count if i == axis % rank else 1 for i in range(rank)]
 
 
-def _element_size(dtype: Any, bytes_per_string_element: int) -> int:
+def _element_size(dtype: DType, bytes_per_string_element: int) -> int:
     dtype = dtypes.as_dtype(dtype).base_dtype
     return bytes_per_string_element if dtype is dtypes.string else dtype.size
 
@@ -50,7 +53,7 @@ def variable_axis_size_partitioner(
     if max_shards is not None and max_shards < 1:
         raise ValueError(f"max_shards must be positive. Currently: {max_shards}")
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         if not isinstance(shape, TensorShape):
             raise ValueError(f"shape is not a TensorShape: {shape}")
         if not shape.is_fully_defined():
@@ -75,7 +78,7 @@ def min_max_variable_partitioner(
 ) -> Partitioner:
     """At most ``max_partitions`` shards, none smaller than ``min_slice_size`` bytes."""
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         if axis >= len(shape):
             raise ValueError(
                 f"Can not partition variable along axis {axis} when shape is only {shape}"
@@ -91,7 +94,7 @@ def min_max_variable_partitioner(
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     """``num_shards`` shards along ``axis`` (fewer if it is shorter)."""
 
-    def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
+    def partitioner(shape: TensorShape, **unused: object) -> list[int]:
         dims: list[Any] = shape.as_list()
         return _along(axis, len(dims), min(num_shards, dims[axis]))
 

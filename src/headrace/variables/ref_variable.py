@@ -6,7 +6,7 @@ A VariableV2, its initial value, Assign and a snapshot called ``read``.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
@@ -26,6 +26,9 @@ from headrace.variables.variable import (
     gather_rows,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["RefVariable"]
 
 
@@ -36,18 +39,18 @@ class RefVariable(Variable):
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: object = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
         dtype: Any = None,
-        expected_shape: Any = None,
+        expected_shape: object = None,
         import_scope: str | None = None,
         constraint: Any = None,
         synchronization: Any = None,
         aggregation: Any = None,
-        shape: Any = None,
+        shape: object = None,
     ) -> None:
         if variable_def is not None:
             if initial_value is not None:
@@ -150,7 +153,7 @@ class RefVariable(Variable):
         """Some rows of the variable."""
         return gather_rows(self, indices, name)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         return apply_op("GatherNd", self, indices, name=name)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
@@ -21,10 +21,14 @@ from headrace.ops.state import resource_state as ops
 from headrace.variables.initial_values import checked_initial_value, guarded
 from headrace.variables.variable import Variable, checked_collections, checked_distribution
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.opdef import OpDef
+
 __all__ = ["ResourceVariable", "is_resource_variable"]
 
 
-def is_resource_variable(var: Any) -> bool:
+def is_resource_variable(var: TensorLike) -> bool:
     """Whether ``var`` is updated through a handle."""
     return isinstance(var, ResourceVariable) or hasattr(var, "_should_act_as_resource_variable")
 
@@ -51,7 +55,7 @@ class ResourceVariable(Variable):
         trainable: bool | None = None,
         collections: Any = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
         dtype: Any = None,
         variable_def: Any = None,
@@ -60,8 +64,8 @@ class ResourceVariable(Variable):
         distribute_strategy: Any = None,
         synchronization: Any = None,
         aggregation: Any = None,
-        shape: Any = None,
-        expected_shape: Any = None,
+        shape: object = None,
+        expected_shape: object = None,
     ) -> None:
         if variable_def is not None:
             if initial_value is not None:
@@ -153,7 +157,7 @@ class ResourceVariable(Variable):
     def read_value(self) -> Tensor:
         with name_scope("Read"), self._on_device():
             value = self._read()
-        return identity(value)  # type: ignore[no-any-return]
+        return identity(value)
 
     def _ref(self) -> Tensor:
         return self.value()
@@ -169,9 +173,9 @@ class ResourceVariable(Variable):
         if ACTIVE[0]:
             variable_accessed(self)
         value = ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather")
-        return identity(value)  # type: ignore[no-any-return]
+        return identity(value)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
         value = apply(
@@ -181,7 +185,7 @@ class ResourceVariable(Variable):
             dtype=self._dtype,
             name=name or "GatherNd",
         )
-        return identity(value)  # type: ignore[no-any-return]
+        return identity(value)
 
     @property
     def handle(self) -> Tensor:
@@ -220,7 +224,7 @@ class ResourceVariable(Variable):
     def _lazy_read(self, op: Operation) -> UnreadVariable:
         return UnreadVariable(self, op)
 
-    def _write(self, opdef: Any, value: Any, name: str | None, read_value: bool) -> Any:
+    def _write(self, opdef: OpDef, value: TensorLike, name: str | None, read_value: bool) -> Any:
         graph = get_default_graph()
         if graph._is_eager:
             raise out_of_scope(self._handle)

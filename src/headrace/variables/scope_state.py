@@ -8,13 +8,16 @@ the scope that is open and how often each was opened, from which default names (
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.variables.variable import VariableAggregation, VariableSynchronization
 from headrace.variables.variable_store import VariableStore
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["VariableScope", "get_variable_scope", "get_variable_scope_store"]
 
@@ -30,10 +33,10 @@ class VariableScope:
         reuse: Any,
         name: str = "",
         initializer: Any = None,
-        regularizer: Any = None,
+        regularizer: object = None,
         caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        partitioner: object = None,
+        custom_getter: object = None,
         name_scope: str = "",
         dtype: Any = dtypes.float32,
         use_resource: bool | None = None,
@@ -112,7 +115,7 @@ class VariableScope:
     def set_regularizer(self, regularizer: Any) -> None:
         self._regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: object) -> None:
         self._caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
@@ -180,7 +183,7 @@ class VariableScope:
             )
 
 
-def _check_initializer_dtype(initializer: Any, dtype: Any) -> None:
+def _check_initializer_dtype(initializer: TensorLike, dtype: object) -> None:
     have = conversion.convert(initializer).dtype.base_dtype
     if have != dtype:
         raise ValueError(f"Initializer type '{have}' and explicit dtype '{dtype}' don't match.")

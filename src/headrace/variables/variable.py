@@ -30,6 +30,9 @@ from headrace.core.tensor import Operation, Reference, SupportsOperators, Tensor
 from headrace.variables.variable_slices import SaveSliceInfo as _SliceInfo
 from headrace.variables.variable_slices import sliced_variable
 
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
+
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization", "default_variable_creator"]
 
 
@@ -326,7 +329,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         with init_scope():
             return cond(is_variable_initialized(self), self.read_value, initial)  # type: ignore[no-any-return]
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: BaseSession | None = None) -> Any:
         """The value in a session (the default one)."""
         return self._as_graph_element().eval(session=session)
 
@@ -356,7 +359,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         return variable_to_proto(self, export_scope)
 
     @staticmethod
-    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+    def from_proto(variable_def: object, import_scope: str | None = None) -> Variable:
         """The variable that a VariableDef names in the default graph."""
         from headrace.variables.variable_proto import variable_from_proto
 
@@ -424,7 +427,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         )
 
     # Python -------------------------------------------------------------------------------------
-    def __getitem__(self, key: Any) -> Tensor:
+    def __getitem__(self, key: object) -> Tensor:
         return sliced_variable(self, key)
 
     def __iter__(self) -> NoReturn:
@@ -451,7 +454,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
 Variable._OverloadAllOperators()
 
 
-def checked_collections(collections: Any, trainable: bool) -> list[Any]:
+def checked_collections(collections: object, trainable: bool) -> list[Any]:
     """The collections that a new variable goes into."""
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
@@ -466,7 +469,7 @@ def checked_collections(collections: Any, trainable: bool) -> list[Any]:
     return found
 
 
-def gather_rows(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def gather_rows(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     return apply_op("GatherV2", params, indices, 0, name=name)
 
 

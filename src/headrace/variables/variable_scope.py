@@ -11,9 +11,9 @@ finds the first one's variables.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import _graph_of
 from headrace.core.graph import GraphKeys, get_default_graph
@@ -32,6 +32,10 @@ from headrace.variables.variable import (
     variable_creator_scope,
 )
 from headrace.variables.variable_store import AUTO_REUSE
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.variables.partitioned_variable import PartitionedVariable
 
 __all__ = [
     "AUTO_REUSE",
@@ -70,7 +74,7 @@ def resource_variables_enabled() -> bool:
     return _use_resource_by_default
 
 
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: TensorLike) -> None:
     """As ``regularizer=`` of a variable or scope: none, even if an outer scope has one."""
     return None
 
@@ -86,7 +90,7 @@ class _pure_variable_scope:
         regularizer: Any = None,
         caching_device: Any = None,
         partitioner: Any = None,
-        custom_getter: Any = None,
+        custom_getter: object = None,
         old_name_scope: str | None = None,
         dtype: Any = None,
         use_resource: bool | None = None,
@@ -152,7 +156,7 @@ class _pure_variable_scope:
         self._entered.append((scope, old, mark))
         return scope
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         scope, old, mark = self._entered.pop()
         store = self._store
         if store.current_scope is not scope:
@@ -169,7 +173,7 @@ def _nested_getter(inner: Any, outer: Any) -> Any:
     if outer is None:
         return inner
 
-    def getter_of_getters(getter: Any, *args: Any, **kwargs: Any) -> Any:
+    def getter_of_getters(getter: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         return inner(functools.partial(outer, getter), *args, **kwargs)
 
     return getter_of_getters
@@ -244,7 +248,7 @@ class variable_scope:
         contexts.append(context)
         return result
 
-    def _leave(self, *exc: Any) -> None:
+    def _leave(self, *exc: object) -> None:
         contexts = self._open.pop()
         failure: BaseException | None = None
         while contexts:
@@ -255,7 +259,7 @@ class variable_scope:
         if failure is not None:
             raise failure
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._leave(*exc)
 
     def _first_entry(self, contexts: list[Any]) -> VariableScope:
@@ -375,20 +379,20 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool = False,
     collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    caching_device: object = None,
+    partitioner: object = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
+    custom_getter: object = None,
+    constraint: object = None,
+    synchronization: object = VariableSynchronization.AUTO,
+    aggregation: object = VariableAggregation.NONE,
 ) -> Any:
     """As :func:`get_variable`, for a variable that is neither trained nor saved."""
     listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
@@ -413,20 +417,20 @@ def get_local_variable(
 
 def _get_partitioned_variable(
     name: str | None,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: object = None,
+    dtype: object = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: object = None,
+    caching_device: object = None,
+    partitioner: Callable[..., Any] | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
-) -> Any:
+    constraint: object = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> PartitionedVariable:
     """A partitioned variable, past any custom getter; without a name it takes the scope's."""
     scope = get_variable_scope()
     if scope.custom_getter is not None:

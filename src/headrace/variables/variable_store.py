@@ -11,7 +11,7 @@ import enum
 import inspect
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
@@ -29,6 +29,9 @@ from headrace.variables.variable import (
     create_variable,
 )
 from headrace.variables.variable_slices import SaveSliceInfo
+
+if TYPE_CHECKING:
+    from headrace.variables.initializers import GlorotUniform, Zeros
 
 __all__ = ["AUTO_REUSE", "VariableStore"]
 
@@ -170,7 +173,7 @@ class VariableStore:
         return self._single(request)
 
     def _get_partitioned_variable(
-        self, name: str, partitioner: Any, **options: Any
+        self, name: str, partitioner: object, **options: Any
     ) -> PartitionedVariable:
         """For ``create_partitioned_variables``, which goes past getters."""
         options["dtype"] = dtypes.as_dtype(options["dtype"]).base_dtype
@@ -275,7 +278,7 @@ class VariableStore:
         return made
 
     def _shared_partitioned(
-        self, request: _Request, shape: TensorShape, partitions: Any
+        self, request: _Request, shape: TensorShape, partitions: object
     ) -> PartitionedVariable:
         name = request.name
         if request.reuse is False:
@@ -354,7 +357,7 @@ def _needs_no_arguments(function: Callable[..., Any]) -> bool:
     )
 
 
-def default_initializer(name: str, dtype: DType) -> Any:
+def default_initializer(name: str, dtype: DType) -> GlorotUniform | Zeros:
     """Glorot uniform for floats, zeros for everything else that has a zero."""
     from headrace.variables import initializers
 

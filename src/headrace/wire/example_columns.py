@@ -17,7 +17,7 @@ finds the same, or what is wrong.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from headrace.wire.example_reader import (
     fields,
     packed_integers,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Column", "ColumnReader"]
 
@@ -141,7 +144,7 @@ class _Walk:
                 return value, at
         raise _Unusual
 
-    def tagged(self, at: Any, tag: int) -> tuple[Any, Any]:
+    def tagged(self, at: Array, tag: int) -> tuple[Any, Any]:
         """Start and end of what follows a tag."""
         self.bad |= self.byte(at) != tag
         size, at = self.length(at + 1)
@@ -189,7 +192,7 @@ class _Walk:
             raise _Unusual
 
 
-def _column(joined: bytes, kind: int, starts: Any, ends: Any) -> Column:
+def _column(joined: bytes, kind: int, starts: Array, ends: Array) -> Column:
     spans = zip(starts.tolist(), ends.tolist())
     if kind == BYTES:
         # an empty list is not told from a list of one empty string by its span: what comes before
@@ -206,7 +209,7 @@ def _column(joined: bytes, kind: int, starts: Any, ends: Any) -> Column:
     return Column(kind, *_integers(raw, sizes))
 
 
-def _integers(raw: bytes, sizes: Any) -> tuple[Any, Any]:
+def _integers(raw: bytes, sizes: Array) -> tuple[Any, Any]:
     """The numbers in lists of so many bytes, and their counts."""
     if not raw:
         return np.empty(0, np.int64), sizes

@@ -19,11 +19,14 @@ Feature}; Feature {1: BytesList, 2: FloatList or 3: Int64List}; a list {1: value
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace.wire.example_messages import example_class
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "BYTES",
@@ -107,7 +110,7 @@ def fields(data: bytes, at: int, end: int) -> list[tuple[int, int, int]]:
     return found
 
 
-def varints(data: bytes, at: int, end: int) -> Any:
+def varints(data: bytes, at: int, end: int) -> Array:
     """The packed int64 numbers in ``data[at:end]``."""
     size = end - at
     if size == 1 and data[at] < 0x80:
@@ -128,7 +131,7 @@ def _loop(raw: bytes) -> list[int]:
     return values
 
 
-def packed_integers(raw: bytes) -> Any:
+def packed_integers(raw: bytes) -> Array:
     """Decoded by protobuf: such a list, with a tag and its length before it, is an Int64List."""
     size, head = len(raw), [0x0A]
     while size >= 0x80:
@@ -144,7 +147,7 @@ def packed_integers(raw: bytes) -> Any:
 # lists --------------------------------------------------------------------------------------------
 
 
-def read_list(data: bytes, kind: int, at: int, end: int) -> Any:
+def read_list(data: bytes, kind: int, at: int, end: int) -> Array | list[bytes]:
     """The values of a BytesList, FloatList or Int64List."""
     if at < end and data[at] == 0x0A:  # the usual form: one value, or numbers packed into one
         size, start = _varint(data, at + 1)
@@ -163,7 +166,7 @@ def _packed(data: bytes, kind: int, at: int, end: int) -> Any:
     return np.frombuffer(data, _F4, (end - at) >> 2, at)
 
 
-def _mixed(data: bytes, kind: int, at: int, end: int) -> Any:
+def _mixed(data: bytes, kind: int, at: int, end: int) -> Array:
     """Numbers that are not packed, or packed in several parts."""
     parts: list[Any] = []
     single = 0x08 if kind == INT64 else 0x0D
@@ -383,7 +386,7 @@ def _layout(data: bytes, found: list[tuple[int, int, int] | None]) -> _Layout | 
     return _Layout(tuple(f for f in fixed if f[0]), tuple(places))
 
 
-def _value(data: bytes, place: _Place) -> Any:
+def _value(data: bytes, place: _Place) -> Array | list[bytes]:
     kind, at, end = place
     if kind == BYTES:
         return [data[at:end]]
@@ -393,7 +396,7 @@ def _value(data: bytes, place: _Place) -> Any:
 
 
 def _columns(
-    records: Sequence[bytes], matrix: Any, places: Sequence[_Place | None]
+    records: Sequence[bytes], matrix: Array, places: Sequence[_Place | None]
 ) -> list[Any] | None:
     out: list[Any] = []
     for place in places:
@@ -415,7 +418,7 @@ def _columns(
     return out
 
 
-def _numbers(columns: Any) -> Any:
+def _numbers(columns: Array) -> Any:
     """The numbers in rows of packed bytes; None if the rows have different numbers of them."""
     if columns.max(initial=0) < 0x80:
         return columns.astype(np.int64)

@@ -14,7 +14,7 @@ _INT64, _MESSAGE, _REPEATED = 3, 11, 3
 
 
 @functools.cache
-def saved_model_class() -> Any:
+def saved_model_class() -> type[Any]:
     """The class; its fields are numbered as TensorFlow's."""
     from google.protobuf import descriptor_pool, message_factory
     from google.protobuf.descriptor_pb2 import FileDescriptorProto

@@ -15,7 +15,7 @@ import glob
 import math
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -31,6 +31,9 @@ from headrace.wire.tensor_bundle import (
     _part,
     slice_key,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["SliceFileReader", "slice_files_exist", "write_slice_file"]
 
@@ -220,7 +223,7 @@ def _slice_message(part: Slice) -> bytes:
     return out
 
 
-def _tensor_message(array: Any, dtype: int) -> bytes:
+def _tensor_message(array: Array, dtype: int) -> bytes:
     out = b"\x08" + put_varint(dtype) + _part(2, b"")
     flat = np.ascontiguousarray(array).reshape(-1)
     if dtype == _STRING:

@@ -40,7 +40,7 @@ MAX_RECORD_BYTES = (1 << 31) - 1
 WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
 
 
-def raise_os_error(path: Any, error: OSError) -> NoReturn:
+def raise_os_error(path: object, error: OSError) -> NoReturn:
     """The error of ``tf.errors`` that stands for an operating system's error."""
     raise errors.os_error(path, error) from None
 
@@ -54,7 +54,7 @@ def open_file(path: Any, mode: str = "rb") -> BinaryIO:
 
 
 def chunks(
-    path: Any, compression: str | None = None, buffer_size: int | None = None
+    path: object, compression: str | None = None, buffer_size: int | None = None
 ) -> Iterator[bytes]:
     """The contents of a file, decompressed, in pieces of about ``buffer_size`` bytes."""
     size = buffer_size or BUFFER
@@ -67,7 +67,7 @@ def chunks(
     return _inflated(path, compression, size)
 
 
-def _plain(path: Any, size: int) -> Iterator[bytes]:
+def _plain(path: object, size: int) -> Iterator[bytes]:
     with open_file(path) as file:
         while True:
             try:
@@ -79,7 +79,7 @@ def _plain(path: Any, size: int) -> Iterator[bytes]:
             yield data
 
 
-def _inflated(path: Any, compression: str, size: int) -> Iterator[bytes]:
+def _inflated(path: object, compression: str, size: int) -> Iterator[bytes]:
     """A GZIP file may be several compressed ones, end to end."""
     bits = WINDOW_BITS[compression]
     inflater = zlib.decompressobj(bits)
@@ -106,7 +106,7 @@ def _damaged(error: zlib.error) -> errors.DataLossError:
 
 
 def text_lines(
-    path: Any, compression: str | None = None, buffer_size: int | None = None
+    path: object, compression: str | None = None, buffer_size: int | None = None
 ) -> Iterator[bytes]:
     """The lines of a file without their ends.
 
@@ -159,7 +159,7 @@ class Pending:
 
 
 def fixed_length_records(
-    path: Any,
+    path: object,
     record_bytes: int,
     header_bytes: int = 0,
     footer_bytes: int = 0,
@@ -187,7 +187,7 @@ def fixed_length_records(
         raise errors.DataLossError(None, None, reason)
 
 
-def _check_length(path: Any, record: int, header: int, footer: int) -> None:
+def _check_length(path: object, record: int, header: int, footer: int) -> None:
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
     if (size - header - footer) % record:

@@ -23,7 +23,7 @@ import os
 import struct
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -31,6 +31,9 @@ import numpy as np
 from headrace import errors
 from headrace.wire import crc
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "BundleReader",
@@ -218,7 +221,7 @@ def _number(value: Any) -> int:
     return value
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: bytes) -> bytes:
     if not isinstance(value, bytes):
         raise _damaged("an entry of the index has a field of the wrong kind")
     return value
@@ -319,7 +322,7 @@ class BundleWriter:
         """
         self._add(name.encode(), value, dtype)
 
-    def add_slice(self, name: str, full_shape: Sequence[int], part: Slice, value: Any) -> None:
+    def add_slice(self, name: str, full_shape: Sequence[int], part: Slice, value: Array) -> None:
         """Add one part of a tensor."""
         array = np.asarray(value)
         key = name.encode()
@@ -329,7 +332,7 @@ class BundleWriter:
         self._entries[key] = known._replace(slices=(*known.slices, part))
         self._add(slice_key(name, part), array, None)
 
-    def _add(self, key: bytes, value: Any, dtype: int | None) -> None:
+    def _add(self, key: bytes, value: Array | np.generic, dtype: int | None) -> None:
         if key in self._entries:
             raise ValueError(f"Adding duplicate key: {key.decode(errors='replace')}")
         array = np.asarray(value)
@@ -372,7 +375,7 @@ class BundleWriter:
             self._file.write(part)
         return len(data), checksum
 
-    def _strings(self, array: Any) -> tuple[int, int]:
+    def _strings(self, array: Array) -> tuple[int, int]:
         items = [v if isinstance(v, bytes) else str(v).encode() for v in array.reshape(-1).tolist()]
         lengths = b"".join(put_varint(len(v)) for v in items)
         checksum = crc.value(b"".join(struct.pack("<I", len(v)) for v in items))
@@ -631,7 +634,7 @@ class BundleReader:
         return out.reshape(entry.shape)
 
     @staticmethod
-    def _strings(data: bytes, entry: Entry, name: str, count: int) -> Any:
+    def _strings(data: bytes, entry: Entry, name: str, count: int) -> Array:
         if count > len(data):
             raise _damaged(f"'{name}' declares {count} strings in {len(data)} bytes")
         at, lengths = 0, []

@@ -54,14 +54,14 @@ _KNOWN_HEADERS = 4096
 
 
 def record_reader(
-    path: Any, compression: str | None = None, buffer_size: int | None = None
+    path: object, compression: str | None = None, buffer_size: int | None = None
 ) -> Iterator[bytes]:
     """The records of a file. ``compression`` is "GZIP", "ZLIB" or nothing."""
     return itertools.chain.from_iterable(record_batches(path, compression, buffer_size))
 
 
 def record_batches(
-    path: Any, compression: str | None = None, buffer_size: int | None = None
+    path: object, compression: str | None = None, buffer_size: int | None = None
 ) -> Iterator[list[bytes]]:
     """The records of a file, as lists of those that one chunk completes."""
     cutter = _Cutter()
@@ -179,7 +179,7 @@ class TFRecordOptions:
 
     def __init__(
         self,
-        compression_type: Any = None,
+        compression_type: object = None,
         flush_mode: int | None = None,
         input_buffer_size: int | None = None,
         output_buffer_size: int | None = None,
@@ -201,7 +201,7 @@ class TFRecordOptions:
         self.compression_strategy = compression_strategy
 
     @classmethod
-    def get_compression_type_string(cls, options: Any) -> str:
+    def get_compression_type_string(cls, options: object) -> str:
         """The name of the compression that options (or a name, an old type, None) ask for."""
         if not options:
             return ""
@@ -233,7 +233,7 @@ def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: str, options: TFRecordOptions | None = None) -> Iterator[bytes]:
     """The records of a TFRecord file, one ``bytes`` after the other; checksums are verified."""
     compression = TFRecordOptions.get_compression_type_string(options)
     return record_reader(path, compression)
@@ -245,7 +245,7 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
 class TFRecordWriter:
     """Writes records to a file, which is replaced if it exists."""
 
-    def __init__(self, path: Any, options: Any = None) -> None:
+    def __init__(self, path: Any, options: object = None) -> None:
         if not isinstance(options, TFRecordOptions):
             options = TFRecordOptions(compression_type=options)
         self._path = path

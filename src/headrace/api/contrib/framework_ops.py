@@ -53,17 +53,17 @@ def convert_to_tensor_or_sparse_tensor(
     return convert_to_tensor(value, dtype=dtype, name=name)
 
 
-def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
+def assert_scalar(tensor: object, name: str | None = None) -> Tensor:
     """The tensor; ValueError unless it is a scalar."""
     with name_scope(name, "assert_scalar", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name=scope)
         shape = tensor.shape
         if shape.ndims != 0:
             raise ValueError(f"Unexpected shape {shape} for tensor {tensor.name}. Expected scalar.")
-        return tensor  # type: ignore[no-any-return]
+        return tensor
 
 
-def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
+def assert_scalar_int(tensor: object, name: str | None = None) -> Tensor:
     """The tensor; ValueError unless it is a scalar of an integer type."""
     with name_scope(name, "assert_scalar_int", [tensor]) as scope:
         tensor = convert_to_tensor(tensor)
@@ -80,23 +80,23 @@ def reduce_sum_n(tensors: Any, name: str | None = None) -> Tensor:
         raise ValueError("No tensors provided.")
     with name_scope(name, "reduce_sum_n", tensors) as scope:
         tensors = [reduce_sum(t, name=f"{t.op.name}/sum") for t in tensors]
-        return tensors[0] if len(tensors) == 1 else add_n(tensors, name=scope)  # type: ignore[no-any-return]
+        return tensors[0] if len(tensors) == 1 else add_n(tensors, name=scope)
 
 
-def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
+def with_shape(expected_shape: Any, tensor: object) -> Tensor:
     """The tensor; an error where its shape is another, while building if it is known."""
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
         if tensor.shape.is_fully_defined():
             tensor.shape.assert_is_compatible_with(expected_shape)
-            return tensor  # type: ignore[no-any-return]
+            return tensor
         if -1 not in list(expected_shape) and None not in list(expected_shape):
             tensor.set_shape(expected_shape)
     with control_dependencies([assert_equal(shape_of(tensor), expected_shape)]):
-        return identity(tensor)  # type: ignore[no-any-return]
+        return identity(tensor)
 
 
-def with_same_shape(expected_tensor: Any, tensor: Any) -> Tensor:
+def with_same_shape(expected_tensor: object, tensor: object) -> Tensor:
     """``tensor``, checked to have the shape of ``expected_tensor``."""
     expected_tensor = convert_to_tensor(expected_tensor)
     if expected_tensor.shape.is_fully_defined():
@@ -105,7 +105,7 @@ def with_same_shape(expected_tensor: Any, tensor: Any) -> Tensor:
 
 
 def remove_squeezable_dimensions(
-    predictions: Any, labels: Any, name: str | None = None
+    predictions: object, labels: object, name: str | None = None
 ) -> tuple[Any, Any]:
     """Both, the one of higher rank without its last dimension of size 1."""
     labels, predictions = squeeze_pair(labels, predictions, name=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.api.hosting import module
 from headrace.core.convert import convert_to_tensor
@@ -19,12 +19,15 @@ from headrace.ops.nn.embedding import embedding_lookup, safe_embedding_lookup_sp
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.variables.variable_scope import get_variable, variable_scope
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = [
     "bow_encoder", "embed_sequence", "embedding_lookup_unique", "safe_embedding_lookup_sparse",
 ]  # fmt: skip
 
 
-def _embeddings(shape: Any, initializer: Any, regularizer: Any, trainable: bool) -> Any:
+def _embeddings(shape: object, initializer: object, regularizer: object, trainable: bool) -> Any:
     return get_variable(
         "embeddings", shape, initializer=initializer, regularizer=regularizer, trainable=trainable,
         collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
@@ -36,8 +39,8 @@ def bow_encoder(
     vocab_size: int,
     embed_dim: int,
     sparse_lookup: bool = True,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool = True,
     scope: Any = None,
     reuse: Any = None,
@@ -51,22 +54,22 @@ def bow_encoder(
         if not sparse_lookup:
             if sparse:
                 raise TypeError("ids are expected to be dense Tensor, got: %s", ids)
-            return reduce_mean(embedding_lookup(embeddings, ids), axis=1)  # type: ignore[no-any-return]
+            return reduce_mean(embedding_lookup(embeddings, ids), axis=1)
         if not sparse:
             ids = module("tf_slim.layers.sparse_ops").dense_to_sparse_tensor(ids)
         return safe_embedding_lookup_sparse([embeddings], ids, combiner="mean", default_id=0)
 
 
 def embed_sequence(
-    ids: Any,
+    ids: TensorLike,
     vocab_size: int | None = None,
     embed_dim: int | None = None,
     unique: bool = False,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: str | None = None,
+    reuse: object = None,
 ) -> Tensor:
     """Embeddings of ids: (batch, length) gives (batch, length, embed_dim).
 
@@ -85,7 +88,7 @@ def embed_sequence(
 
 
 def embedding_lookup_unique(
-    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None
+    params: object, ids: object, partition_strategy: str = "mod", name: str | None = None
 ) -> Tensor:
     """``tf.nn.embedding_lookup`` in which every id is looked up once."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.api.missing import module_getattr
 from headrace.core import dtypes
@@ -33,6 +33,10 @@ from headrace.ops.state.vocabulary_tables import (
     index_to_string_table_from_file,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.ops.state.lookup_tables import StaticHashTable
+
 __all__ = [
     "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets",
     "InitializableLookupTableBase", "KeyValueTensorInitializer", "LookupInterface",
@@ -45,7 +49,7 @@ __all__ = [
 
 
 def index_table_from_tensor(
-    mapping: Any,
+    mapping: object,
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
@@ -61,8 +65,8 @@ def index_table_from_tensor(
 
 
 def index_to_string_table_from_tensor(
-    mapping: Any, default_value: str | bytes = "UNK", name: str | None = None
-) -> Any:
+    mapping: TensorLike, default_value: str | bytes = "UNK", name: str | None = None
+) -> StaticHashTable:
     """A table from indices to the words of a vector."""
     if mapping is None:
         raise ValueError("mapping must be specified.")
@@ -70,7 +74,7 @@ def index_to_string_table_from_tensor(
 
 
 def string_to_index_table_from_file(
-    vocabulary_file: Any = None,
+    vocabulary_file: object = None,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
     default_value: int = -1,
@@ -85,7 +89,7 @@ def string_to_index_table_from_file(
 
 
 def string_to_index_table_from_tensor(
-    mapping: Any,
+    mapping: object,
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
@@ -100,14 +104,17 @@ def string_to_index_table_from_tensor(
 
 
 def string_to_index(
-    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+    tensor: TensorLike, mapping: TensorLike, default_value: int = -1, name: str | None = None
 ) -> Any:
     """The indices of words in ``mapping``; tables_initializer must have run."""
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
 def index_to_string(
-    tensor: Any, mapping: Any, default_value: str | bytes = "UNK", name: str | None = None
+    tensor: TensorLike,
+    mapping: TensorLike,
+    default_value: str | bytes = "UNK",
+    name: str | None = None,
 ) -> Any:
     """The words of ``mapping`` at indices; tables_initializer must have run."""
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

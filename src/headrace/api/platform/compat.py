@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 import numbers
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core.shapes import Dimension, TensorShape, dimension_value
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",
@@ -25,7 +28,7 @@ complex_types = (numbers.Complex, np.number)
 _HORIZON = datetime.date(2019, 12, 31)  # TF 1.15 promises nothing beyond the year it came out in
 
 
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: TensorLike, encoding: str = "utf-8") -> bytes:
     """Text encoded with ``encoding``; bytes are returned as they are.
 
     Anything else is a TypeError.
@@ -37,7 +40,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
 
 
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: TensorLike, encoding: str = "utf-8") -> str:
     """Bytes decoded with ``encoding``; text is returned as it is (also ``as_str``).
 
     Anything else is a TypeError.
@@ -52,12 +55,12 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 as_str = as_text
 
 
-def as_str_any(value: Any) -> str:
+def as_str_any(value: TensorLike) -> str:
     """Bytes as text, anything else as ``str`` gives it."""
     return as_str(value) if isinstance(value, bytes) else str(value)
 
 
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: object) -> Any:
     """An object with ``__fspath__`` (``pathlib.Path``) as text; other values unchanged."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 

@@ -18,9 +18,12 @@ import stat as stat_module
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FileIO", "FileStatistics", "atomic_write_string_to_file", "copy", "create_dir", "delete_file",
@@ -32,7 +35,7 @@ _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
 @contextlib.contextmanager
-def _translated(path: Any) -> Iterator[None]:
+def _translated(path: object) -> Iterator[None]:
     try:
         yield
     except OSError as e:
@@ -78,7 +81,7 @@ class FileIO:
             raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
         return self._file
 
-    def _decoded(self, data: bytes) -> Any:
+    def _decoded(self, data: bytes) -> bytes | str:
         return data if "b" in self._mode else data.decode("utf-8")
 
     def size(self) -> int:
@@ -91,7 +94,7 @@ class FileIO:
         """At most n bytes; everything that is left if n is -1."""
         return self._decoded(self._opened().read(n))
 
-    def readline(self) -> Any:
+    def readline(self) -> bytes | str:
         return self._decoded(self._opened().readline())
 
     def readlines(self) -> list[Any]:
@@ -140,7 +143,7 @@ class FileIO:
     def __enter__(self) -> FileIO:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: TensorLike | None) -> None:
         self.close()
 
     def __iter__(self) -> Iterator[Any]:
@@ -164,7 +167,7 @@ class FileStatistics:
     is_directory: bool
 
 
-def stat(filename: Any) -> FileStatistics:
+def stat(filename: object) -> FileStatistics:
     """Length in bytes, time of the last change in nanoseconds and whether it is a directory.
 
     A missing file is a NotFoundError.
@@ -174,23 +177,23 @@ def stat(filename: Any) -> FileStatistics:
     return FileStatistics(info.st_size, info.st_mtime_ns, stat_module.S_ISDIR(info.st_mode))
 
 
-def file_exists(filename: Any) -> bool:
+def file_exists(filename: object) -> bool:
     """True if the path is a file or a directory."""
     return os.path.exists(_path(filename))
 
 
-def is_directory(dirname: Any) -> bool:
+def is_directory(dirname: object) -> bool:
     """True if the path is a directory; False for files and for paths that do not exist."""
     return os.path.isdir(_path(dirname))
 
 
-def delete_file(filename: Any) -> None:
+def delete_file(filename: object) -> None:
     """Delete one file; a missing one is a NotFoundError."""
     with _translated(filename):
         os.remove(_path(filename))
 
 
-def delete_recursively(dirname: Any) -> None:
+def delete_recursively(dirname: object) -> None:
     """Delete a directory with everything below it, or one file."""
     path = _path(dirname)
     with _translated(dirname):
@@ -200,19 +203,19 @@ def delete_recursively(dirname: Any) -> None:
             os.remove(path)
 
 
-def create_dir(dirname: Any) -> None:
+def create_dir(dirname: object) -> None:
     """Make one directory, whose parent must exist; one that exists already is no error."""
     with _translated(dirname), contextlib.suppress(FileExistsError):
         os.mkdir(_path(dirname))
 
 
-def recursive_create_dir(dirname: Any) -> None:
+def recursive_create_dir(dirname: object) -> None:
     """Make a directory and its parents; one that exists already is no error."""
     with _translated(dirname):
         os.makedirs(_path(dirname), exist_ok=True)
 
 
-def list_directory(dirname: Any) -> list[str]:
+def list_directory(dirname: str) -> list[str]:
     """Names of the entries, without "." and ".."."""
     if not is_directory(dirname):
         raise errors.NotFoundError(None, None, "Could not find directory")
@@ -220,7 +223,7 @@ def list_directory(dirname: Any) -> list[str]:
         return os.listdir(_path(dirname))
 
 
-def get_matching_files(filename: Any) -> list[str]:
+def get_matching_files(filename: object) -> list[str]:
     """Paths that match a pattern, or any of a list of patterns, sorted.
 
     NotFoundError where the folder before the first wildcard is not there.
@@ -234,7 +237,7 @@ def get_matching_files(filename: Any) -> list[str]:
     return sorted({path for p in patterns for path in glob.glob(_path(p))})
 
 
-def _check_free(path: Any, overwrite: bool) -> None:
+def _check_free(path: object, overwrite: bool) -> None:
     if not overwrite and file_exists(path):
         raise errors.AlreadyExistsError(None, None, "file already exists")
 
@@ -246,14 +249,14 @@ def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
         shutil.copyfile(_path(oldpath), _path(newpath))
 
 
-def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+def rename(oldname: object, newname: object, overwrite: bool = False) -> None:
     """Rename or move a file; an existing target is an error unless ``overwrite`` is True."""
     _check_free(newname, overwrite)
     with _translated(oldname):
         os.replace(_path(oldname), _path(newname))
 
 
-def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+def walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """(directory, its directories, its files), from the top down or (``in_order`` False) from the
     bottom up.
     """
@@ -262,17 +265,17 @@ def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
         yield directory, directories, sorted(files)
 
 
-def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
+def read_file_to_string(filename: object, binary_mode: bool = False) -> Any:
     with FileIO(filename, "rb" if binary_mode else "r") as f:
         return f.read()
 
 
-def write_string_to_file(filename: Any, file_content: Any) -> None:
+def write_string_to_file(filename: Any, file_content: object) -> None:
     with FileIO(filename, "w") as f:
         f.write(file_content)
 
 
-def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
+def atomic_write_string_to_file(filename: object, contents: object, overwrite: bool = True) -> None:
     """Readers see the old file or the new one, never a part."""
     _check_free(filename, overwrite)
     path = _path(filename)

@@ -94,7 +94,7 @@ def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
     """TensorFlow's own parameter names, from before it took absl's, are accepted too."""
 
     @functools.wraps(define)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         return define(*args, **{_OLD_NAMES.get(k, k): v for k, v in kwargs.items()})
 
     return wrapper
@@ -119,7 +119,7 @@ class _ParsedOnRead:
             flags(sys.argv)
         return getattr(flags, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._wrapped, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -131,7 +131,7 @@ class _ParsedOnRead:
     def __getitem__(self, name: str) -> Any:
         return self._wrapped[name]
 
-    def __setitem__(self, name: str, flag: Any) -> None:
+    def __setitem__(self, name: str, flag: object) -> None:
         self._wrapped[name] = flag
 
     def __contains__(self, name: str) -> bool:

@@ -36,57 +36,57 @@ FastGFile = GFile
 # tf.io.gfile: TF 2's parameter names
 
 
-def copy_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
+def copy_v2(src: object, dst: object, overwrite: bool = False) -> None:
     """Copy the file ``src`` to ``dst``; an existing target needs ``overwrite=True``."""
     file_io.copy(src, dst, overwrite)
 
 
-def rename_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
+def rename_v2(src: object, dst: object, overwrite: bool = False) -> None:
     """Rename or move ``src`` to ``dst``; an existing target needs ``overwrite=True``."""
     file_io.rename(src, dst, overwrite)
 
 
-def exists_v2(path: Any) -> bool:
+def exists_v2(path: object) -> bool:
     """True if the path is a file or a directory."""
     return file_io.file_exists(path)
 
 
-def glob_v2(pattern: Any) -> list[str]:
+def glob_v2(pattern: object) -> list[str]:
     """The paths that match a pattern or a list of patterns: ``*``, ``?`` and ``[a-z]``."""
     return file_io.get_matching_files(pattern)
 
 
-def isdir_v2(path: Any) -> bool:
+def isdir_v2(path: object) -> bool:
     """True if the path is a directory."""
     return file_io.is_directory(path)
 
 
-def listdir_v2(path: Any) -> list[str]:
+def listdir_v2(path: str) -> list[str]:
     """The names of a directory's entries, without the path of the directory."""
     return file_io.list_directory(path)
 
 
-def makedirs_v2(path: Any) -> None:
+def makedirs_v2(path: object) -> None:
     """Make a directory and its parents; one that exists already is no error."""
     file_io.recursive_create_dir(path)
 
 
-def mkdir_v2(path: Any) -> None:
+def mkdir_v2(path: object) -> None:
     """Make one directory, whose parent must exist."""
     file_io.create_dir(path)
 
 
-def remove_v2(path: Any) -> None:
+def remove_v2(path: object) -> None:
     """Delete one file; a missing one is a NotFoundError."""
     file_io.delete_file(path)
 
 
-def rmtree_v2(path: Any) -> None:
+def rmtree_v2(path: object) -> None:
     """Delete a directory with everything below it."""
     file_io.delete_recursively(path)
 
 
-def stat_v2(path: Any) -> file_io.FileStatistics:
+def stat_v2(path: object) -> file_io.FileStatistics:
     """Length in bytes, time of the last change and whether the path is a directory."""
     return file_io.stat(path)
 

@@ -14,7 +14,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -30,6 +30,9 @@ from headrace.core.stacks import default_sessions
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import placeholder
 from headrace.session.session import Session
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error",
@@ -53,7 +56,7 @@ def is_built_with_gpu_support() -> bool:
     return False
 
 
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: object = None) -> bool:
     """False whatever is asked for: Headrace computes on the CPU."""
     return False
 
@@ -63,7 +66,7 @@ def gpu_device_name() -> str:
     return ""
 
 
-def main(argv: Any = None) -> None:
+def main(argv: TensorLike | None = None) -> None:
     """Run the tests of the program's first module."""
     absltest.main(argv=argv)
 
@@ -134,7 +137,7 @@ class TestCase(absltest.TestCase):
 
     test_session = cached_session
 
-    def evaluate(self, tensors: Any) -> Any:
+    def evaluate(self, tensors: object) -> Any:
         sess = self._cached or Session()
         return sess.run(tensors)
 
@@ -151,7 +154,7 @@ class TestCase(absltest.TestCase):
         )
         np.testing.assert_array_equal(a, b, err_msg=msg or "")
 
-    def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
+    def assertNotAllEqual(self, a: object, b: object, msg: object = None) -> None:
         self._assert_fails(
             self.assertAllEqual, a, b, "The two values are equal at all elements.", msg
         )
@@ -176,13 +179,13 @@ class TestCase(absltest.TestCase):
         )
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=msg or "")
 
-    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
+    def assertNotAllClose(self, a: object, b: object, **kwargs: Any) -> None:
         msg = kwargs.pop("msg", None)
         close = lambda x, y: self.assertAllClose(x, y, **kwargs)
         self._assert_fails(close, a, b, "The two values are close at all elements.", msg)
 
     def _assert_fails(
-        self, check: Callable[[Any, Any], None], a: Any, b: Any, text: str, msg: Any
+        self, check: Callable[[Any, Any], None], a: object, b: object, text: str, msg: object
     ) -> None:
         try:
             check(a, b)
@@ -202,7 +205,7 @@ class TestCase(absltest.TestCase):
         half_atol: float = 1e-3,
         bfloat16_rtol: float = 1e-2,
         bfloat16_atol: float = 1e-2,
-        msg: Any = None,
+        msg: object = None,
     ) -> None:
         """As assertAllClose, with wider tolerances for narrower types."""
         a, b = self._array(a), self._array(b)
@@ -216,7 +219,7 @@ class TestCase(absltest.TestCase):
                 rtol, atol = max(rtol, wider_rtol), max(atol, wider_atol)
         self.assertAllClose(a, b, rtol, atol, msg)
 
-    def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
+    def assertNear(self, f1: float, f2: float, err: float, msg: object = None) -> None:
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} != {f2} +/- {err}. {msg or ''}")
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:
@@ -224,22 +227,24 @@ class TestCase(absltest.TestCase):
         for f1, f2 in zip(farray1, farray2):
             self.assertNear(float(f1), float(f2), err, msg)
 
-    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: Any = None) -> None:
+    def assertNDArrayNear(
+        self, ndarray1: object, ndarray2: object, err: float, msg: object = None
+    ) -> None:
         distance = float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)))
         self.assertTrue(
             distance < err, f"arrays are {distance} apart, more than {err}. {msg or ''}"
         )
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+    def assertAllGreater(self, a: object, comparison_target: object) -> None:
         self.assertGreater(np.min(self._array(a)), comparison_target)
 
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+    def assertAllLess(self, a: object, comparison_target: object) -> None:
         self.assertLess(np.max(self._array(a)), comparison_target)
 
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+    def assertAllGreaterEqual(self, a: object, comparison_target: object) -> None:
         self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
 
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+    def assertAllLessEqual(self, a: object, comparison_target: object) -> None:
         self.assertLessEqual(np.max(self._array(a)), comparison_target)
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
@@ -248,9 +253,9 @@ class TestCase(absltest.TestCase):
 
     def assertAllInRange(
         self,
-        target: Any,
-        lower_bound: Any,
-        upper_bound: Any,
+        target: object,
+        lower_bound: object,
+        upper_bound: object,
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
@@ -291,20 +296,20 @@ class TestCase(absltest.TestCase):
             return
         self.fail(f"{getattr(exception_type, '__name__', exception_type)} not raised")
 
-    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+    def assertRaisesOpError(self, expected_err_re_or_predicate: object) -> Any:
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
     def assertItemsEqual(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:
         self.assertCountEqual(expected_seq, actual_seq, msg)
 
-    def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:
+    def assertStartsWith(self, actual: str, expected_start: str, msg: object = None) -> None:
         self.assertTrue(
             actual.startswith(expected_start),
             f"{actual!r} does not start with {expected_start!r}. {msg or ''}",
         )
 
     def assertProtoEquals(
-        self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None
+        self, expected_message_maybe_ascii: object, message: Any, msg: object = None
     ) -> None:
         expected = expected_message_maybe_ascii
         if isinstance(expected, (str, bytes)):
@@ -351,14 +356,14 @@ def compute_gradient(
 
 
 def compute_gradient_error(
-    x: Any,
-    x_shape: Any,
-    y: Any,
-    y_shape: Any,
-    x_init_value: Any = None,
+    x: object,
+    x_shape: object,
+    y: object,
+    y_shape: object,
+    x_init_value: object = None,
     delta: float = 1e-3,
-    init_targets: Any = None,
-    extra_feed_dict: Any = None,
+    init_targets: object = None,
+    extra_feed_dict: object = None,
 ) -> float:
     """The largest difference between the two Jacobians."""
     found = compute_gradient(

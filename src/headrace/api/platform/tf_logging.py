@@ -78,7 +78,7 @@ def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().fatal(msg, *args, stacklevel=2, **kwargs)
 
 
-def TaskLevelStatusMessage(msg: Any) -> None:
+def TaskLevelStatusMessage(msg: object) -> None:
     """Log a message about the whole task, at level ERROR."""
     error(msg)
 
@@ -91,19 +91,19 @@ def _count_here() -> int:
     return _calls[where] - 1
 
 
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
     """Log the first call of this line, the (n+1)st, the (2n+1)st and so on."""
     if _count_here() % n == 0:
         log(level, msg, *args)
 
 
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
     """Log the first n calls of this line."""
     if _count_here() < n:
         log(level, msg, *args)
 
 
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: object, condition: object, *args: object) -> None:
     """``log(level, msg, *args)`` if the condition is true."""
     if condition:
         log(level, msg, *args)

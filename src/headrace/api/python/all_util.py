@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["make_all", "remove_undocumented"]
 
 
-def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
+def make_all(module_name: str, doc_string_modules: object = None) -> list[str]:
     """The public functions and classes of a module."""
     module = sys.modules[module_name]
     return [
@@ -20,6 +23,8 @@ def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
 
 
 def remove_undocumented(
-    module_name: str, allowed_exception_list: Any = None, doc_string_modules: Any = None
+    module_name: str,
+    allowed_exception_list: TensorLike | None = None,
+    doc_string_modules: object = None,
 ) -> None:
     """Nothing: all names of a module stay."""

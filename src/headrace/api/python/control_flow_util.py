@@ -7,11 +7,11 @@ from typing import Any
 __all__ = ["GetContainingWhileContext", "GraphOrParentsInXlaContext", "IsInWhileLoop"]
 
 
-def _context_of(op: Any) -> Any:
+def _context_of(op: object) -> Any:
     return getattr(op, "_context", None)
 
 
-def GetContainingWhileContext(ctxt: Any, stop_ctxt: Any = None) -> Any:
+def GetContainingWhileContext(ctxt: object, stop_ctxt: object = None) -> Any:
     """The innermost while loop around a control-flow context, or None."""
     while ctxt is not None:
         if getattr(ctxt, "is_while", False) or type(ctxt).__name__.startswith("While"):
@@ -22,9 +22,9 @@ def GetContainingWhileContext(ctxt: Any, stop_ctxt: Any = None) -> Any:
     return None
 
 
-def IsInWhileLoop(op: Any) -> bool:
+def IsInWhileLoop(op: object) -> bool:
     return GetContainingWhileContext(_context_of(op)) is not None
 
 
-def GraphOrParentsInXlaContext(graph: Any) -> bool:
+def GraphOrParentsInXlaContext(graph: object) -> bool:
     return False

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "deprecated", "deprecated_alias", "deprecated_arg_values", "deprecated_args",
@@ -21,16 +24,18 @@ def _unchanged(function: F) -> F:
     return function
 
 
-def deprecated(date: Any, instructions: str, warn_once: bool = True) -> Callable[[F], F]:
+def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[F], F]:
     return _unchanged
 
 
-def deprecated_args(date: Any, instructions: str, *names: Any, **kwargs: Any) -> Callable[[F], F]:
+def deprecated_args(
+    date: object, instructions: str, *names: TensorLike, **kwargs: object
+) -> Callable[[F], F]:
     return _unchanged
 
 
 def deprecated_arg_values(
-    date: Any, instructions: str, warn_once: bool = True, **values: Any
+    date: object, instructions: str, warn_once: bool = True, **values: object
 ) -> Callable[[F], F]:
     return _unchanged
 
@@ -53,7 +58,9 @@ def deprecated_alias(
     return alias
 
 
-def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
+def deprecated_argument_lookup(
+    new_name: str, new_value: object, old_name: str, old_value: object
+) -> Any:
     """The one of two arguments that was given; ValueError for both."""
     if old_value is not None:
         if new_value is not None:
@@ -74,5 +81,5 @@ class silence:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         return None

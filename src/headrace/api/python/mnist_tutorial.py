@@ -43,7 +43,7 @@ def inference(images: Any, hidden1_units: int, hidden2_units: int) -> Any:
         return _linear(hidden2, hidden2_units, NUM_CLASSES)
 
 
-def loss(logits: Any, labels: Any) -> Any:
+def loss(logits: object, labels: object) -> Any:
     """The mean cross entropy of the labels, which are class numbers."""
     return tf.losses.sparse_softmax_cross_entropy(labels=tf.cast(labels, tf.int64), logits=logits)
 
@@ -56,6 +56,6 @@ def training(loss: Any, learning_rate: float) -> Any:
     return optimizer.minimize(loss, global_step=global_step)
 
 
-def evaluation(logits: Any, labels: Any) -> Any:
+def evaluation(logits: object, labels: object) -> Any:
     """How many examples of the batch have the largest logit at their label."""
     return tf.reduce_sum(tf.cast(tf.nn.in_top_k(logits, labels, 1), tf.int32))

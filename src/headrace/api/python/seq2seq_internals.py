@@ -4,7 +4,7 @@ arguments.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.layers.seq2seq import attention_mechanisms as _attention
@@ -15,6 +15,9 @@ from headrace.layers.seq2seq.attention_mechanisms import (
 from headrace.layers.seq2seq.attention_wrapper import _compute_attention
 from headrace.layers.seq2seq.helpers import _unstacked as _unstack_ta
 from headrace.ops.array.casting import cast
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
 
 __all__ = [
     "_BaseAttentionMechanism", "_bahdanau_score", "_compute_attention", "_luong_score",
@@ -37,7 +40,7 @@ def _bahdanau_score(
 def _prepare_memory(
     memory: Any,
     memory_sequence_length: Any = None,
-    memory_mask: Any = None,
+    memory_mask: object = None,
     check_inner_dims_defined: bool = True,
 ) -> Any:
     if memory_mask is not None:
@@ -48,7 +51,7 @@ def _prepare_memory(
 def _maybe_mask_score(
     score: Any,
     memory_sequence_length: Any = None,
-    memory_mask: Any = None,
+    memory_mask: object = None,
     score_mask_value: Any = None,
 ) -> Any:
     if memory_mask is not None:
@@ -57,7 +60,7 @@ def _maybe_mask_score(
 
 
 def categorical_sample(
-    logits: Any, dtype: Any = dtypes.int32, sample_shape: Any = (), seed: int | None = None
+    logits: object, dtype: DTypeLike = dtypes.int32, sample_shape: Any = (), seed: int | None = None
 ) -> Any:
     """One draw per row of logits."""
     if tuple(sample_shape) != ():
@@ -66,10 +69,10 @@ def categorical_sample(
 
 
 def bernoulli_sample(
-    probs: Any = None,
-    logits: Any = None,
-    dtype: Any = dtypes.int32,
-    sample_shape: Any = (),
+    probs: object = None,
+    logits: object = None,
+    dtype: DTypeLike = dtypes.int32,
+    sample_shape: object = (),
     seed: int | None = None,
 ) -> Any:
     """Draws with a probability, or with logits, of shape ``sample_shape + shape``."""

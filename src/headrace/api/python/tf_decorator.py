@@ -58,12 +58,12 @@ class TFDecorator:
 
 
 def make_decorator(
-    target: Any,
-    decorator_func: Any,
+    target: Callable[..., Any],
+    decorator_func: Callable[..., Any],
     decorator_name: str | None = None,
     decorator_doc: str = "",
-    decorator_argspec: Any = None,
-) -> Any:
+    decorator_argspec: object = None,
+) -> Callable[..., Any]:
     """``decorator_func`` with the name, the docs and the signature of ``target``."""
     name = decorator_name or sys._getframe(1).f_code.co_name
     functools.update_wrapper(decorator_func, target)
@@ -73,7 +73,7 @@ def make_decorator(
     return decorator_func
 
 
-def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
+def unwrap(maybe_tf_decorator: object) -> tuple[list[TFDecorator], Any]:
     """The decorators from the outermost on, and what is inside."""
     decorators: list[TFDecorator] = []
     current = maybe_tf_decorator
@@ -86,7 +86,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
         current = found.decorated_target
 
 
-def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
+def rewrap(decorator_func: object, previous_target: object, new_target: object) -> Any:
     """Put ``new_target`` where ``previous_target`` was."""
     decorators, _ = unwrap(decorator_func)
     for decorator in decorators:
@@ -97,4 +97,4 @@ def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
 
 def contextmanager(target: Callable[..., Any]) -> Callable[..., Any]:
     """``contextlib.contextmanager``."""
-    return make_decorator(target, contextlib.contextmanager(target), "contextmanager")  # type: ignore[no-any-return]
+    return make_decorator(target, contextlib.contextmanager(target), "contextmanager")

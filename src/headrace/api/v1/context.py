@@ -5,8 +5,6 @@ This API starts as TF 1's: graphs, Dimension objects, ``==`` by identity.
 
 from __future__ import annotations
 
-from typing import Any
-
 from headrace.core import op_limits, shapes
 from headrace.core.graph import get_default_graph, root_graph
 
@@ -32,7 +30,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 
 def enable_eager_execution(
-    config: Any = None, device_policy: Any = None, execution_mode: Any = None
+    config: object = None, device_policy: object = None, execution_mode: object = None
 ) -> None:
     """Compute operations at once.
 

@@ -9,6 +9,6 @@ from headrace.session.devices import local_devices
 __all__ = ["list_local_devices"]
 
 
-def list_local_devices(session_config: Any = None) -> list[Any]:
+def list_local_devices(session_config: object = None) -> list[Any]:
     """The processor; there is no other device."""
     return local_devices()

@@ -115,6 +115,7 @@ from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.string_ops import as_string
 from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.control.tensor_array_spec import TensorArraySpec
 from headrace.variables.variable import (
     variable_creator_scope, VariableAggregation, VariableSynchronization,
 )
@@ -186,6 +187,7 @@ __all__ = [
     "SparseTensorSpec", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
     "strided_slice", "string", "strings", "subtract", "switch_case", "tan", "tanh", "Tensor",
     "tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "TensorArray",
+    "TensorArraySpec",
     "tensordot", "TensorShape", "TensorSpec", "tile", "timestamp", "transpose", "truediv",
     "truncatediv",
     "truncatemod", "tuple", "type_spec_from_value", "TypeSpec", "uint16", "uint32", "uint64",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from headrace.ops.sparse import sparse_tensor as sparse
 from headrace.ops.strings import string_ops as strings
 from headrace.variables import initializers
 from headrace.variables import variable as variables
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, SparseLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["Variable"]
 
@@ -47,12 +51,12 @@ def convert_to_tensor(
     return convert.convert_to_tensor(value, dtype, name, dtype_hint=dtype_hint)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether ``x`` is a tensor, a variable or made of tensors."""
     return convert.is_tensor(x)
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: object, partial: bool = False) -> Any:
     """The value of a tensor if it is known, else None.
 
     With ``partial`` a stack of scalars has None for the unknown.
@@ -97,12 +101,12 @@ def case(
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
+    loop_vars: object,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: object = None,
     name: str | None = None,
 ) -> Any:
     """Repeat ``body`` while ``cond`` is true; the result has the structure of ``loop_vars``."""
@@ -115,13 +119,13 @@ def while_loop(
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
-    fn_output_signature: Any = None,
+    fn_output_signature: TensorLike | None = None,
 ) -> Any:
     """``fn`` applied to each row of ``elems``, the results stacked."""
     from headrace.core import nest
@@ -142,7 +146,7 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 def numpy_function(
     func: Callable[..., Any] | None = None,
     inp: Any = None,
-    Tout: Any = None,
+    Tout: DType | None = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
@@ -173,10 +177,10 @@ def gradients(
 
 
 def hessians(
-    ys: Any,
-    xs: Any,
+    ys: object,
+    xs: object,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
+    aggregation_method: object = None,
     name: str = "hessians",
 ) -> list[Any]:
     """Second derivatives of ``ys``, in a graph."""
@@ -213,7 +217,7 @@ class TruncatedNormal(initializers.TruncatedNormal):
 
 
 def assert_none_equal(
-    x: Any, y: Any, summarize: Any = None, message: Any = None, name: str | None = None
+    x: object, y: object, summarize: object = None, message: object = None, name: str | None = None
 ) -> Any:
     """Check that ``x`` and ``y`` (broadcast) differ in every element.
 
@@ -227,7 +231,7 @@ def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> 
     return checks.assert_scalar(tensor, name, message)
 
 
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
+def assert_all_finite(x: object, message: str, name: str | None = None) -> Any:
     """``x``, after a check that no element is NaN or infinite.
 
     A failing check is an InvalidArgumentError with ``message``.
@@ -236,10 +240,10 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
 
 
 def assert_shapes(
-    shapes: Any,
-    data: Any = None,
-    summarize: Any = None,
-    message: Any = None,
+    shapes: object,
+    data: object = None,
+    summarize: object = None,
+    message: object = None,
     name: str | None = None,
 ) -> Any:
     """Check the shapes of several tensors against each other, by named dimensions.
@@ -254,9 +258,9 @@ def assert_shapes(
 
 
 def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: object,
+    ksize: object,
+    strides: object,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
@@ -266,22 +270,26 @@ def avg_pool2d(
 
 
 def poisson(
-    shape: Any, lam: Any, dtype: Any = "float32", seed: int | None = None, name: str | None = None
+    shape: ShapeLike,
+    lam: object,
+    dtype: DTypeLike = "float32",
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Draws from Poisson distributions with the rates ``lam``.
 
     The result has the shape ``shape + lam.shape``. (``tf.random_poisson`` of v1 takes ``lam``
     first.)
     """
-    return random_rejection.random_poisson(lam, shape, dtype, seed, name)  # type: ignore[no-any-return]
+    return random_rejection.random_poisson(lam, shape, dtype, seed, name)
 
 
-def string_length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+def string_length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
-    return strings.string_length(input, name, unit)  # type: ignore[no-any-return]
+    return strings.string_length(input, name, unit)
 
 
-def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings.
 
     The hash may change between processes in TensorFlow; prefer ``to_hash_bucket_fast``.
@@ -289,13 +297,15 @@ def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None)
     return strings.string_to_hash_bucket(input, num_buckets, name)
 
 
-def string_to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Tensor:
+def string_to_number(
+    input: TensorLike, out_type: DTypeLike = "float32", name: str | None = None
+) -> Tensor:
     """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
     return strings.string_to_number(input, out_type, name)
 
 
 def sparse_concat(
-    axis: int, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+    axis: int, sp_inputs: SparseLike, expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> Any:
     """Sparse tensors of one rank put together along ``axis``.
 
@@ -305,8 +315,8 @@ def sparse_concat(
 
 
 def sparse_reduce_max(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: SparseLike,
+    axis: AxisLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
@@ -320,8 +330,8 @@ def sparse_reduce_max(
 
 
 def sparse_reduce_sum(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: SparseLike,
+    axis: AxisLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
@@ -333,7 +343,7 @@ def sparse_reduce_sum(
     return sparse_arithmetic.sparse_reduce_sum_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
-def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> Any:
+def sparse_split(sp_input: SparseLike, num_split: int, axis: int, name: str | None = None) -> Any:
     """A sparse tensor cut into ``num_split`` parts along ``axis``.
 
     If the size does not divide, the first parts are one larger.
@@ -343,10 +353,10 @@ def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = No
 
 def _segments(function: Callable[..., Any]) -> Callable[..., Any]:
     def adapted(
-        data: Any,
-        indices: Any,
-        segment_ids: Any,
-        num_segments: Any = None,
+        data: object,
+        indices: object,
+        segment_ids: object,
+        num_segments: object = None,
         name: str | None = None,
         sparse_gradient: bool = False,
     ) -> Any:
@@ -373,7 +383,7 @@ class _Variables(type(variables.Variable)):  # type: ignore[misc]
             return _make_variable(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Variable:
             return isinstance(instance, variables.Variable)
         return bool(super().__instancecheck__(instance))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 from headrace.api.missing import exists_in_v1, explain
@@ -26,7 +27,7 @@ def module_getattr(
     ``fallback`` is a namespace of the v1 API whose names serve here too.
     """
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> Callable[..., Any] | ModuleType | type[Any]:
         if name in modules:
             value = importlib.import_module(modules[name])
         elif name in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.api.platform.test import (
 from headrace.api.platform.test import assert_equal_graph_def as _assert_equal_graph_def
 from headrace.api.v2.lookup import module_getattr as _module_getattr
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 __all__ = [
     "TestCase",
     "assert_equal_graph_def",
@@ -32,7 +35,7 @@ __all__ = [
 ]
 
 
-def assert_equal_graph_def(expected: Any, actual: Any) -> None:
+def assert_equal_graph_def(expected: object, actual: object) -> None:
     """Two GraphDefs are the same."""
     _assert_equal_graph_def(actual, expected)
 
@@ -55,7 +58,7 @@ def compute_gradient(
     return [t for t, _ in pairs], [n for _, n in pairs]
 
 
-def _by_gradient(f: Callable[..., Any], at: list[Any], i: int) -> Any:
+def _by_gradient(f: Callable[..., Any], at: list[Any], i: int) -> Array:
     from headrace.core.convert import convert_to_tensor
     from headrace.eager.tape import GradientTape
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.specs import TensorSpec
 from headrace.data.api import structure
 from headrace.data.functions.user_functions import call_with
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["choose_from_datasets", "rejection_resample", "sample_from_datasets"]
 
@@ -60,8 +64,8 @@ def _directed(selector: Any, datasets: Sequence[Any], stop_on_empty: bool) -> An
 
 def sample_from_datasets(
     datasets: Sequence[Any],
-    weights: Any = None,
-    seed: Any = None,
+    weights: TensorLike | None = None,
+    seed: TensorLike | None = None,
     stop_on_empty_dataset: bool = False,
     rerandomize_each_iteration: bool | None = None,
 ) -> Any:
@@ -108,17 +112,21 @@ def _likely(datasets: Sequence[Any], weights: Any) -> tuple[Sequence[Any], Any]:
     return [d for d, _ in kept], [w for _, w in kept]
 
 
-def _log(weights: Any) -> Any:
+def _log(weights: Tensor) -> Any:
     return apply_op("ExpandDims", apply_op("Log", weights), 0)
 
 
-def _draw(logits: Any, seed: Any) -> Any:
+def _draw(logits: Tensor, seed: Tensor) -> Tensor:
     drawn = apply_op("StatelessMultinomial", logits, 1, seed, output_dtype=dtypes.int64)
     return apply_op("Squeeze", drawn, squeeze_dims=[0, 1])
 
 
 def rejection_resample(
-    dataset: Any, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
+    dataset: Any,
+    class_func: Callable[..., Any],
+    target_dist: TensorLike,
+    initial_dist: TensorLike | None = None,
+    seed: Any = None,
 ) -> Any:
     """(class, element) pairs, accepted with the probability that turns the initial distribution
     into the target's.
@@ -134,7 +142,7 @@ def rejection_resample(
             target, convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
         )
 
-    def with_class(*element: Any) -> Any:
+    def with_class(*element: Tensor) -> Any:
         value = element[0] if len(element) == 1 else element
         return call_with(class_func, value), value
 
@@ -150,7 +158,7 @@ def rejection_resample(
     return chosen.map(lambda chances, label, value: (label, value))
 
 
-def _accepted(target: Any, initial: Any) -> Any:
+def _accepted(target: Any, initial: Tensor) -> Any:
     """How likely an element of each class is kept."""
     ratios = apply_op("DivNoNan", target, initial)
     return apply_op("DivNoNan", ratios, apply_op("Max", ratios, [0], keep_dims=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
@@ -16,12 +16,16 @@ from headrace.core.tensor import Tensor
 from headrace.data.api import structure
 from headrace.data.api.generators import ElementConverter, PythonFunction, generator_start
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["Creation", "seed_pair"]
 
 _MAX_INT64 = 2**63 - 1
 
 
-def seed_pair(seed: Any) -> tuple[Any, Any]:
+def seed_pair(seed: object) -> tuple[Any, Any]:
     """The two seeds of an op, as numbers."""
     if isinstance(seed, Tensor):
         known = static_value(seed)
@@ -44,7 +48,7 @@ class Creation:
     _base: ClassVar[Any]
 
     @classmethod
-    def from_tensors(cls, tensors: Any, name: str | None = None) -> Any:
+    def from_tensors(cls, tensors: object, name: str | None = None) -> Any:
         """One element: ``tensors``."""
         value = structure.normalize(tensors)
         spec = structure.spec_of(value)
@@ -53,7 +57,7 @@ class Creation:
         return cls._base(apply_op("TensorDataset", parts, output_shapes=shapes, name=name), spec)
 
     @classmethod
-    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Any:
         """The rows of ``tensors``."""
         value = structure.normalize(tensors)
         whole = structure.spec_of(value)
@@ -170,9 +174,9 @@ class Creation:
     @classmethod
     def list_files(
         cls,
-        file_pattern: Any,
+        file_pattern: TensorLike,
         shuffle: bool | None = None,
-        seed: Any = None,
+        seed: TensorLike | None = None,
         name: str | None = None,
     ) -> Any:
         """The names of the files that fit a pattern, in random order unless ``shuffle`` is
@@ -212,7 +216,11 @@ class Creation:
 
     @classmethod
     def counter(
-        cls, start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None
+        cls,
+        start: object = 0,
+        step: object = 1,
+        dtype: DType = dtypes.int64,
+        name: str | None = None,
     ) -> Any:
         """Numbers from ``start`` on, without end."""
         up = static_value(convert_to_tensor(step))
@@ -225,7 +233,7 @@ class Creation:
 
     @classmethod
     def choose_from_datasets(
-        cls, datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = True
+        cls, datasets: Sequence[Any], choice_dataset: object, stop_on_empty_dataset: bool = True
     ) -> Any:
         """Elements of ``datasets`` in the order that the numbers of ``choice_dataset`` give."""
         from headrace.data.api.choosing import choose_from_datasets
@@ -236,8 +244,8 @@ class Creation:
     def sample_from_datasets(
         cls,
         datasets: Sequence[Any],
-        weights: Any = None,
-        seed: Any = None,
+        weights: TensorLike | None = None,
+        seed: TensorLike | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Any:
@@ -249,7 +257,7 @@ class Creation:
         )
 
 
-def _int64(value: Any, name: str) -> Any:
+def _int64(value: TensorLike, name: str) -> Tensor:
     return convert_to_tensor(value, dtypes.int64, name=name)
 
 

@@ -14,7 +14,7 @@ import math
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from headrace.core.specs import TensorSpec
 from headrace.data.api.dataset import AUTOTUNE, DatasetV2
 from headrace.data.api.dataset_v1 import DatasetV1
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
+
 __all__ = ["CsvDatasetV1", "CsvDatasetV2", "make_csv_dataset"]
 
 #: Bytes that are read at once.
@@ -34,7 +39,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 _MAX_INT32, _MIN_INT32 = 2**31 - 1, -(2**31)
 
 
-def _default(value: Any) -> Any:
+def _default(value: Array | str | DType | Sequence[float | str]) -> Any:
     """A column's default as a tensor; a type alone means that the value must be there."""
     if isinstance(value, dtypes.DType):
         return convert_to_tensor(np.zeros(0, value.np_dtype), value)
@@ -193,7 +198,7 @@ def make_csv_dataset(
     dataset = _repeated(dataset, shuffle, shuffle_buffer_size, shuffle_seed, num_epochs)
     dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None)
 
-    def named(*columns: Any) -> Any:
+    def named(*columns: Tensor) -> Any:
         features = OrderedDict(zip(names, columns))
         if label_name is None:
             return features
@@ -204,7 +209,7 @@ def make_csv_dataset(
     return dataset.map(named).prefetch(ahead)
 
 
-def _repeated(dataset: Any, shuffle: bool, size: int, seed: Any, epochs: Any) -> Any:
+def _repeated(dataset: Any, shuffle: bool, size: int, seed: object, epochs: object) -> Any:
     if shuffle:
         dataset = dataset.shuffle(size, seed)
     return dataset if epochs == 1 else dataset.repeat(epochs)

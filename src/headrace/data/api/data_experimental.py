@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -28,6 +28,11 @@ from headrace.data.api.options import (
 from headrace.data.api.saving import TFRecordWriter, save
 from headrace.data.api.saving import load as _load
 from headrace.data.api.saving import snapshot as _snapshot
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.data.api.iterators import IteratorBase
 
 __all__ = [
     "AUTOTUNE",
@@ -87,11 +92,11 @@ Transformation = Callable[[Any], Any]
 
 
 def map_and_batch(
-    map_func: Any,
-    batch_size: Any,
-    num_parallel_batches: Any = None,
-    drop_remainder: Any = False,
-    num_parallel_calls: Any = None,
+    map_func: Callable[..., Any],
+    batch_size: TensorLike,
+    num_parallel_batches: TensorLike | None = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: object = None,
 ) -> Transformation:
     """``map`` and ``batch`` in one, with several calls under way at once."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
@@ -123,12 +128,12 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
 
 
 def parallel_interleave(
-    map_func: Any,
-    cycle_length: Any,
-    block_length: Any = 1,
-    sloppy: Any = False,
-    buffer_output_elements: Any = None,
-    prefetch_input_elements: Any = None,
+    map_func: Callable[..., Any],
+    cycle_length: TensorLike,
+    block_length: TensorLike = 1,
+    sloppy: bool = False,
+    buffer_output_elements: object = None,
+    prefetch_input_elements: object = None,
 ) -> Transformation:
     """``interleave`` with a thread for each dataset of the cycle."""
     return lambda dataset: dataset._parallel_interleave(
@@ -141,13 +146,13 @@ def parallel_interleave(
     )
 
 
-def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+def batch_and_drop_remainder(batch_size: TensorLike) -> Transformation:
     """For ``Dataset.apply``: batches of one size; a last, smaller one is dropped."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(
-    batch_size: Any, padded_shapes: Any, padding_values: Any = None
+    batch_size: object, padded_shapes: object, padding_values: object = None
 ) -> Transformation:
     """For ``Dataset.apply``: ``padded_batch`` without a last, smaller batch."""
     return lambda dataset: dataset.padded_batch(
@@ -156,7 +161,10 @@ def padded_batch_and_drop_remainder(
 
 
 def group_by_window(
-    key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None
+    key_func: object,
+    reduce_func: object,
+    window_size: object = None,
+    window_size_func: object = None,
 ) -> Transformation:
     """For ``Dataset.apply``: elements with one key, collected to windows and reduced.
 
@@ -169,7 +177,7 @@ def group_by_window(
     )
 
 
-def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
     """For ``Dataset.apply``: one element per key, accumulated over the whole dataset.
 
     ``reducer`` is a ``Reducer(init_func, reduce_func, finalize_func)``.
@@ -178,11 +186,11 @@ def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
 
 
 def bucket_by_sequence_length(
-    element_length_func: Any,
+    element_length_func: Callable[..., Any],
     bucket_boundaries: Any,
-    bucket_batch_sizes: Any,
-    padded_shapes: Any = None,
-    padding_values: Any = None,
+    bucket_batch_sizes: object,
+    padded_shapes: object = None,
+    padding_values: object = None,
     pad_to_bucket_boundary: bool = False,
     no_padding: bool = False,
     drop_remainder: bool = False,
@@ -205,7 +213,7 @@ def bucket_by_sequence_length(
     )
 
 
-def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+def dense_to_sparse_batch(batch_size: TensorLike, row_shape: TensorLike) -> Transformation:
     """For ``Dataset.apply``: batches of dense elements of different sizes as a SparseTensor.
 
     ``row_shape`` is the dense shape of one row; None in it means the largest of the batch.
@@ -213,7 +221,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     return lambda dataset: dataset.dense_to_sparse_batch(batch_size, row_shape)
 
 
-def enumerate_dataset(start: Any = 0) -> Transformation:
+def enumerate_dataset(start: object = 0) -> Transformation:
     """For ``Dataset.apply``: each element with its number, counted from ``start``."""
     return lambda dataset: dataset.enumerate(start)
 
@@ -223,18 +231,18 @@ def ignore_errors(log_warning: bool = False) -> Transformation:
     return lambda dataset: dataset.ignore_errors()
 
 
-def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+def prefetch_to_device(device: str, buffer_size: object = None) -> Transformation:
     """There is one device: elements are produced ahead."""
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
-def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
+def copy_to_device(target_device: object, source_device: str = "/cpu:0") -> Transformation:
     """For ``Dataset.apply``: the dataset as it is, since there is only the CPU."""
     return lambda dataset: dataset
 
 
 def rejection_resample(
-    class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
+    class_func: object, target_dist: object, initial_dist: object = None, seed: object = None
 ) -> Transformation:
     """For ``Dataset.apply``: elements dropped at random until classes are distributed as wanted.
 
@@ -244,7 +252,7 @@ def rejection_resample(
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
-def scan(initial_state: Any, scan_func: Any) -> Transformation:
+def scan(initial_state: TensorLike, scan_func: Callable[..., Any]) -> Transformation:
     """For ``Dataset.apply``: a map that carries a state from element to element.
 
     ``scan_func(state, element)`` returns (new state, result).
@@ -252,7 +260,7 @@ def scan(initial_state: Any, scan_func: Any) -> Transformation:
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
-def take_while(predicate: Any) -> Transformation:
+def take_while(predicate: Callable[..., Any]) -> Transformation:
     """For ``Dataset.apply``: elements up to the first for which ``predicate`` is false."""
     return lambda dataset: dataset.take_while(predicate)
 
@@ -267,13 +275,13 @@ def unique() -> Transformation:
     return lambda dataset: dataset.unique()
 
 
-def assert_cardinality(expected_cardinality: Any) -> Transformation:
+def assert_cardinality(expected_cardinality: TensorLike) -> Transformation:
     """The dataset, with an error where it turns out to have another number of elements."""
     return lambda dataset: dataset._unary("AssertCardinalityDataset", expected_cardinality)
 
 
 def dense_to_ragged_batch(
-    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+    batch_size: object, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
 ) -> Transformation:
     """Raises: Headrace has no RaggedTensors; the error names what to use instead."""
     raise NotImplementedError(
@@ -343,9 +351,9 @@ def get_structure(dataset_or_iterator: Any) -> Any:
         ) from None
 
 
-def get_next_as_optional(iterator: Any) -> Optional:
+def get_next_as_optional(iterator: IteratorBase) -> Optional:
     """The next element as an ``Optional``, empty at the end instead of an error."""
-    return iterator.get_next_as_optional()  # type: ignore[no-any-return]
+    return iterator.get_next_as_optional()
 
 
 def load(
@@ -360,12 +368,12 @@ def to_variant(dataset: Any) -> Any:
     return dataset._variant_tensor
 
 
-def from_variant(variant: Any, structure: Any) -> Any:
+def from_variant(variant: object, structure: object) -> Any:
     """The dataset behind a variant tensor; ``structure`` is the ``TypeSpec`` of its elements."""
     return DatasetV1._base(variant, structure)
 
 
-def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
+def Counter(start: Any = 0, step: Any = 1, dtype: DType = dtypes.int64) -> Any:
     """A dataset without end: ``start``, ``start + step``, and so on."""
     return DatasetV1.counter(start, step, dtype)
 
@@ -373,7 +381,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
 class RandomDataset(DatasetV1):
     """Random numbers without end."""
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: object = None) -> None:
         super().__init__(DatasetV1.random(seed)._variant_tensor, TensorSpec((), dtypes.int64))
 
 

@@ -12,7 +12,7 @@ names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph.loop_operators import FOR_HANDLERS
 from headrace.autograph.py_builtins import BUILTIN_HANDLERS
@@ -36,6 +36,9 @@ from headrace.data.ops import iterator_ops as ops_iterators
 from headrace.data.ops import later_dataset_ops as ops_later
 from headrace.data.ops import sparse_variant_ops as ops_sparse
 from headrace.data.runtime.stages import INFINITE, UNKNOWN, Stage
+
+if TYPE_CHECKING:
+    from headrace.data.api.iterators import OwnedIterator
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "DatasetV2"]
 
@@ -99,7 +102,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         """A dataset made of this one."""
         return self._base(variant, spec, (self, *others))
 
-    def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any:
+    def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Any:
         """A dataset by an op that takes this one first."""
         spec = self.element_spec if spec is None else spec
         variant = apply_op(op, self._variant_tensor, *inputs, **_described(spec), **attrs)
@@ -112,7 +115,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         return True
 
     # how many -----------------------------------------------------------------------------------
-    def cardinality(self, name: str | None = None) -> Any:
+    def cardinality(self, name: str | None = None) -> Tensor:
         """A tensor: the number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
         return apply_op("DatasetCardinality", self._variant_tensor, name=name)
 
@@ -147,7 +150,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         """The names of what is changed in the pipeline before it runs."""
         return ["make_sloppy"] if self._options.ordered() is False else []
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> OwnedIterator:
         from headrace.data.api.iterators import OwnedIterator
 
         graph = get_default_graph()
@@ -185,7 +188,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         return structure.from_components(spec, found)
 
     def reduce(
-        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
+        self, initial_state: object, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
         """``reduce_func(state, element)`` for all elements; returns the last state."""
         from headrace.data.api.reducing import reduce
@@ -196,8 +199,8 @@ class DatasetV2(Creation, Transformed, Mapped):
         self,
         path: str,
         compression: str | None = None,
-        shard_func: Any = None,
-        checkpoint_args: Any = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: object = None,
     ) -> Any:
         """Write all elements to a directory, in a form of Headrace's own (in a graph: the operation
         that does).
@@ -262,7 +265,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         return self._base(self._variant_tensor, self.element_spec, (self,), options)
 
 
-def _described(spec: Any) -> dict[str, Any]:
+def _described(spec: object) -> dict[str, Any]:
     """The attributes that dataset ops have for the structure of their elements."""
     return {
         "output_types": structure.component_types(spec),
@@ -301,7 +304,7 @@ class DatasetSpec(TypeSpec):
     def from_value(cls, value: Any) -> DatasetSpec:
         return cls(value.element_spec)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         return bool(self == other)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
@@ -321,7 +324,7 @@ def _loop(*args: Any) -> None:
     dataset_for(*args)
 
 
-def _loops(value: Any) -> bool:
+def _loops(value: object) -> bool:
     return isinstance(value, DatasetV2) or getattr(value, "_is_dataset_iterator", False)
 
 
@@ -329,7 +332,7 @@ DatasetV2._base = DatasetV2
 FOR_HANDLERS.append((_loops, _loop))
 
 
-def _is_dataset(value: Any) -> bool:
+def _is_dataset(value: object) -> bool:
     return isinstance(value, DatasetV2)
 
 

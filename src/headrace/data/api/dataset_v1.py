@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op, apply_operation
@@ -15,6 +16,9 @@ from headrace.data.api.dataset import DatasetV2
 from headrace.data.api.iterators import IteratorV1, OwnedIterator, described, new_resource
 from headrace.data.functions.user_functions import DataFunction
 from headrace.functions.tracing import TracedFunction
+
+if TYPE_CHECKING:
+    from headrace.data.api.iterators import IteratorBase
 
 __all__ = [
     "DatasetV1",
@@ -71,7 +75,7 @@ class DatasetV1(DatasetV2):
         return made._unary("ModelDataset")
 
     # iterators ----------------------------------------------------------------------------------
-    def make_one_shot_iterator(self) -> Any:
+    def make_one_shot_iterator(self) -> IteratorV1 | OwnedIterator:
         """An iterator that needs no initializer.
 
         The dataset must not depend on placeholders or variables.
@@ -114,7 +118,10 @@ class DatasetV1(DatasetV2):
 
     # older names --------------------------------------------------------------------------------
     def map_with_legacy_function(
-        self, map_func: Any, num_parallel_calls: Any = None, deterministic: bool | None = None
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
     ) -> Any:
         return self._map(map_func, num_parallel_calls, deterministic, False)
 
@@ -176,12 +183,12 @@ def _check_function(function: DataFunction) -> None:
 _READERS = frozenset(["MatchingFiles", "Assert"])
 
 
-def make_one_shot_iterator(dataset: Any) -> Any:
+def make_one_shot_iterator(dataset: object) -> Any:
     """``dataset.make_one_shot_iterator()`` for datasets of either version."""
     return as_v1(dataset).make_one_shot_iterator()
 
 
-def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> IteratorV1:
+def make_initializable_iterator(dataset: object, shared_name: str | None = None) -> IteratorV1:
     """``dataset.make_initializable_iterator()`` for datasets of either version."""
     return as_v1(dataset).make_initializable_iterator(shared_name)
 
@@ -192,7 +199,7 @@ def as_v1(dataset: Any) -> DatasetV1:
     return DatasetV1(dataset._variant_tensor, dataset.element_spec, (dataset,))
 
 
-def get_legacy_output_types(dataset_or_iterator: Any) -> Any:
+def get_legacy_output_types(dataset_or_iterator: IteratorBase) -> Any:
     """The types of a dataset's or iterator's elements, in their structure."""
     return structure.types_of(dataset_or_iterator.element_spec)
 

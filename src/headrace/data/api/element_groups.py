@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,15 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import TensorSpec
 from headrace.data.functions.user_functions import DataFunction, traced
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.specs import TypeSpec
+    from headrace.core.tensor import Tensor
+
 __all__ = ["Reducer", "bucket_by_sequence_length", "group_by_reducer", "group_by_window"]
 
 
-def _as_int64(value: Any) -> Any:
+def _as_int64(value: np.generic | Tensor) -> Tensor:
     tensor = convert_to_tensor(value)
     return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
@@ -72,7 +77,7 @@ def group_by_window(
 
 def bucket_by_sequence_length(
     dataset: Any,
-    element_length_func: Any,
+    element_length_func: Callable[..., Any],
     bucket_boundaries: Sequence[int],
     bucket_batch_sizes: Sequence[int],
     padded_shapes: Any = None,
@@ -87,12 +92,12 @@ def bucket_by_sequence_length(
     edges = np.array(bucket_boundaries, np.int32)
     sizes = np.array(bucket_batch_sizes, np.int64)
 
-    def bucket(*element: Any) -> Any:
+    def bucket(*element: Tensor) -> Any:
         length = apply_op("Cast", element_length_func(*element), DstT=dtypes.int32)
         below = apply_op("GreaterEqual", length, edges)
         return apply_op("Sum", apply_op("Cast", below, DstT=dtypes.int64), [0], keep_dims=False)
 
-    def batched(number: Any, group: Any) -> Any:
+    def batched(number: TensorLike, group: Any) -> Any:
         size = apply_op("GatherV2", sizes, number, 0)
         if no_padding:
             return group.batch(size, drop_remainder=drop_remainder)
@@ -111,7 +116,7 @@ def bucket_by_sequence_length(
     )
 
 
-def _to_boundary(spec: Any, shapes: Any, number: Any, edges: Any) -> Any:
+def _to_boundary(spec: TypeSpec, shapes: object, number: Any, edges: Array) -> Any:
     """Unknown dimensions filled up to the last length that belongs to the bucket."""
     from headrace.data.api.transformed import _beside
     from headrace.ops.control.assertions import assert_less
@@ -128,7 +133,7 @@ def _to_boundary(spec: Any, shapes: Any, number: Any, edges: Any) -> Any:
         number = apply_op("Identity", number)
     last = apply_op("GatherV2", edges.astype(np.int64) - 1, number, 0)
 
-    def filled(shape: Any) -> Any:
+    def filled(shape: TensorShape) -> Any:
         dims = as_shape(
             TensorShape([None if d == -1 else d for d in as_shape(shape).as_list()])
         ).as_list()

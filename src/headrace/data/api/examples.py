@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.specs import TensorSpec
@@ -15,11 +15,15 @@ from headrace.data.api.dataset import AUTOTUNE
 from headrace.data.api.dataset_v1 import DatasetV1
 from headrace.data.api.readers import TFRecordDatasetV1, TFRecordDatasetV2
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.data.api.mapped import Mapped
+
 __all__ = ["make_batched_features_dataset", "parse_example_dataset"]
 
 
 def parse_example_dataset(
-    features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
+    features: object, num_parallel_calls: TensorLike = 1, deterministic: bool | None = None
 ) -> Callable[[Any], Any]:
     """Batches of serialized Examples to dicts of tensors, for ``Dataset.apply``."""
     from headrace.ops.io.parsing_features import parse_example
@@ -27,7 +31,7 @@ def parse_example_dataset(
     if features is None:
         raise ValueError("Missing: features was None.")
 
-    def apply(dataset: Any) -> Any:
+    def apply(dataset: Mapped) -> Any:
         spec = dataset.element_spec
         if (
             not isinstance(spec, TensorSpec)
@@ -45,16 +49,16 @@ def parse_example_dataset(
 
 
 def make_batched_features_dataset(
-    file_pattern: Any,
-    batch_size: Any,
+    file_pattern: str,
+    batch_size: object,
     features: Any,
     reader: Any = None,
     label_key: str | None = None,
     reader_args: Any = None,
-    num_epochs: Any = None,
+    num_epochs: object = None,
     shuffle: bool = True,
     shuffle_buffer_size: int = 10000,
-    shuffle_seed: Any = None,
+    shuffle_seed: object = None,
     prefetch_buffer_size: Any = None,
     reader_num_threads: int | None = None,
     parser_num_threads: int | None = None,

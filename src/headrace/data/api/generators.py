@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from headrace.core.dtypes import DType
 from headrace.core.specs import SparseTensorSpec, TensorSpec
 from headrace.data.runtime.batching import SparseParts
 from headrace.data.runtime.stages import Element
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.core.specs import TypeSpec
 
 __all__ = ["ElementConverter", "PythonFunction", "generator_start"]
 
@@ -37,7 +41,7 @@ def generator_start(generator: Callable[..., Any]) -> Callable[..., Any]:
     return start
 
 
-def _for_user(value: Any) -> Any:
+def _for_user(value: Array | np.generic) -> Any:
     if isinstance(value, np.ndarray):
         return np.array(value) if value.ndim else value[()]
     return value
@@ -90,7 +94,7 @@ def _flat_like(spec: Any, value: Any) -> list[Any]:
     return [leaf for s, v in zip(spec, value) for leaf in _flat_like(s, v)]
 
 
-def _leaf_converter(leaf: Any) -> Callable[[Any], Any]:
+def _leaf_converter(leaf: TypeSpec) -> Callable[[Any], Any]:
     if isinstance(leaf, SparseTensorSpec):
         return lambda v: SparseParts.vector(
             np.asarray(v[0], np.int64),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +25,15 @@ from headrace.core.scopes import control_dependencies
 from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, register_type_spec
 from headrace.data.api import structure
 from headrace.data.api.optional import Optional
+from headrace.data.functions.user_functions import restart_random_ops
 from headrace.data.runtime.iteration import MEASURE, IteratorResource
 from headrace.data.runtime.stages import Context
 from headrace.eager.eager_tensor import Handle, wrap
 from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy_elements"]
 
@@ -83,8 +88,8 @@ class IteratorV1(IteratorBase):
 
     def __init__(
         self,
-        iterator_resource: Any,
-        initializer: Any,
+        iterator_resource: object,
+        initializer: object,
         output_types: Any,
         output_shapes: Any,
         output_classes: Any,
@@ -99,15 +104,15 @@ class IteratorV1(IteratorBase):
         self._get_next_calls = 0
 
     @classmethod
-    def _of(cls, resource: Any, initializer: Any, spec: Any) -> IteratorV1:
+    def _of(cls, resource: Tensor, initializer: Operation | None, spec: object) -> IteratorV1:
         return cls(resource, initializer, None, None, None, spec)
 
     @staticmethod
     def from_structure(
-        output_types: Any,
-        output_shapes: Any = None,
+        output_types: object,
+        output_shapes: TensorLike | None = None,
         shared_name: str | None = None,
-        output_classes: Any = None,
+        output_classes: object = None,
     ) -> IteratorV1:
         """An iterator for any dataset of this structure: ``make_initializer`` says which."""
         spec = structure.convert_legacy(output_types, output_shapes, output_classes)
@@ -115,7 +120,10 @@ class IteratorV1(IteratorBase):
 
     @staticmethod
     def from_string_handle(
-        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike,
+        output_types: object,
+        output_shapes: object = None,
+        output_classes: object = None,
     ) -> IteratorV1:
         """The iterator that a string (``sess.run(iterator.string_handle())``) names, known only
         when it is run.
@@ -132,7 +140,7 @@ class IteratorV1(IteratorBase):
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
         """An op that lets the iterator go through ``dataset``."""
         self._check(dataset)
         return apply_operation(
@@ -186,14 +194,14 @@ class IteratorV1(IteratorBase):
         )
         return structure.from_components(spec, found)
 
-    def string_handle(self, name: str | None = None) -> Any:
+    def string_handle(self, name: str | None = None) -> Tensor:
         """A string tensor that names this iterator in its session."""
         if name is None:
             return self._string_handle
         return apply_op("IteratorToStringHandle", self._iterator_resource, name=name)
 
 
-def new_resource(spec: Any, shared_name: str | None) -> Any:
+def new_resource(spec: object, shared_name: str | None) -> Tensor:
     return apply_op("IteratorV2", container="", shared_name=shared_name or "", **described(spec))
 
 
@@ -203,7 +211,7 @@ class OwnedIterator(IteratorBase):
     _is_dataset_iterator = True
 
     def __init__(
-        self, dataset: Any = None, components: Any = None, element_spec: Any = None
+        self, dataset: Any = None, components: object = None, element_spec: Any = None
     ) -> None:
         if dataset is None:
             self._iterator_resource, self._element_spec = components, element_spec
@@ -219,7 +227,9 @@ class OwnedIterator(IteratorBase):
         if get_default_graph()._is_eager:
             types, shapes = structure.component_types(spec), structure.component_shapes(spec)
             running = IteratorResource("iterator", types, shapes)
-            running.make(dataset._stage(), Context(dataset._own_seeds, MEASURE[0]))
+            stage = dataset._stage()
+            restart_random_ops(stage)
+            running.make(stage, Context(dataset._own_seeds, MEASURE[0]))
             self._iterator_resource = Handle(running)
             return
         handle, _ = apply_many(lookup("AnonymousIteratorV2"), **described(spec))
@@ -281,13 +291,13 @@ class IteratorSpec(TypeSpec):
     def component_specs(self) -> tuple[TensorSpec, ...]:
         return (TensorSpec((), dtypes.resource),)
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: IteratorBase) -> list[Any]:
         return [value._iterator_resource]
 
     def from_components(self, tensors: Any) -> OwnedIterator:
         return OwnedIterator(components=tensors[0], element_spec=self._element_spec)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         return bool(self == other)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
@@ -364,5 +374,5 @@ def numpy_elements(dataset: Any) -> Iterator[Any]:
         yield nest.pack_sequence_as(spec, [_value(a) for a in element])
 
 
-def _value(array: Any) -> Any:
+def _value(array: np.generic | Array) -> bytes | np.generic | Array:
     return array[()] if isinstance(array, np.ndarray) and not array.ndim else array

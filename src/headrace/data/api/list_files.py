@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,14 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.tensor import Tensor
+
 __all__ = ["matching_names"]
 
 
-def matching_names(file_pattern: Any) -> Any:
+def matching_names(file_pattern: TensorLike) -> Tensor:
     """A string vector of the names; running it without any match is an error."""
     from headrace.core.scopes import control_dependencies
     from headrace.ops.control.assertions import Assert
@@ -32,5 +36,5 @@ def matching_names(file_pattern: Any) -> Any:
         return apply_op("Identity", names)
 
 
-def _shown(pattern: Any) -> str:
+def _shown(pattern: Array) -> str:
     return ", ".join(p.decode() for p in np.asarray(pattern, object).reshape(-1))

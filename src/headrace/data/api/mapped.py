@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -12,6 +12,11 @@ from headrace.core.specs import TensorSpec
 from headrace.data.api import structure
 from headrace.data.functions.user_functions import DataFunction, traced
 from headrace.runtime.cores import cpu_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.specs import TypeSpec
+    from headrace.core.tensor import Tensor
 
 __all__ = ["Mapped"]
 
@@ -33,7 +38,7 @@ class Mapped:
     def map(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
+        num_parallel_calls: object = None,
         deterministic: bool | None = None,
         synchronous: Any = None,
         use_unbounded_threadpool: bool = False,
@@ -45,7 +50,7 @@ class Mapped:
     def _map(
         self,
         map_func: Any,
-        calls: Any,
+        calls: object,
         deterministic: bool | None,
         preserve: bool,
         name: str | None = None,
@@ -80,7 +85,7 @@ class Mapped:
         self,
         map_func: Callable[..., Any],
         cycle_length: Any = None,
-        block_length: Any = None,
+        block_length: TensorLike | None = None,
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
         name: str | None = None,
@@ -125,12 +130,12 @@ class Mapped:
 
     def _parallel_interleave(
         self,
-        map_func: Any,
-        cycle_length: Any,
-        block_length: Any,
-        sloppy: Any,
-        buffered: Any,
-        ahead: Any,
+        map_func: Callable[..., Any],
+        cycle_length: int,
+        block_length: int,
+        sloppy: bool,
+        buffered: object,
+        ahead: object,
     ) -> Any:
         f = _to_dataset(map_func, self.element_spec, "parallel_interleave")
         buffered = 2 * block_length if buffered is None else buffered
@@ -148,7 +153,12 @@ class Mapped:
         )
 
     def _map_and_batch(
-        self, map_func: Any, batch_size: Any, drop_remainder: Any, calls: Any, preserve: bool = True
+        self,
+        map_func: Callable[..., Any],
+        batch_size: int,
+        drop_remainder: bool,
+        calls: int,
+        preserve: bool = True,
     ) -> Any:
         from headrace.data.api.transformed import _known
 
@@ -166,7 +176,7 @@ class Mapped:
         )
 
     def scan(
-        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
+        self, initial_state: TensorLike, scan_func: Callable[..., Any], name: str | None = None
     ) -> Any:
         """``state, output = scan_func(state, element)`` for each element; the outputs."""
         from headrace.data.api.reducing import scanned
@@ -175,10 +185,10 @@ class Mapped:
 
     def group_by_window(
         self,
-        key_func: Any,
-        reduce_func: Any,
-        window_size: Any = None,
-        window_size_func: Any = None,
+        key_func: object,
+        reduce_func: object,
+        window_size: object = None,
+        window_size_func: object = None,
         name: str | None = None,
     ) -> Any:
         """Groups of elements with one key, each made into a dataset by ``reduce_func(key,
@@ -190,7 +200,7 @@ class Mapped:
 
     def bucket_by_sequence_length(
         self,
-        element_length_func: Any,
+        element_length_func: Callable[..., Any],
         bucket_boundaries: Any,
         bucket_batch_sizes: Any,
         padded_shapes: Any = None,
@@ -217,10 +227,10 @@ class Mapped:
 
     def rejection_resample(
         self,
-        class_func: Any,
-        target_dist: Any,
-        initial_dist: Any = None,
-        seed: Any = None,
+        class_func: Callable[..., Any],
+        target_dist: TensorLike,
+        initial_dist: TensorLike | None = None,
+        seed: TensorLike | None = None,
         name: str | None = None,
     ) -> Any:
         """(class, element) pairs, some left out so that the classes are distributed as
@@ -231,17 +241,21 @@ class Mapped:
         return rejection_resample(self, class_func, target_dist, initial_dist, seed)
 
 
-def _int32(value: Any) -> Any:
+def _int32(value: Any) -> Tensor:
     tensor = convert_to_tensor(value)
     return tensor if tensor.dtype is dtypes.int32 else apply_op("Cast", tensor, DstT=dtypes.int32)
 
 
-def _int64(value: Any) -> Any:
+def _int64(value: object) -> Tensor:
     tensor = convert_to_tensor(value)
     return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
 
-def _predicate(predicate: Any, spec: Any, what: str) -> DataFunction:
+def _predicate(
+    predicate: Callable[..., Any],
+    spec: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec]],
+    what: str,
+) -> DataFunction:
     f = traced(predicate, spec, what)
     leaf = f.output_spec
     if (
@@ -255,7 +269,9 @@ def _predicate(predicate: Any, spec: Any, what: str) -> DataFunction:
     return f
 
 
-def _to_dataset(map_func: Any, spec: Any, what: str) -> DataFunction:
+def _to_dataset(
+    map_func: Callable[..., Any] | type[Any], spec: TypeSpec | Sequence[TypeSpec], what: str
+) -> DataFunction:
     from headrace.data.api.dataset import DatasetSpec
 
     f = traced(map_func, spec, f"Dataset.{what}()")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_list, apply_op
 from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec, TypeSpec, register_type_spec
 from headrace.data.api import structure
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["Optional", "OptionalSpec"]
 
@@ -22,18 +25,18 @@ class Optional:
         self._element_spec = element_spec
 
     @staticmethod
-    def from_value(value: Any) -> Optional:
+    def from_value(value: object) -> Optional:
         value = structure.normalize(value)
         spec = structure.spec_of(value)
         return Optional(apply_op("OptionalFromValue", structure.to_components(spec, value)), spec)
 
     @staticmethod
-    def none_from_structure(value_structure: Any) -> Optional:
+    def none_from_structure(value_structure: object) -> Optional:
         return Optional(apply_op("OptionalNone"), value_structure)
 
     empty = none_from_structure
 
-    def has_value(self, name: str | None = None) -> Any:
+    def has_value(self, name: str | None = None) -> Tensor:
         return apply_op("OptionalHasValue", self._variant_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
@@ -87,7 +90,7 @@ class OptionalSpec(TypeSpec):
     def from_components(self, tensors: Sequence[Any]) -> Any:
         return Optional(tensors[0], self._element_spec)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         return bool(self == other)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:

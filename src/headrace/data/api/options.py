@@ -42,7 +42,7 @@ class _Settings:
         for name in self._names:
             object.__setattr__(self, name, None)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: int) -> None:
         if name not in self._names:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
         object.__setattr__(self, name, value)
@@ -52,7 +52,7 @@ class _Settings:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def merge(self, other: Any) -> Any:
+    def merge(self, other: object) -> Any:
         """These settings with those of ``other`` over them."""
         merged = type(self)()
         for name in self._names:

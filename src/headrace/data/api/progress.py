@@ -23,12 +23,12 @@ INTERVAL = 0.1
 
 
 def progress(
-    iterable: Any,
+    iterable: object,
     total: int | None = None,
     description: str = "",
     *,
     force: bool = False,
-    file: Any = None,
+    file: object = None,
 ) -> Progress:
     """The items of ``iterable`` with a progress line; ``total`` is found out where it can be."""
     return Progress(iterable, total, description, force, file)

@@ -5,7 +5,8 @@ TFRecordDataset, TextLineDataset, FixedLengthRecordDataset, for either version.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -13,6 +14,10 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.specs import TensorSpec
 from headrace.data.api.dataset import DatasetV2
 from headrace.data.api.dataset_v1 import DatasetV1
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+    from headrace.data.api.mapped import Mapped
 
 __all__ = [
     "FixedLengthRecordDatasetV1",
@@ -44,13 +49,15 @@ def _file_names(filenames: Any) -> Any:
     )
 
 
-def _text(value: Any, default: str) -> Any:
+def _text(value: Any, default: str) -> Tensor:
     return convert_to_tensor(
         default if value is None else value, dtypes.string, name="compression_type"
     )
 
 
-def _read(base: Any, filenames: Any, read: Any, parallel: Any) -> Any:
+def _read(
+    base: Any, filenames: str | Tensor | Mapped | Sequence[Any], read: Any, parallel: Any
+) -> Any:
     """The variant of ``read(name)`` for every name."""
     names = _file_names(filenames)
     if parallel is None:
@@ -65,7 +72,7 @@ class _Reader:
 
     _base: Any
 
-    def _init(self, filenames: Any, read: Any, parallel: Any = None) -> None:
+    def _init(self, filenames: Any, read: Callable[..., Any], parallel: Any = None) -> None:
         made = _read(self._base, filenames, read, parallel)
         self._base.__init__(self, made._variant_tensor, STRING)
 
@@ -100,10 +107,10 @@ class _FixedLength(_Reader):
     def __init__(
         self,
         filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
+        record_bytes: object,
+        header_bytes: object = None,
+        footer_bytes: object = None,
+        buffer_size: object = None,
         compression_type: Any = None,
         num_parallel_reads: Any = None,
         name: str | None = None,

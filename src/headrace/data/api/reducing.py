@@ -6,8 +6,8 @@ become unknown and it is traced again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.build import apply_list
@@ -15,13 +15,16 @@ from headrace.core.opdef import lookup
 from headrace.data.api import structure
 from headrace.data.functions.user_functions import DataFunction, traced
 
+if TYPE_CHECKING:
+    from headrace.core.specs import TypeSpec
+
 __all__ = ["reduce", "scanned"]
 
 
 def _settled(
     fn: Callable[..., Any],
-    state_spec: Any,
-    element_spec: Any,
+    state_spec: object,
+    element_spec: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec]],
     what: str,
     split: Callable[[Any], Any],
 ) -> tuple[DataFunction, Any]:
@@ -46,7 +49,7 @@ def _settled(
         state_spec = wider
 
 
-def _wider(old: Any, new: Any) -> Any:
+def _wider(old: TypeSpec, new: TypeSpec) -> Any:
     if getattr(old, "dtype", None) != getattr(new, "dtype", None):
         raise TypeError(
             "The element types for the new state must match the initial state. Expected "

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from headrace.data.api import structure
 from headrace.data.functions.user_functions import DataFunction, traced
 from headrace.data.runtime.saved import spec_path
 
+if TYPE_CHECKING:
+    from headrace.core.specs import TypeSpec
+    from headrace.data.api.mapped import Mapped
+
 __all__ = ["TFRecordWriter", "load", "save", "snapshot"]
 
 
@@ -33,7 +37,7 @@ def save(
     path: str,
     compression: str | None = None,
     shard_func: Any = None,
-    checkpoint_args: Any = None,
+    checkpoint_args: object = None,
 ) -> Any:
     """Write all elements to a directory.
 
@@ -72,7 +76,7 @@ def _shard_function(shard_func: Any, spec: Any, what: str) -> DataFunction:
     return traced(number, spec, what)
 
 
-def _reader_function(reader_func: Any, spec: Any, what: str) -> DataFunction:
+def _reader_function(reader_func: Any, spec: object, what: str) -> DataFunction:
     """Of a dataset of datasets (the shards): the dataset of their elements."""
     from headrace.data.api.dataset import DatasetSpec
 
@@ -84,7 +88,7 @@ def _reader_function(reader_func: Any, spec: Any, what: str) -> DataFunction:
     return function
 
 
-def _interleaved(shards: Any) -> Any:
+def _interleaved(shards: Mapped) -> Any:
     return shards.interleave(lambda shard: shard, os.cpu_count() or 1)
 
 
@@ -93,7 +97,7 @@ def load(
     path: str,
     element_spec: Any = None,
     compression: str | None = None,
-    reader_func: Any = None,
+    reader_func: object = None,
     wait: bool = False,
 ) -> Any:
     """The dataset that was saved in a directory. ``wait``: until it was saved."""
@@ -162,7 +166,7 @@ def _saved_spec(path: str) -> Any:
         ) from None
 
 
-def _to_json(spec: Any) -> Any:
+def _to_json(spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any]) -> Any:
     """Tuples, dicts and specs of dense tensors."""
     if isinstance(spec, TensorSpec):
         shape = None if spec.shape.rank is None else spec.shape.as_list()
@@ -188,7 +192,7 @@ def _from_json(described: Any) -> Any:
 class TFRecordWriter:
     """``tf.data.experimental.TFRecordWriter``: writes a dataset of strings to a TFRecord file."""
 
-    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+    def __init__(self, filename: object, compression_type: object = None) -> None:
         self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
         self._compression = convert_to_tensor(compression_type or "", dtypes.string)
 

@@ -37,7 +37,7 @@ def measure() -> Iterator[None]:
         MEASURE[0] = before
 
 
-def stats(iterator: Any, session: Any = None) -> dict[str, Any]:
+def stats(iterator: object, session: object = None) -> dict[str, Any]:
     """What was measured of an iterator.
 
     Of a graph's iterator in ``session`` (or the default session).
@@ -45,7 +45,7 @@ def stats(iterator: Any, session: Any = None) -> dict[str, Any]:
     return _running(iterator, session).stats()
 
 
-def _running(iterator: Any, session: Any) -> IteratorResource:
+def _running(iterator: object, session: object) -> IteratorResource:
     if isinstance(iterator, IteratorResource):
         return iterator
     running = getattr(iterator, "_running", None)

@@ -52,7 +52,7 @@ class NoneSpec(TypeSpec):
     def component_specs(self) -> tuple[TensorSpec, ...]:
         return ()
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: object) -> list[Any]:
         return []
 
     def from_components(self, tensors: Sequence[Any]) -> Any:
@@ -78,11 +78,11 @@ def tuples(structure: Any) -> Any:
     return structure
 
 
-def map_leaves(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
+def map_leaves(function: Callable[..., Any], structure: object, *others: object) -> Any:
     return nest.map_structure(function, structure, *others, check_types=False)
 
 
-def normalize(element: Any) -> Any:
+def normalize(element: object) -> Any:
     """The element with tensors for leaves; a list is a leaf."""
     count = [0]
 
@@ -109,7 +109,7 @@ def _mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     return nest.pack_sequence_as(like, [values[k] for k in sorted(values)])
 
 
-def _leaf(value: Any, name: str) -> Any:
+def _leaf(value: object, name: str) -> Any:
     if isinstance(value, (Tensor, SparseTensor)) or value is None:
         return value
     if isinstance(value, SparseTensorValue):
@@ -119,12 +119,12 @@ def _leaf(value: Any, name: str) -> Any:
     return convert_to_tensor(value, name=name)
 
 
-def spec_of(value: Any) -> Any:
+def spec_of(value: object) -> Any:
     """The structure of specs of a normalized element."""
     return nest.map_structure(_leaf_spec, value)
 
 
-def _leaf_spec(value: Any) -> TypeSpec:
+def _leaf_spec(value: object) -> TypeSpec:
     if value is None:
         return NoneSpec()
     if isinstance(value, SparseTensor):
@@ -142,7 +142,7 @@ def _component_specs(spec: TypeSpec) -> list[TensorSpec]:
     return list(spec.component_specs)
 
 
-def components_of(spec: Any) -> list[TensorSpec]:
+def components_of(spec: object) -> list[TensorSpec]:
     """The specs of the plain tensors that an element consists of."""
     return [part for leaf in nest.flatten(spec) for part in _component_specs(leaf)]
 
@@ -155,7 +155,7 @@ def component_shapes(spec: Any) -> list[TensorShape]:
     return [part.shape for part in components_of(spec)]
 
 
-def to_components(spec: Any, value: Any) -> list[Tensor]:
+def to_components(spec: object, value: object) -> list[Tensor]:
     """The plain tensors of an element that fits ``spec``."""
     out: list[Tensor] = []
     for leaf, part in zip(nest.flatten(spec), nest.flatten_up_to(spec, value, check_types=False)):
@@ -170,7 +170,7 @@ def to_components(spec: Any, value: Any) -> list[Tensor]:
     return out
 
 
-def to_row_components(spec: Any, value: Any) -> list[Tensor]:
+def to_row_components(spec: object, value: object) -> list[Tensor]:
     """The same for an element whose rows are to be the elements of a dataset."""
     out: list[Tensor] = []
     for leaf, part in zip(nest.flatten(spec), nest.flatten_up_to(spec, value, check_types=False)):
@@ -182,7 +182,7 @@ def to_row_components(spec: Any, value: Any) -> list[Tensor]:
     return out
 
 
-def from_components(spec: Any, tensors: Sequence[Any]) -> Any:
+def from_components(spec: object, tensors: Sequence[Any]) -> Any:
     """The element back from its plain tensors."""
     rest = iter(tensors)
 
@@ -194,7 +194,7 @@ def from_components(spec: Any, tensors: Sequence[Any]) -> Any:
     return nest.pack_sequence_as(spec, [rebuilt(leaf) for leaf in nest.flatten(spec)])
 
 
-def _sparse(spec: SparseTensorSpec, variant: Any) -> SparseTensor:
+def _sparse(spec: SparseTensorSpec, variant: Tensor) -> SparseTensor:
     indices, values, dense_shape = apply_many(
         lookup("DeserializeSparse"), variant, dtype=spec.dtype
     )
@@ -208,25 +208,27 @@ def _sparse(spec: SparseTensorSpec, variant: Any) -> SparseTensor:
 # types, shapes and classes, as TF 1 names them --------------------------------------------------
 
 
-def types_of(spec: Any) -> Any:
+def types_of(spec: object) -> Any:
     return nest.map_structure(lambda s: getattr(s, "dtype", None) or _legacy(s)[0], spec)
 
 
-def shapes_of(spec: Any) -> Any:
+def shapes_of(spec: object) -> Any:
     return nest.map_structure(lambda s: s.shape if hasattr(s, "shape") else _legacy(s)[1], spec)
 
 
-def classes_of(spec: Any) -> Any:
+def classes_of(spec: object) -> Any:
     return nest.map_structure(
         lambda s: SparseTensor if isinstance(s, SparseTensorSpec) else s.value_type, spec
     )
 
 
-def _legacy(spec: Any) -> tuple[Any, Any]:
+def _legacy(spec: object) -> tuple[Any, Any]:
     return getattr(spec, "_legacy", lambda: (dtypes.variant, TensorShape([])))()
 
 
-def convert_legacy(output_types: Any, output_shapes: Any = None, output_classes: Any = None) -> Any:
+def convert_legacy(
+    output_types: object, output_shapes: object = None, output_classes: object = None
+) -> Any:
     """A structure of specs from structures of types, shapes and classes."""
     types = map_leaves(as_dtype, tuples(output_types))
     flat_types = nest.flatten(types)
@@ -273,12 +275,12 @@ def _flat_shapes(types: Any, shapes: Any) -> list[TensorShape]:
 # batches ----------------------------------------------------------------------------------------
 
 
-def batched(spec: Any, size: int | None) -> Any:
+def batched(spec: object, size: int | None) -> Any:
     """The spec of a batch of elements."""
     return nest.map_structure(lambda s: _batched(s, size), spec)
 
 
-def _batched(spec: Any, size: int | None) -> Any:
+def _batched(spec: object, size: int | None) -> Any:
     if isinstance(spec, TensorSpec):
         return TensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
     if isinstance(spec, SparseTensorSpec):
@@ -288,7 +290,7 @@ def _batched(spec: Any, size: int | None) -> Any:
     raise TypeError(f"Elements with {spec!r} cannot be batched.")
 
 
-def unbatched(spec: Any) -> Any:
+def unbatched(spec: object) -> Any:
     """The spec of one element of a batch."""
     return nest.map_structure(_unbatched, spec)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from headrace.data.runtime.shuffle import check_buffer_size
 from headrace.data.runtime.simple_stages import check_shard
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.specs import TypeSpec
+    from headrace.core.tensor import Tensor
     from headrace.data.api.dataset import DatasetV2
 
 __all__ = ["Transformed"]
@@ -48,11 +52,11 @@ class Transformed:
         """The first ``count`` elements; -1: all."""
         return self._unary("TakeDataset", count, name=name)
 
-    def skip(self, count: Any, name: str | None = None) -> Any:
+    def skip(self, count: object, name: str | None = None) -> Any:
         """All but the first ``count`` elements; -1: none."""
         return self._unary("SkipDataset", count, name=name)
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Any:
+    def repeat(self, count: TensorLike | None = None, name: str | None = None) -> Any:
         """The elements ``count`` times, without end if it is None or -1."""
         return self._unary("RepeatDataset", -1 if count is None else count, name=name)
 
@@ -81,11 +85,11 @@ class Transformed:
             "ShuffleDataset", size, first, second, reshuffle_each_iteration=again, name=name
         )
 
-    def cache(self, filename: Any = "", name: str | None = None) -> Any:
+    def cache(self, filename: str = "", name: str | None = None) -> Any:
         """The elements, kept in memory or in a file after the first complete pass."""
         return self._unary("CacheDataset", filename, name=name)
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
+    def prefetch(self, buffer_size: object, name: str | None = None) -> Any:
         """The elements, up to ``buffer_size`` of them produced ahead by a thread."""
         return self._unary("PrefetchDataset", -1 if buffer_size is None else buffer_size, name=name)
 
@@ -179,8 +183,8 @@ class Transformed:
     def padded_batch(
         self,
         batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        padded_shapes: object = None,
+        padding_values: object = None,
         drop_remainder: Any = False,
         name: str | None = None,
     ) -> Any:
@@ -223,7 +227,7 @@ class Transformed:
         return self._new(variant, spec)
 
     def dense_to_sparse_batch(
-        self, batch_size: Any, row_shape: Any, name: str | None = None
+        self, batch_size: TensorLike, row_shape: TensorLike, name: str | None = None
     ) -> Any:
         """Batches of arrays of different lengths, as sparse tensors."""
         leaf = self.element_spec
@@ -238,7 +242,7 @@ class Transformed:
         )
 
 
-def _wider(a: Any, b: Any) -> Any:
+def _wider(a: TypeSpec, b: TypeSpec) -> Any:
     found = a.most_specific_common_supertype([b])
     if found is None:
         raise TypeError(f"No spec covers both {a!r} and {b!r}")
@@ -276,7 +280,7 @@ def _beside(spec: Any, values: Any) -> list[Any]:
     return [leaf for s, v in zip(spec, values) for leaf in _beside(s, v)]
 
 
-def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
+def _shape_tensor(shape: TensorShape | Tensor | Sequence[int | None], leaf: TensorSpec) -> Tensor:
     """A padded shape as an int64 vector; None and -1 mean the longest of the batch."""
     if hasattr(shape, "dtype") and not isinstance(shape, (list, tuple, TensorShape)):
         tensor = convert_to_tensor(shape)
@@ -322,7 +326,9 @@ def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
     return convert_to_tensor(np.array(dims, np.int64), name="padded_shapes")
 
 
-def _padding(spec: Any, values: Any, leaves: list[Any]) -> list[Any]:
+def _padding(
+    spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any], values: Any, leaves: list[Any]
+) -> list[Any]:
     if values is None:
         given: list[Any] = [None] * len(leaves)
     elif nest.is_nested(spec) and not nest.is_nested(values):

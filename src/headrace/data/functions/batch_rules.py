@@ -269,7 +269,7 @@ def _reverse(b: Builder, op: Operation) -> Sequence[Tensor]:
     return [apply_op("ReverseV2", b.new[id(op._inputs[0])], axes)]
 
 
-def _first_row(b: Builder, op: Operation, row: Any) -> Sequence[Tensor]:
+def _first_row(b: Builder, op: Operation, row: int | Sequence[int]) -> Sequence[Tensor]:
     """Numbers for each dimension, with those for the batch's dimension in front."""
     b.needs(op._inputs[0])
     own = b.value(op._inputs[1])

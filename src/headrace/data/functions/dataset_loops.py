@@ -6,8 +6,8 @@ Where the loop can end early (``break``), the next element is read only if it go
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph.loop_operators import while_stmt
 from headrace.core.build import apply_op
@@ -16,6 +16,9 @@ from headrace.data.api.iterators import OwnedIterator
 from headrace.data.api.optional import Optional
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.comparison import logical_and
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["dataset_for"]
 
@@ -66,7 +69,7 @@ def dataset_for(
     def get_all() -> Any:
         return (upcoming, *get_state())
 
-    def set_all(state: Any) -> None:
+    def set_all(state: Sequence[Tensor]) -> None:
         nonlocal upcoming
         upcoming = state[0]
         set_state(tuple(state[1:]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headrace.data.runtime.file_stages import text_scalar
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import op_error
 from headrace.ops.control.py_func import failure, find, for_user, from_python
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = ["python_function"]
 
@@ -162,7 +165,7 @@ def _numpy(op: Operation, python: Callable[..., Any]) -> Call:
             raise _failed(error, op, arrays) from error
         return finished(result, arrays)
 
-    def finished(result: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    def finished(result: TensorLike, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         try:
             found = from_python(result, types)
         except errors.OpError as error:
@@ -241,7 +244,7 @@ def _one_result(
             raise _failed(error, op, arrays) from error
         return accept(result, arrays)
 
-    def call_one(x: Any) -> tuple[Any, ...]:
+    def call_one(x: np.generic) -> tuple[Any, ...]:
         try:
             result = python(x if isinstance(x, np.generic) else for_user(x))
         except Exception as error:
@@ -256,7 +259,10 @@ def _one_result(
             return (result.copy(),)
         return accept(result, (x,))
 
-    def accept(result: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    def accept(
+        result: float | Array | np.generic | Sequence[float | Array | np.generic],
+        arrays: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
         if type(result) is kind:
             return (result,)
         value = finished(result, arrays)[0]

@@ -26,6 +26,7 @@ from headrace.data.functions.direct import python_function
 from headrace.data.functions.vectorized import OverBatches, over_batches
 from headrace.data.runtime.file_stages import text_scalar
 from headrace.data.runtime.parallel import Learned
+from headrace.data.runtime.stages import Stage
 from headrace.data.runtime.together import Together
 from headrace.functions.tracing import TracedFunction, converted, trace_into
 from headrace.session.graph_function import GraphFunction
@@ -130,7 +131,7 @@ class DataFunction:
         return [outside for outside, _ in self.traced.captures]
 
 
-def call_with(fn: Callable[..., Any], element: Any) -> Any:
+def call_with(fn: Callable[..., Any], element: object) -> Any:
     """A tuple is several arguments, anything else is one."""
     return fn(*element) if type(element) is tuple else fn(element)
 
@@ -168,7 +169,7 @@ def traced(
     return DataFunction(made, *seen)
 
 
-def _result(result: Any, what: str) -> tuple[Any, Any]:
+def _result(result: object, what: str) -> tuple[Any, Any]:
     if isinstance(result, list):
         result = tuple(result)
     try:
@@ -197,7 +198,31 @@ def bound(
         for i, t in enumerate(function.traced.outputs)
         if t._dtype is dtypes.string and not t._shape
     ]
-    return _with_texts(call, texts) if texts else call
+    made = _with_texts(call, texts) if texts else call
+    state = weakref.ref(rt.state)
+
+    def restart() -> None:
+        held = state()
+        if held is not None:
+            _restart_random_ops(function, held.resources)
+
+    made.restart = restart  # type: ignore[attr-defined]
+    return made
+
+
+def restart_random_ops(stage: Stage) -> None:
+    """The functions of a dataset begin their random numbers anew, for a new iterator."""
+    waiting, seen = [stage], {id(stage)}
+    while waiting:
+        at = waiting.pop()
+        for value in vars(at).values():
+            restart = getattr(value, "restart", None)
+            if restart is not None and callable(value):
+                restart()
+        for source in at.inputs:
+            if id(source) not in seen:
+                seen.add(id(source))
+                waiting.append(source)
 
 
 def _restart_random_ops(function: DataFunction, resources: dict[Any, Any]) -> None:
@@ -250,7 +275,7 @@ def bound_batches(
 def _with_texts(call: Callable[..., Any], texts: list[int]) -> Callable[..., tuple[Any, ...]]:
     """A run gives a string of rank 0 as bytes; as an element it is an array of rank 0."""
 
-    def call_with_texts(*arrays: Any) -> tuple[Any, ...]:
+    def call_with_texts(*arrays: object) -> tuple[Any, ...]:
         results = list(call(*arrays))
         for i in texts:
             if type(results[i]) is bytes:

@@ -7,7 +7,7 @@ variant.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,12 +46,15 @@ from headrace.data.runtime.sources import (
 from headrace.data.runtime.stages import Context, Stage
 from headrace.wire.elements import PartSpec
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+
 __all__ = ["dataset_op", "parts_of", "stage_of"]
 
 OUT = "output_types: list(type), output_shapes: list(shape)"
 
 
-def stage_of(variant: Any) -> Stage:
+def stage_of(variant: object) -> Stage:
     """The stage that a variant holds."""
     value = variant[()] if isinstance(variant, np.ndarray) and variant.ndim == 0 else variant
     if not isinstance(value, Stage):
@@ -86,7 +89,7 @@ def text(value: Any) -> str:
 # sources ------------------------------------------------------------------------------------------
 
 
-def _slices(xp: Any, *components: Any) -> Stage:
+def _slices(xp: ArrayNamespace, *components: Array) -> Stage:
     for c in components:
         if not np.ndim(c):
             raise errors.InvalidArgumentError(
@@ -112,7 +115,9 @@ dataset_op(
 )
 
 
-def _range(xp: Any, start: Any, stop: Any, step: Any, *, output_types: Any) -> Stage:
+def _range(
+    xp: ArrayNamespace, start: Array, stop: Array, step: Array, *, output_types: Any
+) -> Stage:
     return RangeStage(int(start), int(stop), int(step), output_types[0].np_dtype)
 
 
@@ -165,7 +170,13 @@ _unary("ModelDataset", "", lambda s: s, f"{OUT}, algorithm: int=0, cpu_budget: i
 
 
 def _shuffle(
-    xp: Any, source: Any, buffer_size: Any, seed: Any, seed2: Any, *, reshuffle_each_iteration: bool
+    xp: ArrayNamespace,
+    source: Stage,
+    buffer_size: Array,
+    seed: Array,
+    seed2: Array,
+    *,
+    reshuffle_each_iteration: bool,
 ) -> Stage:
     return ShuffleStage(
         stage_of(source), int(buffer_size), int(seed), int(seed2), reshuffle_each_iteration
@@ -234,7 +245,7 @@ for _name in ("MaxIntraOpParallelismDataset", "ExperimentalMaxIntraOpParallelism
 # batches ----------------------------------------------------------------------------------------
 
 
-def _batch(xp: Any, source: Any, batch_size: Any, drop_remainder: Any) -> Stage:
+def _batch(xp: ArrayNamespace, source: Stage, batch_size: Array, drop_remainder: Array) -> Stage:
     return BatchStage(stage_of(source), int(batch_size), bool(drop_remainder))
 
 
@@ -246,12 +257,16 @@ dataset_op(
 )
 
 
-def _padded_batch(xp: Any, source: Any, batch_size: Any, *rest: Any, N: int) -> Stage:
+def _padded_batch(
+    xp: ArrayNamespace, source: Stage, batch_size: Array, *rest: Array, N: int
+) -> Stage:
     shapes, values, drop = rest[:N], rest[N:-1], bool(rest[-1])
     return PaddedBatchStage(stage_of(source), int(batch_size), shapes, values, drop)
 
 
-def _padded_batch_v1(xp: Any, source: Any, batch_size: Any, *rest: Any, N: int) -> Stage:
+def _padded_batch_v1(
+    xp: ArrayNamespace, source: Stage, batch_size: Array, *rest: Array, N: int
+) -> Stage:
     return PaddedBatchStage(stage_of(source), int(batch_size), rest[:N], rest[N:], False)
 
 
@@ -265,7 +280,9 @@ dataset_op(
 )
 
 
-def _window(xp: Any, source: Any, size: Any, shift: Any, stride: Any, drop: Any) -> Stage:
+def _window(
+    xp: ArrayNamespace, source: Stage, size: Array, shift: Array, stride: Array, drop: Array
+) -> Stage:
     return WindowStage(stage_of(source), int(size), int(shift), int(stride), bool(drop))
 
 
@@ -284,18 +301,22 @@ for _name in ("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDatase
 # files ------------------------------------------------------------------------------------------
 
 
-def _files(filenames: Any) -> list[bytes]:
+def _files(filenames: Array) -> list[bytes]:
     return np.asarray(filenames, object).reshape(-1).tolist()
 
 
-def _records(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Stage:
+def _records(
+    xp: ArrayNamespace, filenames: Array, compression_type: Array, buffer_size: Array
+) -> Stage:
     from headrace.wire.tfrecord import record_reader
 
     kind, size = text(compression_type), int(buffer_size) or None
     return FilesStage(_files(filenames), lambda path: record_reader(path, kind, size), "TFRecord")
 
 
-def _lines(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Stage:
+def _lines(
+    xp: ArrayNamespace, filenames: Array, compression_type: Array, buffer_size: Array
+) -> Stage:
     from headrace.wire.streams import text_lines
 
     kind, size = text(compression_type), int(buffer_size) or None
@@ -303,13 +324,13 @@ def _lines(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> 
 
 
 def _fixed(
-    xp: Any,
-    filenames: Any,
-    header: Any,
-    record: Any,
-    footer: Any,
-    buffer_size: Any,
-    compression: Any = None,
+    xp: ArrayNamespace,
+    filenames: Array,
+    header: Array,
+    record: Array,
+    footer: Array,
+    buffer_size: Array,
+    compression: Array | None = None,
 ) -> Stage:
     from headrace.wire.streams import fixed_length_records
 
@@ -335,7 +356,7 @@ dataset_op("FixedLengthRecordDataset", _FIXED, _fixed, "")
 dataset_op("FixedLengthRecordDatasetV2", f"{_FIXED}, compression_type: string", _fixed, "")
 
 
-def _matching(xp: Any, patterns: Any) -> Stage:
+def _matching(xp: ArrayNamespace, patterns: Array) -> Stage:
     from headrace.data.api.file_names import matching_files
 
     return MatchingFilesStage(_files(patterns), matching_files)
@@ -347,7 +368,7 @@ for _name in ("MatchingFilesDataset", "ExperimentalMatchingFilesDataset"):
 # what is known of a dataset ---------------------------------------------------------------------
 
 
-def _cardinality(xp: Any, source: Any) -> Any:
+def _cardinality(xp: ArrayNamespace, source: Stage) -> Any:
     return np.int64(stage_of(source).cardinality())
 
 
@@ -363,7 +384,7 @@ for _name in ("DatasetCardinality", "ExperimentalDatasetCardinality"):
     )
 
 
-def _single(xp: Any, source: Any) -> Any:
+def _single(xp: ArrayNamespace, source: Stage) -> Array | tuple[Array, Array]:
     a_pass = Context().start(stage_of(source))
     try:
         elements = [e for _, e in zip(range(2), a_pass)]

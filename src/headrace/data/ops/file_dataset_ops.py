@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,21 +15,27 @@ from headrace.data.runtime.csv_records import CsvFormat, CsvStage
 from headrace.data.runtime.saved import SavedStage, SnapshotStage, save_elements
 from headrace.data.runtime.stages import Context, Stage
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
+    from headrace.data.functions.user_functions import DataFunction
+    from headrace.lower.session_state import RunContext
+
 __all__: list[str] = []
 
 
 def _csv(
-    xp: Any,
-    filenames: Any,
-    compression: Any,
-    buffer_size: Any,
-    header: Any,
-    delimiter: Any,
-    quotes: Any,
-    missing: Any,
-    columns: Any,
-    *defaults: Any,
-    output_types: Any,
+    xp: ArrayNamespace,
+    filenames: Array,
+    compression: Array,
+    buffer_size: Array,
+    header: Array,
+    delimiter: Array,
+    quotes: Array,
+    missing: Array,
+    columns: Array,
+    *defaults: Array,
+    output_types: Sequence[DType],
 ) -> Stage:
     mark = text(delimiter).encode()
     if len(mark) != 1:
@@ -57,7 +64,9 @@ for _name in ("CSVDataset", "ExperimentalCSVDataset"):
     )
 
 
-def _write_records(xp: Any, source: Any, filename: Any, compression: Any) -> tuple[()]:
+def _write_records(
+    xp: ArrayNamespace, source: Stage, filename: Array, compression: Array
+) -> tuple[()]:
     """Every element, a string, as a record of a TFRecord file."""
     from headrace.wire.tfrecord import TFRecordWriter
 
@@ -102,17 +111,17 @@ dataset_op(
 
 
 def _sharded_snapshot(
-    xp: Any,
-    source: Any,
-    path: Any,
-    *args: Any,
+    xp: ArrayNamespace,
+    source: Stage,
+    path: Array,
+    *args: object,
     compression: str,
-    reader_func: Any,
-    shard_func: Any,
-    Treader_func_args: Any,
-    output_types: Any,
-    output_shapes: Any,
-    rt: Any,
+    reader_func: DataFunction,
+    shard_func: DataFunction,
+    Treader_func_args: Sequence[Any],
+    output_types: Sequence[DType],
+    output_shapes: Sequence[Sequence[Any]],
+    rt: RunContext,
 ) -> Stage:
     n = len(Treader_func_args)
     return SnapshotStage(
@@ -138,15 +147,15 @@ dataset_op(
 
 
 def _save(
-    xp: Any,
-    source: Any,
-    path: Any,
-    *args: Any,
+    xp: ArrayNamespace,
+    source: Stage,
+    path: Array,
+    *args: object,
     compression: str,
-    shard_func: Any,
+    shard_func: DataFunction,
     use_shard_func: bool,
     element_spec: str,
-    rt: Any,
+    rt: RunContext,
 ) -> tuple[()]:
     a_pass = Context().start(stage_of(source))
     shard = bound(shard_func, rt, args) if use_shard_func else None
@@ -170,14 +179,14 @@ define(
 
 
 def _load(
-    xp: Any,
-    path: Any,
-    *args: Any,
+    xp: ArrayNamespace,
+    path: Array,
+    *args: object,
     compression: str,
-    reader_func: Any,
-    output_types: Any,
-    output_shapes: Any,
-    rt: Any,
+    reader_func: DataFunction,
+    output_types: Sequence[DType],
+    output_shapes: Sequence[Sequence[int | None]],
+    rt: RunContext,
 ) -> Stage:
     parts = parts_of(output_types, output_shapes)
     return SavedStage(text(path), compression, parts, bound(reader_func, rt, args))

@@ -7,7 +7,8 @@ captured are the op's further inputs.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.data.functions.user_functions import bound, bound_batches
@@ -29,12 +30,26 @@ from headrace.data.runtime.mapping import (
 from headrace.data.runtime.parallel import ParallelMapStage
 from headrace.data.runtime.stages import Context, Stage
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
+    from headrace.data.functions.user_functions import DataFunction
+    from headrace.lower.session_state import RunContext
+    from headrace.ops.state.table_ops import TableResource
+
 __all__: list[str] = []
 
 ARGS = f"{ONE}, other_arguments: *Targuments"
 
 
-def _map(xp: Any, source: Any, *args: Any, f: Any, preserve_cardinality: bool, rt: Any) -> Stage:
+def _map(
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array | TableResource,
+    f: DataFunction,
+    preserve_cardinality: bool,
+    rt: RunContext,
+) -> Stage:
     batches = bound_batches(f, rt, args)
     return MapStage(
         stage_of(source), bound(f, rt, args), preserve_cardinality, batches, f.runs_python
@@ -47,7 +62,13 @@ dataset_op("ExperimentalMapDataset", ARGS, _map, _MAP)
 
 
 def _parallel_map(
-    xp: Any, source: Any, *args: Any, f: Any, sloppy: bool, preserve_cardinality: bool, rt: Any
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array,
+    f: DataFunction,
+    sloppy: bool,
+    preserve_cardinality: bool,
+    rt: RunContext,
 ) -> Stage:
     *captured, calls = args
     return ParallelMapStage(
@@ -72,7 +93,12 @@ dataset_op(
 
 
 def _map_and_batch(
-    xp: Any, source: Any, *args: Any, f: Any, preserve_cardinality: bool, rt: Any
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array,
+    f: DataFunction,
+    preserve_cardinality: bool,
+    rt: RunContext,
 ) -> Stage:
     *captured, batch_size, calls, drop = args
     mapped = ParallelMapStage(
@@ -97,15 +123,21 @@ for _name in ("MapAndBatchDataset", "ExperimentalMapAndBatchDataset"):
     )
 
 
-def _filter(xp: Any, source: Any, *args: Any, predicate: Any, rt: Any) -> Stage:
+def _filter(
+    xp: ArrayNamespace, source: Stage, *args: Array, predicate: DataFunction, rt: RunContext
+) -> Stage:
     return FilterStage(stage_of(source), bound(predicate, rt, args))
 
 
-def _take_while(xp: Any, source: Any, *args: Any, predicate: Any, rt: Any) -> Stage:
+def _take_while(
+    xp: ArrayNamespace, source: Stage, *args: object, predicate: DataFunction, rt: RunContext
+) -> Stage:
     return TakeWhileStage(stage_of(source), bound(predicate, rt, args))
 
 
-def _flat_map(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
+def _flat_map(
+    xp: ArrayNamespace, source: Stage, *args: Array | Stage, f: DataFunction, rt: RunContext
+) -> Stage:
     return FlatMapStage(stage_of(source), bound(f, rt, args), f.live)
 
 
@@ -115,12 +147,16 @@ for _name in ("TakeWhileDataset", "ExperimentalTakeWhileDataset"):
 dataset_op("FlatMapDataset", ARGS, _flat_map, f"f: func, {OUT}")
 
 
-def _interleave(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
+def _interleave(
+    xp: ArrayNamespace, source: Stage, *args: Array, f: DataFunction, rt: RunContext
+) -> Stage:
     *captured, cycle, block = args
     return InterleaveStage(stage_of(source), bound(f, rt, captured), int(cycle), int(block))
 
 
-def _parallel_interleave(xp: Any, source: Any, *args: Any, f: Any, sloppy: bool, rt: Any) -> Stage:
+def _parallel_interleave(
+    xp: ArrayNamespace, source: Stage, *args: Array, f: DataFunction, sloppy: bool, rt: RunContext
+) -> Stage:
     *captured, cycle, block, calls = args
     return ParallelInterleaveStage(
         stage_of(source),
@@ -132,7 +168,9 @@ def _parallel_interleave(xp: Any, source: Any, *args: Any, f: Any, sloppy: bool,
     )
 
 
-def _legacy_interleave(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
+def _legacy_interleave(
+    xp: ArrayNamespace, source: Stage, *args: Array, f: DataFunction, rt: RunContext
+) -> Stage:
     *captured, cycle, block, sloppy, buffered, ahead = args
     return ParallelInterleaveStage(
         stage_of(source),
@@ -164,7 +202,14 @@ for _name in ("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDatase
     )
 
 
-def _scan(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Stage:
+def _scan(
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array,
+    f: DataFunction,
+    Tstate: Sequence[DType],
+    rt: RunContext,
+) -> Stage:
     n = len(Tstate)
     return ScanStage(stage_of(source), args[:n], bound(f, rt, args[n:]))
 
@@ -178,7 +223,14 @@ for _name in ("ScanDataset", "ExperimentalScanDataset"):
     )
 
 
-def _reduce(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Any:
+def _reduce(
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array,
+    f: DataFunction,
+    Tstate: Sequence[DType],
+    rt: RunContext,
+) -> Array | tuple[Array, Array]:
     n = len(Tstate)
     state = reduce_stage(Context(), stage_of(source), args[:n], bound(f, rt, args[n:]))
     return state if len(state) != 1 else state[0]
@@ -198,15 +250,15 @@ define(
 
 
 def _group_by_window(
-    xp: Any,
-    source: Any,
-    *args: Any,
-    key_func: Any,
-    reduce_func: Any,
-    window_size_func: Any,
-    Tkey_func_other_arguments: Any,
-    Treduce_func_other_arguments: Any,
-    rt: Any,
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: object,
+    key_func: DataFunction,
+    reduce_func: DataFunction,
+    window_size_func: DataFunction,
+    Tkey_func_other_arguments: Sequence[Any],
+    Treduce_func_other_arguments: Sequence[Any],
+    rt: RunContext,
 ) -> Stage:
     a = len(Tkey_func_other_arguments)
     b = a + len(Treduce_func_other_arguments)
@@ -233,14 +285,14 @@ for _name in ("GroupByWindowDataset", "ExperimentalGroupByWindowDataset"):
 
 
 def _group_by_reducer(
-    xp: Any,
-    source: Any,
-    *args: Any,
-    key_func: Any,
-    init_func: Any,
-    reduce_func: Any,
-    finalize_func: Any,
-    rt: Any,
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: object,
+    key_func: DataFunction,
+    init_func: DataFunction,
+    reduce_func: DataFunction,
+    finalize_func: DataFunction,
+    rt: RunContext,
 ) -> Stage:
     functions = []
     rest = list(args)
@@ -264,7 +316,7 @@ for _name in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
     )
 
 
-def _generator(xp: Any, *args: Any, init_func: Any, next_func: Any) -> Stage:
+def _generator(xp: ArrayNamespace, *args: Any, init_func: Any, next_func: Any) -> Stage:
     """The functions are Python's own.
 
     (the start of an iterator, the conversion of what it yields).

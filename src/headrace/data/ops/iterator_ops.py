@@ -6,7 +6,8 @@ The value of an iterator's handle is the :class:`IteratorResource` itself.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,13 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.data.functions.user_functions import bound
 from headrace.data.ops.dataset_ops import OUT, stage_of
 from headrace.data.runtime.iteration import IteratorResource
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
+    from headrace.data.functions.user_functions import DataFunction
+    from headrace.data.runtime.stages import Stage
+    from headrace.lower.session_state import RunContext
 
 __all__ = ["OptionalValue"]
 
@@ -49,7 +57,7 @@ def _made(node: KernelNode, own_seeds: bool = True) -> IteratorResource:
     return IteratorResource(node.name, attrs["output_types"], attrs["output_shapes"], own_seeds)
 
 
-def _iterator(xp: Any, *, node: KernelNode, rt: Any) -> IteratorResource:
+def _iterator(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> IteratorResource:
     return rt.session_resource(_key(node), lambda: _made(node))  # type: ignore[no-any-return]
 
 
@@ -57,7 +65,7 @@ for _name in ("Iterator", "IteratorV2"):
     _op(_name, f"-> handle: resource; shared_name: str, container: str, {OUT}", _iterator)
 
 
-def _anonymous(xp: Any, *, node: KernelNode) -> Any:
+def _anonymous(xp: ArrayNamespace, *, node: KernelNode) -> tuple[IteratorResource, None]:
     return _made(node, own_seeds=False), None
 
 
@@ -70,7 +78,9 @@ _op(
 )
 
 
-def _one_shot(xp: Any, *, dataset_factory: Any, node: KernelNode, rt: Any) -> IteratorResource:
+def _one_shot(
+    xp: ArrayNamespace, *, dataset_factory: DataFunction, node: KernelNode, rt: RunContext
+) -> IteratorResource:
     found: IteratorResource = rt.session_resource(_key(node), lambda: _made(node))
     found.make_once(lambda: stage_of(bound(dataset_factory, rt, ())()[0]))
     return found
@@ -83,7 +93,7 @@ _op(
 )
 
 
-def _make(xp: Any, dataset: Any, iterator: Any) -> Any:
+def _make(xp: ArrayNamespace, dataset: Stage, iterator: IteratorResource) -> tuple[Any, ...]:
     iterator.make(stage_of(dataset))
     return ()
 
@@ -91,7 +101,7 @@ def _make(xp: Any, dataset: Any, iterator: Any) -> Any:
 _op("MakeIterator", "dataset: variant, iterator: resource -> ", _make, lambda c: [])
 
 
-def _delete(xp: Any, handle: Any, deleter: Any) -> Any:
+def _delete(xp: ArrayNamespace, handle: IteratorResource, deleter: object) -> tuple[Any, ...]:
     handle.close()
     return ()
 
@@ -99,7 +109,7 @@ def _delete(xp: Any, handle: Any, deleter: Any) -> Any:
 _op("DeleteIterator", "handle: resource, deleter: variant -> ", _delete, lambda c: [])
 
 
-def _get_next(xp: Any, iterator: Any) -> Any:
+def _get_next(xp: ArrayNamespace, iterator: IteratorResource) -> Array | tuple[Array, ...]:
     element = iterator.get_next()
     return element if len(element) != 1 else element[0]
 
@@ -108,7 +118,7 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
     _op(_name, f"iterator: resource -> components: *output_types; {OUT}", _get_next, _output_shapes)
 
 
-def _to_string(xp: Any, iterator: Any, *, rt: Any) -> Any:
+def _to_string(xp: ArrayNamespace, iterator: IteratorResource, *, rt: RunContext) -> Array:
     if iterator.string_handle is None:
         iterator.string_handle = f"{iterator.name}/{next(_numbers)}".encode()
     rt.session_resource(("iterator handle", iterator.string_handle), lambda: iterator)
@@ -117,7 +127,9 @@ def _to_string(xp: Any, iterator: Any, *, rt: Any) -> Any:
     return out
 
 
-def _from_string(xp: Any, handle: Any, *, output_types: Any, rt: Any) -> IteratorResource:
+def _from_string(
+    xp: ArrayNamespace, handle: Array, *, output_types: Sequence[DType], rt: RunContext
+) -> IteratorResource:
     name = handle.item() if isinstance(handle, np.ndarray) else handle
     found = rt.state.resources.get(("iterator handle", name))
     if found is None:
@@ -158,14 +170,14 @@ class OptionalValue:
         self.components = components
 
 
-def _next_as_optional(xp: Any, iterator: Any) -> OptionalValue:
+def _next_as_optional(xp: ArrayNamespace, iterator: IteratorResource) -> OptionalValue:
     try:
         return OptionalValue(iterator.get_next())
     except errors.OutOfRangeError:
         return OptionalValue(None)
 
 
-def _value(xp: Any, optional: Any) -> Any:
+def _value(xp: ArrayNamespace, optional: OptionalValue) -> Array | tuple[Array, Array]:
     if optional.components is None:
         raise errors.InvalidArgumentError(None, None, "The given optional does not have a value.")
     found = optional.components

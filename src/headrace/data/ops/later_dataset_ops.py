@@ -4,7 +4,7 @@ and 1.15's ops cannot.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace import errors
 from headrace.data.functions.user_functions import bound
@@ -18,6 +18,11 @@ from headrace.data.runtime.simple_stages import AssertCardinalityStage, Directed
 from headrace.data.runtime.sources import RandomStage
 from headrace.data.runtime.stages import Stage
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.data.functions.user_functions import DataFunction
+    from headrace.lower.session_state import RunContext
+
 __all__: list[str] = []
 
 _ORDERED = {"true": True, "false": False, "default": None}
@@ -30,13 +35,13 @@ def _ordered(text: str) -> bool | None:
 
 
 def _parallel_map(
-    xp: Any,
-    source: Any,
-    *args: Any,
-    f: Any,
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array,
+    f: DataFunction,
     deterministic: str,
     preserve_cardinality: bool,
-    rt: Any,
+    rt: RunContext,
 ) -> Stage:
     function = bound(f, rt, args[:-1])
     return ParallelMapStage(
@@ -59,7 +64,12 @@ dataset_op(
 
 
 def _parallel_interleave(
-    xp: Any, source: Any, *args: Any, f: Any, deterministic: str, rt: Any
+    xp: ArrayNamespace,
+    source: Stage,
+    *args: Array,
+    f: DataFunction,
+    deterministic: str,
+    rt: RunContext,
 ) -> Stage:
     *captured, cycle, block, buffered, ahead, calls = args
     return ParallelInterleaveStage(
@@ -84,7 +94,13 @@ dataset_op(
 
 
 def _parallel_batch(
-    xp: Any, source: Any, batch_size: Any, calls: Any, drop: Any, *, deterministic: str
+    xp: ArrayNamespace,
+    source: Stage,
+    batch_size: Array,
+    calls: Array,
+    drop: Array,
+    *,
+    deterministic: str,
 ) -> Stage:
     """Batches are put together by a thread, ahead of the reader."""
     _ordered(deterministic)

@@ -5,7 +5,7 @@ Three parts in a variant vector that stacks and slices like any array.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,24 +15,32 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.data.runtime.batching import SparseParts
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
+
 __all__: list[str] = []
 
 _INPUTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
 
 
-def _variant_only(out_type: Any) -> None:
+def _variant_only(out_type: DType) -> None:
     if out_type is not dtypes.variant:
         raise errors.UnimplementedError(
             None, None, "Sparse tensors are serialized as variants only, not as strings."
         )
 
 
-def _serialize(xp: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
+def _serialize(
+    xp: ArrayNamespace, indices: Array, values: Array, shape: Array, *, out_type: DType
+) -> Any:
     _variant_only(out_type)
     return SparseParts.vector(indices, values, shape)
 
 
-def _serialize_many(xp: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
+def _serialize_many(
+    xp: ArrayNamespace, indices: Array, values: Array, shape: Array, *, out_type: DType
+) -> Array:
     _variant_only(out_type)
     rows = int(shape[0])
     bounds = np.searchsorted(indices[:, 0], np.arange(rows + 1))
@@ -43,7 +51,9 @@ def _serialize_many(xp: Any, indices: Any, values: Any, shape: Any, *, out_type:
     return out
 
 
-def _deserialize(xp: Any, serialized: Any, *, dtype: Any) -> Any:
+def _deserialize(
+    xp: ArrayNamespace, serialized: Array, *, dtype: DType
+) -> tuple[Array, Array, Array]:
     """Any leading dimensions become leading dimensions of the sparse tensor."""
     outer = serialized.shape[:-1]
     flat = serialized.reshape(-1, 3)

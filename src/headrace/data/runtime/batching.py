@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from headrace.data.runtime.simple_stages import OnePass, exactly
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stacking import pad_stack, stack
 from headrace.data.runtime.stages import UNKNOWN, Context, Element, Pass, Stage, unmeasured
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = [
     "BatchStage",
@@ -271,7 +274,7 @@ class SparseParts:
     """The three parts of a sparse tensor as the variant vector that it travels in."""
 
     @staticmethod
-    def vector(indices: Any, values: Any, dense_shape: Any) -> Any:
+    def vector(indices: TensorLike, values: TensorLike, dense_shape: TensorLike) -> Any:
         out = np.empty(3, object)
         out[0], out[1], out[2] = indices, values, dense_shape
         return out
@@ -300,7 +303,7 @@ class DenseToSparseBatchPass(OnePass):
         values = np.concatenate([r.reshape(-1) for r in rows])
         return (SparseParts.vector(indices, values, np.array([len(rows), *shape], np.int64)),)
 
-    def _check(self, row: Any) -> None:
+    def _check(self, row: Array) -> None:
         wanted = self.stage.row_shape
         if row.ndim != len(wanted):
             raise errors.InvalidArgumentError(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 __all__ = ["FilesStage", "MatchingFilesStage", "text_scalar"]
 
 
-def text_scalar(value: bytes) -> Any:
+def text_scalar(value: bytes) -> Array:
     """Bytes as a string tensor of rank 0."""
     out = np.empty((), object)
     out[()] = value

@@ -525,7 +525,7 @@ class GroupByWindowPass(OnePass):
             raise StopIteration
         return min(self.groups)
 
-    def _size(self, number: int, key: Any) -> int:
+    def _size(self, number: int, key: np.generic) -> int:
         found = self.sizes.get(number)
         if found is None:
             found = self.sizes[number] = int(self.stage.window(key)[0])
@@ -535,7 +535,7 @@ class GroupByWindowPass(OnePass):
                 )
         return found
 
-    def _reduced(self, key: Any) -> Pass:
+    def _reduced(self, key: int | np.generic) -> Pass:
         elements = self.groups.pop(int(key))
         made = self.stage.reduce(np.int64(key), ElementsStage(elements))[0]
         return self.ctx.start(made)

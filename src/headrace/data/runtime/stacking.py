@@ -7,13 +7,16 @@ an element is any other object.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.core.shapes import show
 from headrace.data.runtime.stages import Element
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["concatenate", "pad_stack", "stack"]
 
@@ -23,7 +26,7 @@ def stack(elements: Sequence[Element]) -> Element:
     return tuple([_stacked(column, i) for i, column in enumerate(zip(*elements))])
 
 
-def _stacked(values: tuple[Any, ...], component: int) -> Any:
+def _stacked(values: tuple[Any, ...], component: int) -> Array:
     first = values[0]
     kinds = set(map(type, values))
     if len(kinds) == 1 and isinstance(first, np.generic):
@@ -86,7 +89,9 @@ def pad_stack(
     )
 
 
-def _padded(column: tuple[Any, ...], wanted: tuple[int, ...], value: Any, component: int) -> Any:
+def _padded(
+    column: tuple[Any, ...], wanted: tuple[int, ...], value: bytes | np.generic, component: int
+) -> Array:
     rank = len(wanted)
     longest = list(wanted)
     for item in column:

@@ -106,7 +106,7 @@ _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
-def start_thread(name: str, work: Callable[..., None], *args: Any) -> threading.Thread:
+def start_thread(name: str, work: Callable[..., None], *args: object) -> threading.Thread:
     """A daemon thread; ``work`` must not refer to the pass that it works for."""
     thread = threading.Thread(target=work, args=args, name=f"headrace-{name}", daemon=True)
     _threads.add(thread)

@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.data.runtime.file_stages import text_scalar
 from headrace.data.runtime.stacking import stack
 from headrace.data.runtime.stages import Element, Pass
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Failure", "Together", "pulled", "rows_of", "stacked", "taken_block"]
 
@@ -62,7 +65,7 @@ def rows_of(block: Element) -> list[Element]:
     return list(zip(*[_rows(column) for column in block]))
 
 
-def _rows(column: Any) -> Sequence[Any]:
+def _rows(column: Array) -> Sequence[Any]:
     if column.ndim > 1:
         return [row.copy() for row in column]
     if column.dtype.kind == "O":

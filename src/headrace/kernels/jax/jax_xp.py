@@ -5,22 +5,32 @@ It is imported when the first program is made for XLA, and needs jax (``headrace
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as _jnp
 import jax.scipy.special as _special
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.numpy.im2col import Geometry
+
 name = "jax"
+#: Found by ``__getattr__``.
+fft: Any
+linalg: Any
+pooling: Any
+resample: Any
 
 
-def index_add(array: Any, index: Any, values: Any) -> Any:
+def index_add(array: Array, index: Array | Sequence[Any], values: Array) -> Any:
     """A copy of ``array`` with ``values`` added at ``index``; repeated indices accumulate."""
     return _jnp.asarray(array).at[index].add(values)
 
 
-def index_set(array: Any, index: Any, values: Any) -> Any:
+def index_set(array: Array, index: Array | Sequence[Any], values: Array) -> Any:
     """A copy of ``array`` with ``values`` put at ``index``."""
     return _jnp.asarray(array).at[index].set(values)
 
@@ -28,7 +38,7 @@ def index_set(array: Any, index: Any, values: Any) -> Any:
 while_loop = jax.lax.while_loop
 
 
-def _conv(x: Any, w: Any, g: Any) -> Any:
+def _conv(x: Array, w: Array, g: Geometry) -> Any:
     axes = "DHW"[-len(g.strides) :]
     order = (f"N{axes}C", f"{axes}IO", f"N{axes}C")
     return jax.lax.conv_general_dilated(
@@ -36,18 +46,18 @@ def _conv(x: Any, w: Any, g: Any) -> Any:
     )
 
 
-def _conv_input_grad(x_shape: Any, w: Any, gradient: Any, g: Any) -> Any:
+def _conv_input_grad(x_shape: Sequence[int], w: Array, gradient: Array, g: Geometry) -> Any:
     zeros = _jnp.zeros(tuple(x_shape), gradient.dtype)
     return jax.vjp(lambda x: _conv(x, w, g), zeros)[1](gradient)[0]
 
 
-def _conv_filter_grad(x: Any, w_shape: Any, gradient: Any, g: Any) -> Any:
+def _conv_filter_grad(x: Array, w_shape: Sequence[int], gradient: Array, g: Geometry) -> Any:
     zeros = _jnp.zeros(tuple(w_shape), gradient.dtype)
     return jax.vjp(lambda w: _conv(x, w, g), zeros)[1](gradient)[0]
 
 
 #: What ``windowed`` is to NumPy. (Pooling is not there yet.)
-windows = SimpleNamespace(
+windows: Any = SimpleNamespace(
     conv=_conv, conv_input_grad=_conv_input_grad, conv_filter_grad=_conv_filter_grad
 )
 

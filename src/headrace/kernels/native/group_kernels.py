@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 _HALF = ("f16", "bf16")
+#: Elementary operations from which a group computes for longer than it waits for memory.
+HEAVY_COST = 10
 #: Members that a group may have: a longer one takes too long to compile.
 MAX_MEMBERS = 64
 
@@ -76,6 +78,11 @@ def body_cost(group: Group) -> int:
     return sum(RULES[m.op].cost for m in group.members)
 
 
+def interleave(group: Group) -> int:
+    """Registers for a value: long chains wait for their own results, several hide that."""
+    return 4 if body_cost(group) >= HEAVY_COST else 2
+
+
 def write_members(f: Function, inputs: Sequence[Value], members: Sequence[Member]) -> list[Value]:
     """Instructions of all members for one vector; the members' values.
 
@@ -101,9 +108,8 @@ def group_source(group: Group, extents: Sequence[str]) -> str:
         return [f.convert(result, group.element)]
 
     lanes = lanes_for([*group.inputs, *(m.element for m in group.members)])
-    interleave = 2 if body_cost(group) < 200 else 1
     return element_loop(
-        "group", inputs, [Access(group.element)], body, interleave=interleave, lanes=lanes
+        "group", inputs, [Access(group.element)], body, interleave=interleave(group), lanes=lanes
     )
 
 

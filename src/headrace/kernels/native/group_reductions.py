@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from headrace.kernels.native.element_loops import Access, lanes_for, load_operands, operands_once
-from headrace.kernels.native.group_kernels import Group, write_members
+from headrace.kernels.native.group_kernels import Group, interleave, write_members
 from headrace.kernels.native.ir_builder import Function, Value, module
 from headrace.kernels.native.kernel import Kernel
 
@@ -27,7 +27,6 @@ __all__ = ["BLOCK", "reduction_kernel", "reduction_source"]
 BLOCK = 8192
 #: Vectors that are joined one after the other.
 STRETCH = 16
-_INTERLEAVE = 2
 
 Join = Callable[[Value, Value], Value]
 
@@ -79,7 +78,7 @@ def _row(
     """The reduction of elements ``low`` to ``high`` of the row that begins at ``start``."""
     start, low, high = span
     lanes = lanes_for([*group.inputs, *(m.element for m in group.members)])
-    wide = lanes * _INTERLEAVE
+    wide = lanes * interleave(group)
     join, neutral = _joins(f, reduction)
 
     def value(index: Value, width: int, mask: Value | None) -> Value:

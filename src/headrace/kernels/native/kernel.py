@@ -56,7 +56,7 @@ class Kernel:
         """
         self.run_bound(self.operands(arrays), self.sizes(sizes), items, grain)
 
-    def run_bound(self, operands: Any, sizes: Any, items: int, grain: int) -> None:
+    def run_bound(self, operands: object, sizes: object, items: int, grain: int) -> None:
         """The same with arguments that were made before."""
         threads = min(thread_count(), items // grain)
         if threads < 2:

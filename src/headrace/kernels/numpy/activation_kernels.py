@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.kernels.accel import ask
 from headrace.kernels.numpy.blocks import over_blocks
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["IN_PLACE", "gelu", "in_place"]
 
@@ -24,27 +27,27 @@ BLOCK = 32 * 1024
 _ROOT = math.sqrt(2 / math.pi)
 
 
-def _relu(x: Any) -> None:
+def _relu(x: Array) -> None:
     np.maximum(0, x, out=x)  # of two zeros the second is taken: -0 stays, as in TensorFlow
 
 
-def _relu6(x: Any) -> None:
+def _relu6(x: Array) -> None:
     np.maximum(0, x, out=x)
     np.minimum(x, 6, out=x)
 
 
-def _tanh(x: Any) -> None:
+def _tanh(x: Array) -> None:
     np.tanh(x, out=x)
 
 
-def _sigmoid(x: Any) -> None:
+def _sigmoid(x: Array) -> None:
     np.negative(x, out=x)
     np.exp(x, out=x)
     x += 1
     np.reciprocal(x, out=x)
 
 
-def _gelu_tanh(x: Any) -> None:
+def _gelu_tanh(x: Array) -> None:
     """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
     t = x * x
     t *= 0.044715 * _ROOT
@@ -72,7 +75,7 @@ _TAIL = (
 )
 
 
-def _gelu_erf(x: Any) -> None:
+def _gelu_erf(x: Array) -> None:
     """x/2 * (1 + erf(x / sqrt(2))).
 
     In single precision as max(x, 0) - |x|/2 * erfc(|x| / sqrt(2)): ten times as fast as SciPy's
@@ -127,7 +130,7 @@ IN_LIBRARY = {
 }
 
 
-def _by_library(name: str, x: Any, out: Any = None) -> Any:
+def _by_library(name: str, x: Array, out: Array | None = None) -> Any:
     if name not in IN_LIBRARY or not x.flags.c_contiguous:
         return None
     if name == "GeluExact" and not math.isfinite(np.dot(x.reshape(-1), x.reshape(-1))):
@@ -135,7 +138,7 @@ def _by_library(name: str, x: Any, out: Any = None) -> Any:
     return ask("unary", IN_LIBRARY[name], x, out)
 
 
-def in_place(name: str, x: Any) -> None:
+def in_place(name: str, x: Array) -> None:
     """Apply an activation to an array of our own."""
     function = IN_PLACE[name]
     if x.size < (LARGE_RELU if name == "Relu" else LARGE) or not x.flags.c_contiguous:
@@ -146,7 +149,7 @@ def in_place(name: str, x: Any) -> None:
         over_blocks(function, [x], BLOCK)
 
 
-def gelu(x: Any, approximate: bool) -> Any:
+def gelu(x: Array, approximate: bool) -> Any:
     """The Gaussian error linear unit of an array, as a new one."""
     name = "GeluApproximate" if approximate else "GeluExact"
     function = IN_PLACE[name]

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headrace.kernels.numpy.gemm import matmul
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.kernels.numpy.row_gradients import layer_norm_training
 from headrace.runtime.thread_pool import parallel, thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["STEPS", "attention", "for_library", "layer_norm", "room_for", "softmax_rows"]
 
@@ -50,12 +53,12 @@ STEPS: dict[str, Callable[..., Any]] = {
 }
 
 
-def layer_norm(x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
+def layer_norm(x: Array, scale: Array, offset: Array, epsilon: float) -> Any:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset, for each row (the last axis)."""
     return layer_norm_training(x, scale, offset, epsilon)[0]
 
 
-def softmax_rows(x: Any) -> None:
+def softmax_rows(x: Array) -> None:
     """Softmax over the last axis, written over ``x``."""
     x -= np.maximum.reduce(x, -1, keepdims=True)
     np.exp(x, out=x)
@@ -97,7 +100,7 @@ def attention(q: Any, k: Any, v: Any, steps: Steps, turned: bool = True) -> Any:
     return out
 
 
-def _result(lead: tuple[int, ...], rows: int, v: Any) -> Any:
+def _result(lead: tuple[int, ...], rows: int, v: Array) -> Any:
     return room_for(np.empty, (*lead, rows, v.shape[-1]), v.dtype)
 
 
@@ -120,11 +123,11 @@ def _spread(arg: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _pieces(
-    q: Any,
-    keys: Any,
-    v: Any,
+    q: Array,
+    keys: Array,
+    v: Array,
     steps: list[tuple[Any, Any]],
-    out: Any,
+    out: Array,
     at_once: int,
     pieces: list[tuple[tuple[int, ...], int, int]],
 ) -> None:
@@ -200,7 +203,7 @@ def _into(found: Any, q: Any, keys: Any, v: Any, steps: Steps, out: Any) -> bool
     return True
 
 
-def _do_steps(scores: Any, steps: Steps) -> None:
+def _do_steps(scores: Array, steps: Steps) -> None:
     """Over the scores, a few examples at a time and on all cores."""
     spread = [_spread(arg, scores.shape) for _, arg in steps]
 
@@ -211,7 +214,7 @@ def _do_steps(scores: Any, steps: Steps) -> None:
     over_rows(block, [scores, *spread], scores.shape, ROWS)
 
 
-def _whole(q: Any, keys: Any, v: Any, steps: Steps) -> Any:
+def _whole(q: Array, keys: Array, v: Array, steps: Steps) -> Any:
     scores = np.matmul(q, keys)
     for name, arg in steps:
         wide = (

@@ -8,9 +8,12 @@ without, and relu afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["LARGEST_SQUARE", "is_bounded", "squared_norm"]
 
@@ -23,7 +26,7 @@ def squared_norm(array: Any) -> float:
     return float(np.vdot(array, array))
 
 
-def is_bounded(x: Any, w: Any, added: Sequence[Any]) -> bool:
+def is_bounded(x: Array, w: Array, added: Sequence[Any]) -> bool:
     """Whether sums of products of elements of ``x`` and ``w``, plus elements of ``added``, are
     certainly finite.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.kernels.accel import library
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.runtime import buffers
 from headrace.runtime.thread_pool import parallel, thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "FEW_ROWS",
@@ -125,7 +128,7 @@ def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
     return out
 
 
-def add_product(a: Any, b: Any, out: Any) -> None:
+def add_product(a: Array, b: Any, out: Array) -> None:
     """``out += a @ b`` for matrices."""
     work = a.size * b.shape[1]
     if work >= HOLD_FROM and hold_blas() and a.dtype == np.float32:
@@ -180,7 +183,7 @@ def _bounds(length: int, threads: int, multiple: int) -> list[tuple[int, int]]:
     return [(lo, min(lo + share, length)) for lo in range(0, length, share)]
 
 
-def _parts(a: Any, b: Any, out: Any, threads: int) -> list[Callable[[], Any]]:
+def _parts(a: Array, b: Array, out: Array, threads: int) -> list[Callable[[], Any]]:
     """The product of two matrices, cut along the longer side of the result in multiples of 16."""
     m, n = out.shape
     if m >= n:

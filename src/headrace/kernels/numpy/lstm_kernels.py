@@ -10,13 +10,16 @@ matrix that the cell's product made, between two products with a row of factors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.kernels.accel import ask, library
 from headrace.kernels.numpy.blocks import over_matching_rows
 from headrace.kernels.numpy.gemm import add_product, column_sums, matmul, matmul_bias
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["cell", "cell_grad", "held_layer", "layer", "layer_grad"]
 
@@ -36,7 +39,9 @@ _rows: dict[Any, tuple[Any, Any, Any]] = {}
 _MOST_KEPT = 64
 
 
-def _factors(width: int, order: Order, forget_bias: float, dtype: Any) -> tuple[Any, Any, Any]:
+def _factors(
+    width: int, order: Order, forget_bias: float, dtype: np.dtype[Any]
+) -> tuple[Any, Any, Any]:
     """For each column.
 
     The factor, what is added before tanh (None: nothing), what is added after it.
@@ -58,12 +63,12 @@ def _factors(width: int, order: Order, forget_bias: float, dtype: Any) -> tuple[
     return found
 
 
-def _parts(a: Any, order: Order) -> list[Any]:
+def _parts(a: Array, order: Order) -> list[Any]:
     width = a.shape[1] // 4
     return [a[:, k * width : (k + 1) * width] for k in order]
 
 
-def cell(product: Any, c: Any, order: Order, forget_bias: float) -> tuple[Any, Any, Any, Any]:
+def cell(product: Array, c: Array, order: Order, forget_bias: float) -> tuple[Any, Any, Any, Any]:
     """What the cell puts out, its new state, its gates after their functions, and tanh of the
     state.
     """
@@ -82,7 +87,7 @@ def cell(product: Any, c: Any, order: Order, forget_bias: float) -> tuple[Any, A
 
 
 def _cell(
-    product: Any, c: Any, order: Order, factor: Any, before: Any, after: Any
+    product: Array, c: Array, order: Order, factor: Array, before: Array | None, after: Array
 ) -> tuple[Any, Any, Any, Any]:
     gates = product.copy()
     _activate(gates, factor, before, after)
@@ -94,7 +99,7 @@ def _cell(
 
 
 def cell_grad(
-    dh: Any, dc_new: Any, c: Any, gates: Any, tanh_c: Any, order: Order
+    dh: Array, dc_new: Array | np.generic, c: Array, gates: Array, tanh_c: Array, order: Order
 ) -> tuple[Any, Any]:
     """The gradients of the product and of the state. ``dc_new`` may be a number."""
     rows, width = tanh_c.shape
@@ -113,7 +118,9 @@ def cell_grad(
     return out[0], out[1]
 
 
-def _cell_grad(dh: Any, dc_new: Any, c: Any, gates: Any, tanh_c: Any, order: Order) -> Any:
+def _cell_grad(
+    dh: Array, dc_new: Array | np.generic, c: Array, gates: Array, tanh_c: Array, order: Order
+) -> tuple[Array, Array]:
     i, f, g, o = _parts(gates, order)
     slopes = np.empty_like(gates)
     _slopes(gates, g, order, slopes)
@@ -206,7 +213,7 @@ def held_layer(
     return outputs, states[-1]
 
 
-def _gates_of_step(weights: Any, rows: int, factors: tuple[Any, Any, Any]) -> Any:
+def _gates_of_step(weights: Array, rows: int, factors: tuple[Any, Any, Any]) -> Any:
     """``f(h, gates)`` adds a step's product to its gates and applies their functions, in place."""
     if rows >= ASK_FROM and weights.dtype == np.float32:
         found = ask("gates", weights, rows, *factors)
@@ -227,7 +234,7 @@ def _joined(inputs: Sequence[Any], rows: int) -> Any:
     return np.concatenate(inputs)
 
 
-def _activate(gates: Any, factor: Any, before: Any, after: Any) -> None:
+def _activate(gates: Array, factor: Array, before: Array | None, after: Array) -> None:
     gates *= factor
     if before is not None:
         gates += before
@@ -282,7 +289,7 @@ def layer_grad(
     return dxs, _like(arrived, h), _like(d, c), dkernel, column_sums(flat)
 
 
-def _product_of_step(weights: Any, rows: int) -> Any:
+def _product_of_step(weights: Array, rows: int) -> Any:
     """``f(a, out)``: out = a @ weights."""
     if rows >= ASK_FROM and weights.dtype == np.float32:
         found = ask("steps_product", weights, rows)
@@ -293,7 +300,15 @@ def _product_of_step(weights: Any, rows: int) -> Any:
 
 
 def _step_grad(
-    dh: Any, d: Any, c: Any, gates: Any, tanh_c: Any, out: Any, order: Order, t: Any, slopes: Any
+    dh: Array,
+    d: Array,
+    c: Array,
+    gates: Array,
+    tanh_c: Array,
+    out: Array,
+    order: Order,
+    t: Array,
+    slopes: Array,
 ) -> None:
     """``d`` is the gradient of the state after the step, then of that before."""
     i, f, g, o = _parts(gates, order)
@@ -312,7 +327,7 @@ def _step_grad(
     d *= f
 
 
-def _slopes(gates: Any, g: Any, order: Order, out: Any) -> None:
+def _slopes(gates: Array, g: Array, order: Order, out: Array) -> None:
     """The derivatives of the gates' functions: of sigmoids, and of one tanh."""
     np.subtract(1, gates, out=out)
     out *= gates

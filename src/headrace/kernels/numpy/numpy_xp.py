@@ -8,13 +8,23 @@ Special functions come from SciPy, which is loaded when the first of them is use
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as _np
 
 from headrace.kernels.numpy.gemm import matmul as matmul
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 name = "numpy"
+#: Found by ``__getattr__``.
+fft: Any
+linalg: Any
+pooling: Any
+resample: Any
+windows: Any
 
 _SPECIAL = {
     "erf": "erf",
@@ -37,14 +47,14 @@ _SPECIAL = {
 }
 
 
-def index_add(array: Any, index: Any, values: Any) -> Any:
+def index_add(array: Array, index: Array | Sequence[Any], values: Array) -> Array:
     """A copy of ``array`` with ``values`` added at ``index``; repeated indices accumulate."""
     out = _np.array(array)
     _np.add.at(out, index, values)
     return out
 
 
-def index_set(array: Any, index: Any, values: Any) -> Any:
+def index_set(array: Array, index: Sequence[Any], values: object) -> Array:
     """A copy of ``array`` with ``values`` put at ``index``."""
     out = _np.array(array)
     out[index] = values

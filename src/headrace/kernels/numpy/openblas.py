@@ -49,7 +49,7 @@ class _Blas:
             if self._take(library):
                 return
 
-    def _take(self, library: Any) -> bool:
+    def _take(self, library: object) -> bool:
         for prefix in ("scipy_", ""):
             for suffix in ("64_", ""):
                 setter = getattr(library, f"{prefix}openblas_set_num_threads{suffix}", None)
@@ -60,7 +60,7 @@ class _Blas:
                     return True
         return False
 
-    def _take_updates(self, library: Any, prefix: str, suffix: str) -> None:
+    def _take_updates(self, library: object, prefix: str, suffix: str) -> None:
         ctypes = self.types
         size = ctypes.c_int64 if suffix else ctypes.c_int
         for dtype, letter, number in (

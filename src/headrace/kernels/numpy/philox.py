@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -120,7 +120,7 @@ class Guarded:
         return row
 
 
-def stateless(seed: Any) -> Philox:
+def stateless(seed: Sequence[int]) -> Philox:
     """The stream of the stateless ops: the seeds, encrypted once, are key and counter."""
     first, second = (int(s) & _U64 for s in seed)
     a, b, c, d = _one_group(0x02461E293EC8F720, second, first)

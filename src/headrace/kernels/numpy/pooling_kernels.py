@@ -101,7 +101,7 @@ def _at(ndim: int, axis: int, part: slice) -> tuple[slice, ...]:
 # forward ----------------------------------------------------------------------------------------
 
 
-def _along(x: Array, a: Axis, combine: Callable[..., Array], neutral: Any) -> Array:
+def _along(x: Array, a: Axis, combine: Callable[..., Array], neutral: int | np.generic) -> Array:
     """Windows along one axis, combined."""
     parts = [p for p in map(a.under, range(a.kernel)) if p is not None]
     whole = slice(0, a.out)
@@ -122,7 +122,7 @@ def _along(x: Array, a: Axis, combine: Callable[..., Array], neutral: Any) -> Ar
     return out
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: np.dtype[Any]) -> Any:
     """The lowest finite number."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
@@ -155,7 +155,7 @@ def average(x: Array, axes: Axes) -> Array:
     return mean.astype(dtype, copy=False)
 
 
-def _divisor(axes: Axes, ndim: int, dtype: Any) -> Any:
+def _divisor(axes: Axes, ndim: int, dtype: np.dtype[Any]) -> Any:
     """Window sizes: one number if they are all alike, else an array that broadcasts."""
     total: Any = dtype.type(1)
     for a in axes:

@@ -246,7 +246,7 @@ def bounded_normal(
 Proposals = tuple[int, Callable[[Philox, int], tuple[Array, Array]]]
 
 
-def _plain_proposals(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Proposals:
+def _plain_proposals(lower: np.generic, upper: np.generic, dtype: np.dtype[Any]) -> Proposals:
     width = 2 if dtype == np.float64 else 4
 
     def propose(gen: Philox, rounds: int) -> tuple[Array, Array]:
@@ -269,7 +269,7 @@ def _uniform_proposals(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Proposal
     return 2, propose
 
 
-def _exponential_proposals(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Proposals:
+def _exponential_proposals(lower: Any, upper: np.generic, dtype: np.dtype[Any]) -> Proposals:
     width = 2 if dtype == np.float64 else 4
     two = dtype.type(2)
     alpha = (lower + np.sqrt(lower * lower + dtype.type(4))) / two

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace.runtime.thread_pool import parallel, thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "area",
@@ -107,7 +110,7 @@ def _row_blocks(
     )
 
 
-def _row_block(lo: int, low: Any, high: Any, weight: Any) -> _RowBlock:
+def _row_block(lo: int, low: Array, high: Array, weight: Array) -> _RowBlock:
     first, last, hi = int(low[0]), int(high[-1]) + 1, lo + len(low)
     if last - first <= 2 * len(low):
         return _RowBlock(
@@ -117,7 +120,7 @@ def _row_block(lo: int, low: Any, high: Any, weight: Any) -> _RowBlock:
     return _RowBlock(lo, hi, used, len(used), places[: len(low)], places[len(low) :], weight)
 
 
-def bilinear(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+def bilinear(x: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Array:
     """Columns first, then rows, as TensorFlow's kernel does it for each pixel.
 
     A block of output rows at a time.
@@ -141,7 +144,7 @@ def bilinear(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: boo
     return out.reshape(batch, *size, channels)
 
 
-def _bilinear_rows(x: Any, rows: _RowBlock, columns: tuple[Any, ...], out: Any) -> None:
+def _bilinear_rows(x: Array, rows: _RowBlock, columns: tuple[Any, ...], out: Array) -> None:
     """Some rows of one image: low + (high - low) * weight, in float32, along both axes.
 
     (No index is out of range; take's mode "raise" would copy the output.)
@@ -185,7 +188,7 @@ _kept = _Scratch()
 
 
 @lru_cache(maxsize=64)
-def _bilinear_matrix(size_in: int, size_out: int, align_corners: bool, half_pixel: bool) -> Any:
+def _bilinear_matrix(size_in: int, size_out: int, align_corners: bool, half_pixel: bool) -> Array:
     """Weights: output x input."""
     lower, upper, weight = _pairs(size_in, size_out, align_corners, half_pixel)
     matrix = np.zeros((size_out, size_in), _F4)
@@ -195,14 +198,14 @@ def _bilinear_matrix(size_in: int, size_out: int, align_corners: bool, half_pixe
     return matrix
 
 
-def bilinear_grad(g: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+def bilinear_grad(g: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Array:
     """``size`` is that of the input."""
     rows = _bilinear_matrix(size[0], g.shape[1], align_corners, half_pixel)
     columns = _bilinear_matrix(size[1], g.shape[2], align_corners, half_pixel)
     return _product(g, rows.T, columns.T)
 
 
-def _product(x: Any, rows: Any, columns: Any) -> Any:
+def _product(x: Array, rows: Array, columns: Array) -> Array:
     """rows · x · columnsᵀ for every image and channel."""
     batch, height, width, channels = x.shape
     x = np.matmul(rows, np.ascontiguousarray(x).reshape(batch, height, width * channels))
@@ -246,7 +249,7 @@ def _quadruples(
     return indices, weights
 
 
-def bicubic(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+def bicubic(x: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Array:
     batch, height, width, channels = x.shape
     indices, weights = _quadruples(height, size[0], align_corners, half_pixel)
     x = x.reshape(batch, height, width * channels).astype(_F4, copy=False)
@@ -264,7 +267,7 @@ def _flat_quadruples(
     return spread.reshape(-1, 4), np.repeat(weights, channels, axis=0)
 
 
-def _weighted(x: Any, axis: int, indices: Any, weights: Any) -> Any:
+def _weighted(x: Array, axis: int, indices: Array, weights: Array) -> Array:
     """The sum of four pieces."""
     out = x.take(indices[:, 0], axis=axis)
     out *= weights[:, 0]
@@ -276,14 +279,14 @@ def _weighted(x: Any, axis: int, indices: Any, weights: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _bicubic_matrix(size_in: int, size_out: int, align_corners: bool, half_pixel: bool) -> Any:
+def _bicubic_matrix(size_in: int, size_out: int, align_corners: bool, half_pixel: bool) -> Array:
     indices, weights = _quadruples(size_in, size_out, align_corners, half_pixel)
     matrix = np.zeros((size_out, size_in), _F4)
     np.add.at(matrix, (np.arange(size_out)[:, None], indices), weights)
     return matrix
 
 
-def bicubic_grad(g: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+def bicubic_grad(g: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Array:
     rows = _bicubic_matrix(size[0], g.shape[1], align_corners, half_pixel)
     columns = _bicubic_matrix(size[1], g.shape[2], align_corners, half_pixel)
     return _product(g, rows.T, columns.T)
@@ -305,7 +308,7 @@ def _area_matrix(size_in: int, size_out: int, align_corners: bool) -> Any:
     return matrix
 
 
-def area(x: Any, size: tuple[int, int], align_corners: bool) -> Any:
+def area(x: Array, size: tuple[int, int], align_corners: bool) -> Array:
     rows = _area_matrix(x.shape[1], size[0], align_corners)
     columns = _area_matrix(x.shape[2], size[1], align_corners)
     return _product(x.astype(_F4, copy=False), rows, columns)
@@ -332,7 +335,7 @@ def nearest(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool
     return x.take(columns, axis=2).take(rows, axis=1)
 
 
-def nearest_grad(g: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+def nearest_grad(g: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Array:
     """Sums over the output pixels that came from one input pixel: these are neighbours."""
     for axis in (1, 2):
         indices = _nearest_indices(size[axis - 1], g.shape[axis], align_corners, half_pixel)

@@ -11,12 +11,15 @@ changes nothing.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.kernels.accel import ask
 from headrace.kernels.numpy.blocks import over_blocks, over_matching_rows
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["gelu_grad", "layer_norm_grad", "layer_norm_training", "softmax_grad"]
 
@@ -29,7 +32,7 @@ _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
 
-def _asked(function: str, like: Any, *args: Any) -> Any:
+def _asked(function: str, like: Array, *args: float | Array | str) -> Any:
     """What a kernel library answers, for arrays of the size and type of ``like``.
 
     None where it is not asked.
@@ -109,7 +112,7 @@ def softmax_grad(y: Any, dy: Any) -> Any:
     return out.reshape(y.shape)
 
 
-def gelu_grad(dy: Any, x: Any, approximate: bool) -> Any:
+def gelu_grad(dy: Array, x: Array, approximate: bool) -> Any:
     """``dy`` times the derivative of gelu at ``x``."""
     name = "GeluGrad" if approximate else "GeluErfGrad"
     found = _asked("gradient", x, name, x, dy)
@@ -127,7 +130,7 @@ def gelu_grad(dy: Any, x: Any, approximate: bool) -> Any:
     return out
 
 
-def _tanh_slope(x: Any) -> Any:
+def _tanh_slope(x: Array) -> Array:
     """Of x/2 * (1 + tanh(u)), u = sqrt(2/pi) * (x + 0.044715 x^3)."""
     kind = x.dtype.type
     square = x * x
@@ -142,7 +145,7 @@ def _tanh_slope(x: Any) -> Any:
     return square
 
 
-def _erf_slope(x: Any) -> Any:
+def _erf_slope(x: Array) -> Any:
     """Of x/2 * (1 + erf(x / sqrt(2)))."""
     from scipy.special import erf
 

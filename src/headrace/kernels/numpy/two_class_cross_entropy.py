@@ -12,12 +12,15 @@ derivative by the other class's logit is e^t / (1 + e^t), by the label's minus t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 # by their own names: looking ten of them up in the module takes as long as one of them
 from numpy import add, divide, empty, exp, log, multiply, negative
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["cross_entropy_of_two"]
 
@@ -31,7 +34,7 @@ _NUMBERS = {
 }
 
 
-def cross_entropy_of_two(features: Any, labels: Any) -> tuple[Any, Any] | None:
+def cross_entropy_of_two(features: Array, labels: Array) -> tuple[Any, Any] | None:
     """Losses, and their derivatives by the logits ``features``, a matrix of two columns of float32
     or float64.
 

@@ -10,7 +10,7 @@ The functions are those of :mod:`headrace.kernels.numpy.im2col` and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.kernels.numpy import im2col
 from headrace.kernels.numpy import pooling_kernels as pooling
 from headrace.kernels.numpy.im2col import Geometry
 from headrace.kernels.numpy.pooling_kernels import Axes, first_maxima, maximum_grad_grad
+
+if TYPE_CHECKING:
+    from headrace.kernels.packed_weights import Held
 
 __all__ = [
     "average",
@@ -68,7 +71,7 @@ def conv_fused(
     bias: Array | None = None,
     add: Array | None = None,
     relu: bool = False,
-    held: Any = None,
+    held: Held | None = None,
 ) -> Array:
     """``conv(x, w) + bias + add``, then ``max(0, …)`` if asked for; the library does it in one pass
     over memory.

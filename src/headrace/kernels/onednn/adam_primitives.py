@@ -90,7 +90,7 @@ class _Update:
         ]
         self.keep = (desc, one, rest, unit, rate)
 
-    def __call__(self, var: Any, m: Any, v: Any, g: Any, rate: float) -> None:
+    def __call__(self, var: object, m: object, v: object, g: object, rate: float) -> None:
         aim, buffer = self.aim, self.buffer
         at_var, at_m, at_v, at_g, at_g_again = self.memories
         gradient = buffer(g)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.numpy.im2col import Geometry
 from headrace.kernels.numpy.pooling_kernels import Axes
@@ -40,6 +40,9 @@ from headrace.kernels.onednn.onednn_library import (
 from headrace.kernels.onednn.primitive import FLOAT32, Call, aligned, contiguous_float32
 from headrace.kernels.onednn.softmax_primitives import SOFTMAX, mend
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 __all__ = ["Fixed"]
 
 
@@ -48,7 +51,7 @@ def _halves(name: str, number: Any) -> bool:
     return name == "Mul" and abs(math.frexp(float(number))[0]) == 0.5
 
 
-def _flattened(arg: Any, rows: int, columns: int) -> Any:
+def _flattened(arg: Array, rows: int, columns: int) -> Array | None:
     """A number as it is; an array for all examples as one row; None for others."""
     if getattr(arg, "size", 1) == 1:
         return arg
@@ -115,7 +118,7 @@ class Fixed:
         return bool(self.api.c.dnnl_memory_desc_equal(a, b))
 
     def batch_product(
-        self, a: Any, b: Any, out: Any = None, after: tuple[Any, ...] = ()
+        self, a: Array, b: Array, out: Array | None = None, after: tuple[Any, ...] = ()
     ) -> tuple[Call, tuple[int, ...]] | None:
         """``a @ b`` over leading axes, and the result's shape.
 
@@ -163,7 +166,7 @@ class Fixed:
         return head[0], Call(api, description, places), [flat[0][1], *rest[1]]
 
     def conv(
-        self, x: Any, w: Any, g: Geometry, bias: bool, add: bool, relu: bool
+        self, x: Array, w: Array, g: Geometry, bias: bool, add: bool, relu: bool
     ) -> conv.Step | None:
         """Places: x, filter, out, bias, add.
 

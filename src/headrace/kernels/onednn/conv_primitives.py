@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call
 from headrace.runtime import buffers
 from headrace.runtime.cpu_features import cpu_class
 from headrace.runtime.thread_pool import thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Convolutions", "Step", "forward_case"]
 
@@ -136,7 +139,7 @@ class Step:
             else:
                 self.enter.append((n, Reorder(api, plain, own, parts), int(size(own))))
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *arrays: object) -> None:
         if self.leave is None:
             self.call(*arrays)
             return
@@ -242,7 +245,7 @@ class _Parts:
 
 
 def forward_case(
-    x_shape: tuple[int, ...], w: Any, g: Geometry, groups: int, bias: bool, add: bool, relu: bool
+    x_shape: tuple[int, ...], w: Array, g: Geometry, groups: int, bias: bool, add: bool, relu: bool
 ) -> _Case:
     return _Case("forward", x_shape, w.shape[-1], groups, g, thread_count(), bias, add, relu)
 
@@ -270,11 +273,11 @@ class Convolutions:
     def conv(
         self,
         x: Any,
-        w: Any,
+        w: Array,
         g: Geometry,
         groups: int = 1,
-        bias: Any = None,
-        add: Any = None,
+        bias: Array | None = None,
+        add: Array | None = None,
         relu: bool = False,
         packed: Any = None,
     ) -> Any:
@@ -345,14 +348,14 @@ class Convolutions:
         return out
 
     def conv_filter_grad(
-        self, x: Any, w_shape: Sequence[int], gradient: Any, g: Geometry, groups: int = 1
-    ) -> Any:
+        self, x: Array, w_shape: Sequence[int], gradient: Array, g: Geometry, groups: int = 1
+    ) -> Array | None:
         """The gradient of the filter."""
         found = self._filter_grad(x, w_shape, gradient, g, groups, False)
         return None if found is None else found[0]
 
     def conv_filter_and_bias_grad(
-        self, x: Any, w_shape: Sequence[int], gradient: Any, g: Geometry, groups: int = 1
+        self, x: object, w_shape: Sequence[int], gradient: object, g: Geometry, groups: int = 1
     ) -> Any:
         """The gradients of the filter and of a bias that was added to the result, in one pass."""
         return self._filter_grad(x, w_shape, gradient, g, groups, True)
@@ -386,7 +389,7 @@ class Convolutions:
         except RuntimeError:
             return False
 
-    def _packed(self, step: Step, w: Any) -> Any:
+    def _packed(self, step: Step, w: Array) -> Any:
         w = np.ascontiguousarray(w)
         if step.reorder is None:
             return w

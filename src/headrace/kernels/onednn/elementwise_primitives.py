@@ -10,13 +10,16 @@ clip turn it into 0, its log flushes denormal numbers; those stay with NumPy.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.kernels.onednn.onednn_library import DIFF_DST, DIFF_SRC, DST, RELU, SRC, TRAINING, Api
 from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["GRADIENTS", "UNARY", "Elementwise"]
 
@@ -56,7 +59,7 @@ class Elementwise:
         self.api = api
         self.calls: Cache[_Key, Call] = Cache(MAX_KEPT)
 
-    def unary(self, op: str, x: Any, out: Any = None) -> Any:
+    def unary(self, op: str, x: Array, out: Array | None = None) -> Any:
         """``out`` may be ``x``."""
         if x.size < MIN_SIZE or op not in UNARY or not contiguous_float32(x):
             return None
@@ -77,7 +80,7 @@ class Elementwise:
         self.calls.get((op, y.size), self._make_gradient)(y, dy, out)
         return out
 
-    def relu_grad(self, gradients: Any, features: Any) -> Any:
+    def relu_grad(self, gradients: Array, features: Array) -> Any:
         return self.gradient("ReluGrad", features, gradients)
 
     def _make(self, key: _Key) -> Call:

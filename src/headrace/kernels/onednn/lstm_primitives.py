@@ -10,7 +10,7 @@ are packed.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from headrace.kernels.onednn.onednn_library import (
     Api,
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned, contiguous_float32
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Lstms", "PackedLstm"]
 
@@ -88,7 +91,7 @@ class Lstms:
             self._packed(gates[inputs:], made.of_state),
         )
 
-    def _packed(self, weights: Any, layout: Any) -> Any:
+    def _packed(self, weights: Array, layout: Any) -> Any:
         api = self.api
         data = aligned(api.c.dnnl_memory_desc_get_size(layout))
         Reorder(api, api.tensor((1, 1, *weights.shape)), layout)(weights, data)

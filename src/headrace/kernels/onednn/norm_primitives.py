@@ -10,7 +10,7 @@ The variance is the biased one. Primitives belong to sizes and to epsilon.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from headrace.kernels.onednn.onednn_library import (
 )
 from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Norms"]
 
@@ -131,7 +134,7 @@ class Norms:
 
     # layer normalisation --------------------------------------------------------------------
 
-    def layer_norm(self, x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
+    def layer_norm(self, x: Array, scale: Array, offset: Array, epsilon: float) -> Any:
         """y, and the mean and variance of each row (all but the last axis)."""
         columns = x.shape[-1]
         if not _fit(x, columns, scale, offset):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from headrace.kernels.onednn.onednn_library import (
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call
 from headrace.runtime import buffers
 from headrace.runtime.thread_pool import thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Pooling", "forward_of"]
 
@@ -93,7 +96,7 @@ class _Forward:
         self.call = Call(api, description, [(SRC, windows.src), (DST, windows.dst)])
 
 
-def forward_of(api: Api, kind: str, x: Any, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
+def forward_of(api: Api, kind: str, x: Array, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
     """The call for one array that lies channels last, and its result's shape."""
     view = _view(x, axes)
     if view is None or not view.last or view.order is not None:
@@ -163,7 +166,7 @@ class Pooling:
         """The output is not asked for: it is computed again."""
         return self._gradient(_MAX, x, x.shape, g, axes)
 
-    def avg_pool_grad(self, shape: tuple[int, ...], g: Any, axes: Axes) -> Any:
+    def avg_pool_grad(self, shape: tuple[int, ...], g: object, axes: Axes) -> Any:
         return self._gradient(_AVERAGE, g, shape, g, axes)
 
     def _gradient(self, kind: int, like: Any, shape: tuple[int, ...], g: Any, axes: Axes) -> Any:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned, con
 from headrace.kernels.onednn.product_choices import choices_for
 from headrace.kernels.onednn.weight_types import FEW_ROWS, LEVELS, MAX_INNER, choose_way
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["ACTIVATIONS", "Packed", "Products", "score_steps"]
 
@@ -185,7 +188,7 @@ class Products:
         call = self._make(case)
         return None if call is None else (call, shape)
 
-    def matmul_bias(self, a: Any, b: Any, bias: Any) -> Any:
+    def matmul_bias(self, a: Array, b: Array, bias: Array) -> Any:
         """``a @ b + bias`` in one pass, where that is faster.
 
         Right sides that stay in a core's cache.
@@ -313,7 +316,7 @@ class Products:
             return None
         return self._call(case, description, weights, owner)
 
-    def _call(self, case: _Case, description: Any, weights: Any, keep: Any) -> Call:
+    def _call(self, case: _Case, description: object, weights: object, keep: object) -> Call:
         api = self.api
         shape = _result_shape(case)
         left = api.tensor(case.left, case.left_strides, KINDS[case.kind])
@@ -373,7 +376,7 @@ def _raised(
     return (1,) * more + shape, (outer,) * more + tuple(strides)
 
 
-def _slow(api: Api, description: Any, case: _Case) -> bool:
+def _slow(api: Api, description: object, case: _Case) -> bool:
     name = implementation(api, description)
     if name.startswith("ref"):
         return True
@@ -386,7 +389,7 @@ def _bfloat16() -> Any:
     return ml_dtypes.bfloat16
 
 
-def _as_kind(weights: Any, kind: str) -> tuple[Any, Any]:
+def _as_kind(weights: Array, kind: str) -> tuple[Any, Any]:
     if kind == "float32":
         return weights, None
     if kind == "bfloat16":
@@ -395,7 +398,7 @@ def _as_kind(weights: Any, kind: str) -> tuple[Any, Any]:
     return np.rint(weights / scales).astype(np.int8), scales
 
 
-def _as_kind_of_left(a: Any, kind: str) -> tuple[Any, Any]:
+def _as_kind_of_left(a: Array, kind: str) -> tuple[Any, Any]:
     """The left side as the weights' kind; int8 with one scale for all of it."""
     if kind == "float32":
         return a, None

@@ -8,12 +8,15 @@ product with ones).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.kernels.onednn.onednn_library import DST, SRC, Api
 from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Sums"]
 
@@ -28,7 +31,7 @@ class Sums:
         self.api = api
         self.calls: Cache[tuple[int, int], Call] = Cache(MAX_KEPT)
 
-    def row_sums(self, x: Any) -> Any:
+    def row_sums(self, x: Array) -> Array | None:
         """The sums over the last axis.
 
         None where the array is not large contiguous float32 with long rows.

@@ -5,7 +5,7 @@ Any shape, nothing to prepare, transposed views as they are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from headrace.kernels.onednn.onednn_library import Api
 from headrace.kernels.onednn.primitive import FLOAT32
 from headrace.kernels.onednn.product_choices import Choices
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["better_as_primitive", "better_swapped", "few_rows", "matmul"]
 
@@ -27,7 +30,7 @@ def _layout(x: Any) -> tuple[bytes, int] | None:
     return None
 
 
-def better_swapped(a: Any, b: Any, choices: Choices) -> bool:
+def better_swapped(a: Array, b: Array, choices: Choices) -> bool:
     """Whether (b.T @ a.T).T, turned round afterwards, is faster: few rows times a large transposed
     matrix, as in the gradient of a dense layer's input.
     """
@@ -35,7 +38,7 @@ def better_swapped(a: Any, b: Any, choices: Choices) -> bool:
     return bool(few and b.strides[0] == 4 < b.strides[1] and b.size >= choices.large)
 
 
-def better_as_primitive(a: Any, b: Any, choices: Choices) -> bool:
+def better_as_primitive(a: Array, b: Array, choices: Choices) -> bool:
     """Whether a transposed left side, which is large, is faster by the primitive."""
     transposed = choices.transposed and a.strides[0] == 4 < a.strides[1]
     return bool(transposed and a.shape[0] >= max(1024, 2 * b.shape[1]) and a.shape[1] >= 256)

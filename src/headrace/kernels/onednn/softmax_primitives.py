@@ -9,13 +9,16 @@ does this: the first column shows which rows to look at.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.kernels.onednn.onednn_library import DIFF_DST, DIFF_SRC, DST, SRC, TRAINING, Api
 from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Softmaxes", "mend"]
 
@@ -33,24 +36,24 @@ class Softmaxes:
         self.forward: Cache[_Key, Call] = Cache(MAX_KEPT)
         self.backward: Cache[_Key, Call] = Cache(MAX_KEPT)
 
-    def softmax(self, x: Any, out: Any = None) -> Any:
+    def softmax(self, x: Array, out: Array | None = None) -> Any:
         """``out`` may be ``x``."""
         out = self._forward(SOFTMAX, x, out)
         if out is not None:
             mend(out, 0.0)
         return out
 
-    def log_softmax(self, x: Any) -> Any:
+    def log_softmax(self, x: object) -> Any:
         out = self._forward(LOG_SOFTMAX, x)
         if out is not None:
             mend(out, -np.inf)
         return out
 
-    def softmax_grad(self, y: Any, dy: Any) -> Any:
+    def softmax_grad(self, y: Array, dy: Array) -> Any:
         """``(dy - sum(dy * y)) * y`` for ``y = softmax(x)``."""
         return self._backward(SOFTMAX, y, dy)
 
-    def log_softmax_grad(self, y: Any, dy: Any) -> Any:
+    def log_softmax_grad(self, y: object, dy: object) -> Any:
         """``dy - sum(dy) * exp(y)`` for ``y = log_softmax(x)``."""
         return self._backward(LOG_SOFTMAX, y, dy)
 

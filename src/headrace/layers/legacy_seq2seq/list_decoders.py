@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.layers import layer_ops as ops
@@ -13,6 +13,11 @@ from headrace.variables.variable_scope import (
     get_variable_scope,
     variable_scope,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "attention_decoder",
@@ -25,11 +30,11 @@ __all__ = [
 
 
 def extract_argmax_and_embed(
-    embedding: Any, output_projection: Any = None, update_embedding: bool = True
+    embedding: TensorLike, output_projection: Any = None, update_embedding: bool = True
 ) -> Callable[[Any, Any], Any]:
     """A loop function: the embedding of the largest output is the next input."""
 
-    def loop_function(before: Any, _: Any) -> Any:
+    def loop_function(before: Tensor, _: int) -> Any:
         if output_projection is not None:
             before = ops.xw_plus_b(before, output_projection[0], output_projection[1])
         embedded = ops.embedding_lookup(embedding, ops.argmax(before, 1))
@@ -38,7 +43,7 @@ def extract_argmax_and_embed(
     return loop_function
 
 
-def check_projection(output_projection: Any, num_symbols: int, dtype: Any) -> None:
+def check_projection(output_projection: Any, num_symbols: int, dtype: DType) -> None:
     if output_projection is None:
         return
     weights = ops.convert_to_tensor(output_projection[0], dtype=dtype)
@@ -49,7 +54,7 @@ def check_projection(output_projection: Any, num_symbols: int, dtype: Any) -> No
 
 def rnn_decoder(
     decoder_inputs: Any,
-    initial_state: Any,
+    initial_state: object,
     cell: Any,
     loop_function: Callable[[Any, Any], Any] | None = None,
     scope: Any = None,
@@ -105,7 +110,7 @@ def attention_decoder(
     output_size: int | None = None,
     num_heads: int = 1,
     loop_function: Callable[[Any, Any], Any] | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
@@ -195,7 +200,7 @@ def embedding_attention_decoder(
     output_projection: Any = None,
     feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.layers import layer_ops as ops
@@ -28,6 +28,10 @@ from headrace.variables.variable_scope import (
     variable_scope,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = [
     "basic_rnn_seq2seq",
     "embedding_attention_seq2seq",
@@ -39,10 +43,10 @@ __all__ = [
 
 
 def basic_rnn_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    cell: Any,
-    dtype: Any = dtypes.float32,
+    encoder_inputs: TensorLike,
+    decoder_inputs: TensorLike,
+    cell: object,
+    dtype: DTypeLike = dtypes.float32,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
     """An encoder and a decoder with two copies of ``cell``."""
@@ -52,12 +56,12 @@ def basic_rnn_seq2seq(
 
 
 def tied_rnn_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    cell: Any,
+    encoder_inputs: TensorLike,
+    decoder_inputs: TensorLike,
+    cell: object,
     loop_function: Callable[[Any, Any], Any] | None = None,
     dtype: Any = dtypes.float32,
-    scope: Any = None,
+    scope: object = None,
 ) -> tuple[list[Any], Any]:
     """An encoder and a decoder with the same variables."""
     with variable_scope("combined_tied_rnn_seq2seq"):
@@ -86,15 +90,15 @@ def _either(
 
 
 def embedding_rnn_seq2seq(
-    encoder_inputs: Any,
+    encoder_inputs: TensorLike,
     decoder_inputs: Any,
-    cell: Any,
+    cell: object,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
-    output_projection: Any = None,
+    output_projection: object = None,
     feed_previous: Any = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
     """Encoder and decoder over ids, each with its own embedding."""
@@ -210,7 +214,7 @@ def one2many_rnn_seq2seq(
     num_decoder_symbols_dict: dict[Any, int],
     embedding_size: int,
     feed_previous: Any = False,
-    dtype: Any = None,
+    dtype: DType | None = None,
     scope: Any = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """One encoder and several decoders, by name."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.shapes import dimension_value
@@ -26,10 +27,13 @@ from headrace.layers.rnn.cell_base import (
 from headrace.variables.initializers import constant_initializer, zeros_initializer
 from headrace.variables.partitioners import fixed_size_partitioner
 
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+
 __all__ = ["BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell"]
 
 
-def _activation_of(activation: Any) -> Any:
+def _activation_of(activation: object) -> Callable[..., Any]:
     return get_activation(activation) if activation else ops.tanh
 
 
@@ -295,7 +299,7 @@ class LSTMCell(_SimpleCell):
         m = self._projected(gate * self._activation(c))
         return m, LSTMStateTuple(c, m) if self._state_is_tuple else ops.concat([c, m], 1)
 
-    def _new_cell(self, i: Any, j: Any, f: Any, before: Any) -> Any:
+    def _new_cell(self, i: Tensor, j: Tensor, f: Tensor, before: Tensor) -> Any:
         if self._use_peepholes:
             kept = ops.sigmoid(f + self._forget_bias + self._w_f_diag * before) * before
             c = kept + ops.sigmoid(i + self._w_i_diag * before) * self._activation(j)
@@ -305,7 +309,7 @@ class LSTMCell(_SimpleCell):
             c = ops.clip_by_value(c, -self._cell_clip, self._cell_clip)
         return c
 
-    def _projected(self, m: Any) -> Any:
+    def _projected(self, m: Tensor) -> Tensor:
         if self._num_proj is None:
             return m
         m = ops.matmul(m, self._proj_kernel)

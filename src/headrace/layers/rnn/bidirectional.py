@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.layers import layer_ops as ops
@@ -10,6 +10,10 @@ from headrace.layers.rnn.cell_base import assert_like_rnncell
 from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.layers.rnn.static_rnn import reverse_seq, static_rnn
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "bidirectional_dynamic_rnn",
@@ -23,14 +27,14 @@ def bidirectional_dynamic_rnn(
     cell_fw: Any,
     cell_bw: Any,
     inputs: Any,
-    sequence_length: Any = None,
+    sequence_length: TensorLike | None = None,
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | None = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """``((outputs_fw, outputs_bw), (state_fw, state_bw))`` of two ``dynamic_rnn``, the second over
     reversed inputs.
@@ -39,7 +43,7 @@ def bidirectional_dynamic_rnn(
     assert_like_rnncell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
-    def reversed_in_time(x: Any) -> Any:
+    def reversed_in_time(x: TensorLike) -> Any:
         if sequence_length is None:
             return ops.reverse(x, axis=[time_axis])
         return ops.reverse_sequence(
@@ -70,13 +74,13 @@ def bidirectional_dynamic_rnn(
 
 
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
+    cell_fw: object,
+    cell_bw: object,
+    inputs: object,
+    initial_state_fw: object = None,
+    initial_state_bw: object = None,
+    dtype: DType | None = None,
+    sequence_length: object = None,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
     """``(outputs, state_fw, state_bw)`` of two ``static_rnn``.
@@ -105,7 +109,7 @@ def static_bidirectional_rnn(
     return nest.pack_sequence_as(output_fw, joined), state_fw, state_bw
 
 
-def _check_stack(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:
+def _check_stack(cells_fw: object, cells_bw: object, states_fw: object, states_bw: object) -> None:
     if cells_fw is None:
         raise ValueError("Must specify at least one fw cell for BidirectionalRNN.")
     if cells_bw is None:
@@ -129,7 +133,7 @@ def stack_bidirectional_rnn(
     inputs: Any,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
@@ -157,11 +161,11 @@ def stack_bidirectional_rnn(
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Any,
     cells_bw: Any,
-    inputs: Any,
+    inputs: TensorLike,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
     parallel_iterations: int | None = None,
     time_major: bool = False,
     scope: Any = None,

@@ -6,7 +6,7 @@ Variables have the fused cells' names and layouts, so checkpoints fit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.shapes import TensorShape, dimension_value
 from headrace.layers import layer_ops as ops
@@ -15,6 +15,9 @@ from headrace.layers.input_spec import InputSpec
 from headrace.layers.rnn.cell_base import LayerRNNCell, LSTMStateTuple
 from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"]
 
@@ -72,7 +75,7 @@ class LSTMBlockCell(LayerRNNCell):
         use_peephole: bool = False,
         dtype: Any = None,
         reuse: Any = None,
-        name: Any = "lstm_cell",
+        name: str | None = "lstm_cell",
     ) -> None:
         super().__init__(_reuse=reuse, dtype=dtype, name=name)
         self._num_units = num_units
@@ -115,7 +118,7 @@ class LSTMBlockFusedCell(Layer):
         use_peephole: bool = False,
         reuse: Any = None,
         dtype: Any = None,
-        name: Any = "lstm_fused_cell",
+        name: str | None = "lstm_fused_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
         self._num_units = num_units
@@ -138,7 +141,7 @@ class LSTMBlockFusedCell(Layer):
         self,
         inputs: Any,
         initial_state: Any = None,
-        dtype: Any = None,
+        dtype: DType | None = None,
         sequence_length: Any = None,
     ) -> Any:
         is_list = isinstance(inputs, list)
@@ -174,7 +177,7 @@ class GRUBlockCell(LayerRNNCell):
         num_units: int | None = None,
         cell_size: int | None = None,
         reuse: Any = None,
-        name: Any = "gru_cell",
+        name: str | None = "gru_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name)
         if (cell_size is None) == (num_units is None):

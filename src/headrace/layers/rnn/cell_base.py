@@ -7,7 +7,8 @@ State sizes are nested structures of numbers and shapes; a state has the same st
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes, nest
 from headrace.core.graph import get_default_graph
@@ -19,6 +20,9 @@ from headrace.layers.base import Layer
 from headrace.variables.partitioned_variable import PartitionedVariable
 from headrace.variables.variable_lists import trainable_variables
 from headrace.variables.variable_scope import get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
 
 __all__ = [
     "BIAS",
@@ -54,12 +58,12 @@ class LSTMStateTuple(_StateFields):
         return self.c.dtype
 
 
-def like_rnncell(cell: Any) -> bool:
+def like_rnncell(cell: object) -> bool:
     """Whether it can be called as a cell and has its sizes."""
     return not _faults(cell)
 
 
-def _faults(cell: Any) -> list[str]:
+def _faults(cell: object) -> list[str]:
     checks = [
         (_has(cell, "output_size"), "'output_size' property is missing"),
         (_has(cell, "state_size"), "'state_size' property is missing"),
@@ -72,7 +76,7 @@ def _faults(cell: Any) -> list[str]:
     return [fault for good, fault in checks if not good]
 
 
-def _has(instance: Any, name: str) -> bool:
+def _has(instance: object, name: str) -> bool:
     try:
         getattr(instance, name)
     except AttributeError:
@@ -80,7 +84,7 @@ def _has(instance: Any, name: str) -> bool:
     return True
 
 
-def assert_like_rnncell(cell_name: str, cell: Any) -> None:
+def assert_like_rnncell(cell_name: str, cell: object) -> None:
     """TypeError with what is missing unless ``cell`` can be used as a cell."""
     faults = _faults(cell)
     if faults:
@@ -89,7 +93,7 @@ def assert_like_rnncell(cell_name: str, cell: Any) -> None:
         )
 
 
-def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:
+def concat_shapes(prefix: Any, suffix: object, static: bool = False) -> Any:
     """Two shapes in a row: a tensor, or with ``static`` a list of what is known.
 
     Each is a number, a shape, or a tensor of rank 0 or 1.
@@ -133,7 +137,7 @@ def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     return nest.map_structure(zeros, state_size)
 
 
-def check_supported_dtypes(dtype: Any) -> None:
+def check_supported_dtypes(dtype: DTypeLike | None) -> None:
     if dtype is None:
         return
     kind = dtypes.as_dtype(dtype)
@@ -141,7 +145,7 @@ def check_supported_dtypes(dtype: Any) -> None:
         raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {kind}")
 
 
-def check_input_dtypes(inputs: Any) -> None:
+def check_input_dtypes(inputs: object) -> None:
     for tensor in nest.flatten(inputs):
         check_supported_dtypes(tensor.dtype)
 
@@ -178,7 +182,7 @@ class RNNCell(Layer):
         with kept:
             return super().__call__(inputs, state)
 
-    def _rnn_get_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
+    def _rnn_get_variable(self, getter: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         variable = getter(*args, **kwargs)
         if get_default_graph()._is_eager:
             trained = variable.trainable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import numbers
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.scopes import device, name_scope
@@ -17,10 +17,13 @@ from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell, assert_like_r
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_scope import variable_scope
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "RNNCellWrapper", "ResidualWrapper"]
 
 
-def _values(batch_size: Any) -> list[Any]:
+def _values(batch_size: object) -> list[Any]:
     return [batch_size] if isinstance(batch_size, Tensor) else []
 
 
@@ -86,7 +89,7 @@ class RNNCellWrapper(RNNCell):
         return cls(cell, **config)
 
 
-def _default_state_filter(substate: Any) -> Any:
+def _default_state_filter(substate: Tensor | LSTMStateTuple) -> Any:
     """Which parts of a state are dropped: an LSTM keeps its cell."""
     if isinstance(substate, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
@@ -133,10 +136,10 @@ def _like(structure: Any, parts: list[Any]) -> Any:
     return type(structure)(parts)
 
 
-def _enumerated_map(shallow: Any, function: Callable[..., Any], *structures: Any) -> Any:
+def _enumerated_map(shallow: Any, function: Callable[..., Any], *structures: object) -> Any:
     count = -1
 
-    def numbered(*values: Any) -> Any:
+    def numbered(*values: int | Tensor) -> Any:
         nonlocal count
         count += 1
         return function(count, *values)
@@ -159,11 +162,11 @@ class DropoutWrapper(RNNCellWrapper):
     def __init__(
         self,
         cell: Any,
-        input_keep_prob: Any = 1.0,
+        input_keep_prob: object = 1.0,
         output_keep_prob: Any = 1.0,
         state_keep_prob: Any = 1.0,
         variational_recurrent: bool = False,
-        input_size: Any = None,
+        input_size: object = None,
         dtype: Any = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
@@ -187,11 +190,11 @@ class DropoutWrapper(RNNCellWrapper):
         if variational_recurrent:
             self._make_noise(cell, input_size, dtype)
 
-    def _make_noise(self, cell: Any, input_size: Any, dtype: Any) -> None:
+    def _make_noise(self, cell: Any, input_size: Any, dtype: object) -> None:
         if dtype is None:
             raise ValueError("When variational_recurrent=True, dtype must be provided")
 
-        def noise(sizes: Any, salt: str) -> Any:
+        def noise(sizes: object, salt: str) -> Any:
             def one(i: int, size: Any) -> Any:
                 shape = ops.concat(([1], TensorShape(size).as_list()), 0)
                 return ops.random_uniform(shape, seed=self._gen_seed(salt, i), dtype=dtype)
@@ -221,7 +224,7 @@ class DropoutWrapper(RNNCellWrapper):
     ) -> Any:
         chosen = values if shallow is None else shallow
 
-        def fresh(i: int, drop: Any, value: Any) -> Any:
+        def fresh(i: int, drop: bool | Tensor, value: Tensor) -> Any:
             if isinstance(drop, bool) and not drop:
                 return value
             return ops.dropout_v2(value, rate=1.0 - keep_prob, seed=self._gen_seed(salt, i))
@@ -239,7 +242,7 @@ class DropoutWrapper(RNNCellWrapper):
         return _enumerated_map(chosen, fresh, chosen, values)
 
     def _call_wrapped_cell(
-        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: Any, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
         if _drops(self._input_keep_prob):
             inputs = self._dropped(
@@ -279,7 +282,7 @@ def _probability(given: Any, name: str) -> Any:
     return float(known)
 
 
-def _drops(probability: Any) -> bool:
+def _drops(probability: float | Tensor) -> bool:
     return not isinstance(probability, float) or probability < 1
 
 
@@ -293,13 +296,13 @@ class ResidualWrapper(RNNCellWrapper):
         self._residual_fn = residual_fn
 
     def _call_wrapped_cell(
-        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: TensorLike, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
         outputs, new_state = cell_call_fn(inputs, state, **kwargs)
         return (self._residual_fn or _added)(inputs, outputs), new_state
 
 
-def _added(inputs: Any, outputs: Any) -> Any:
+def _added(inputs: Any, outputs: Tensor) -> Any:
     nest.assert_same_structure(inputs, outputs)
     nest.map_structure(lambda i, o: i.shape.assert_is_compatible_with(o.shape), inputs, outputs)
     return nest.map_structure(lambda i, o: i + o, inputs, outputs)
@@ -318,7 +321,7 @@ class DeviceWrapper(RNNCellWrapper):
             return self.cell.zero_state(batch_size, dtype)
 
     def _call_wrapped_cell(
-        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: TensorLike, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
         with device(self._device):
             return cell_call_fn(inputs, state, **kwargs)

@@ -5,7 +5,7 @@ Layer normalization, NAS, update gates, intersections, independent recurrences.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.shapes import dimension_value
@@ -30,6 +30,10 @@ from headrace.variables.variable_scope import (
     get_variable_scope,
     variable_scope,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "IndRNNCell",
@@ -76,7 +80,7 @@ class LayerNormBasicLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def _norm(self, x: Any, scope: str, dtype: Any) -> Any:
+    def _norm(self, x: Tensor, scope: str, dtype: DType) -> Any:
         shape = x.shape[-1:]
         with variable_scope(scope):
             gamma = get_variable(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.graph import get_default_graph
@@ -19,6 +19,10 @@ from headrace.layers.rnn.rnn_step import (
 )
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["dynamic_rnn", "static_shape_of", "transpose_batch_time"]
 
@@ -49,7 +53,7 @@ def best_effort_batch_size(flat_input: Any) -> Any:
     return ops.shape(flat_input[0])[1]
 
 
-def static_shape_of(size: Any) -> Any:
+def static_shape_of(size: TensorLike) -> Any:
     """A size as a shape; a tensor's, as far as its value is known."""
     if isinstance(size, Tensor):
         known = ops.static_value(size)
@@ -58,11 +62,11 @@ def static_shape_of(size: Any) -> Any:
 
 
 def dynamic_rnn(
-    cell: Any,
+    cell: object,
     inputs: Any,
     sequence_length: Any = None,
-    initial_state: Any = None,
-    dtype: Any = None,
+    initial_state: object = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
@@ -165,7 +169,7 @@ def _loop(
     with name_scope("dynamic_rnn") as base_name:
         pass
 
-    def array(name: str, element_shape: Any, element_type: Any) -> Any:
+    def array(name: str, element_shape: TensorShape, element_type: DType) -> Any:
         return TensorArray(
             element_type,
             size=time_steps,

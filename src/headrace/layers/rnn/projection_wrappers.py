@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.scopes import device, name_scope
@@ -21,6 +21,9 @@ from headrace.variables.variable_scope import (
     get_variable_scope,
     variable_scope,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "AttentionCellWrapper",
@@ -169,7 +172,7 @@ class HighwayWrapper(_Around):
         outputs, new_state = self._cell(inputs, state, scope=scope)
         nest.assert_same_structure(inputs, outputs)
 
-        def check(x: Any, out: Any) -> None:
+        def check(x: Tensor, out: Tensor) -> None:
             x.shape.assert_is_compatible_with(out.shape)
 
         nest.map_structure(check, inputs, outputs)
@@ -261,7 +264,7 @@ class AttentionCellWrapper(RNNCell):
         after = (new_state, new_attns, flat)
         return output, after if self._state_is_tuple else ops.concat(list(after), 1)
 
-    def _attention(self, query: Any, attn_states: Any) -> tuple[Any, Any]:
+    def _attention(self, query: TensorLike, attn_states: TensorLike) -> tuple[Any, Any]:
         size, width = self._attn_size, self._attn_vec_size
         with variable_scope("attention"):
             k = get_variable("attn_w", [1, 1, size, width])

@@ -6,7 +6,7 @@ A loop in which a function decides the next input, the state and when a row ends
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import colocate_with
@@ -17,6 +17,10 @@ from headrace.layers.rnn.dynamic_rnn import static_shape_of
 from headrace.layers.rnn.rnn_step import cache_variables
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["raw_rnn"]
 
@@ -65,7 +69,12 @@ def raw_rnn(
         zero_emit = nest.pack_sequence_as(structure, zeros)
 
         def body(
-            time: Any, finished: Any, current: Any, emit_ta: Any, state: Any, loop_state: Any
+            time: Tensor,
+            finished: Tensor,
+            current: TensorLike,
+            emit_ta: TensorArray,
+            state: Any,
+            loop_state: Tensor,
         ) -> Any:
             output, cell_state = cell(current, state)
             nest.assert_same_structure(state, cell_state)
@@ -105,7 +114,7 @@ def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
     return (ops.shape(flat_input[0])[0] if size is None else size), size
 
 
-def _emitted(cell: Any, emit: Any, default: Any) -> tuple[Any, list[Any], list[Any]]:
+def _emitted(cell: Any, emit: object, default: Any) -> tuple[Any, list[Any], list[Any]]:
     """Structure, sizes and types of what is emitted; without an example, the cell's output."""
     if emit is None:
         sizes = nest.flatten(cell.output_size)

@@ -5,13 +5,17 @@ state.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import colocate_with
 from headrace.layers import layer_ops as ops
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["cache_variables", "infer_state_dtype", "initial_state_of", "rnn_step"]
 
@@ -30,7 +34,7 @@ def cache_variables(scope: Any) -> None:
 
 
 def initial_state_of(
-    cell: Any, initial_state: Any, batch_size: Any, dtype: Any, missing: str
+    cell: Any, initial_state: object, batch_size: TensorLike, dtype: DTypeLike | None, missing: str
 ) -> Any:
     """The given state or the cell's own first state."""
     if initial_state is not None:
@@ -42,7 +46,7 @@ def initial_state_of(
     return cell.zero_state(batch_size, dtype)
 
 
-def infer_state_dtype(explicit_dtype: Any, state: Any) -> Any:
+def infer_state_dtype(explicit_dtype: object, state: Any) -> Any:
     """The type of outputs: the given one, or the one that all parts of the state have."""
     if explicit_dtype is not None:
         return explicit_dtype
@@ -77,7 +81,7 @@ def rnn_step(
     flat_state, flat_zero = nest.flatten(state), nest.flatten(zero_output)
     finished = time >= sequence_length
 
-    def copy_one(old: Any, new: Any) -> Any:
+    def copy_one(old: Tensor, new: Tensor) -> Any:
         if isinstance(old, TensorArray) or old.shape.ndims == 0:
             return new
         with colocate_with(new):

@@ -171,19 +171,19 @@ class ConvLSTMCell(RNNCell):
 class Conv1DLSTMCell(ConvLSTMCell):
     """A convolutional LSTM over sequences."""
 
-    def __init__(self, name: Any = "conv_1d_lstm_cell", **kwargs: Any) -> None:
+    def __init__(self, name: str | None = "conv_1d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=1, name=name, **kwargs)
 
 
 class Conv2DLSTMCell(ConvLSTMCell):
     """A convolutional LSTM over images."""
 
-    def __init__(self, name: Any = "conv_2d_lstm_cell", **kwargs: Any) -> None:
+    def __init__(self, name: str | None = "conv_2d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=2, name=name, **kwargs)
 
 
 class Conv3DLSTMCell(ConvLSTMCell):
     """A convolutional LSTM over volumes."""
 
-    def __init__(self, name: Any = "conv_3d_lstm_cell", **kwargs: Any) -> None:
+    def __init__(self, name: str | None = "conv_3d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=3, name=name, **kwargs)

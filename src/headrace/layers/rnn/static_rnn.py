@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import control_dependencies
@@ -16,6 +16,10 @@ from headrace.layers.rnn.rnn_step import (
     rnn_step,
 )
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["reverse_seq", "static_rnn", "static_state_saving_rnn"]
 
@@ -71,7 +75,7 @@ def static_rnn(
     return outputs, state
 
 
-def _call(cell: Any, x: Any, state: Any) -> Any:
+def _call(cell: Any, x: Tensor, state: TensorLike) -> Any:
     return lambda: cell(x, state)
 
 
@@ -134,9 +138,9 @@ def reverse_seq(input_seq: Any, lengths: Any) -> list[Any]:
 
 def static_state_saving_rnn(
     cell: Any,
-    inputs: Any,
+    inputs: TensorLike,
     state_saver: Any,
-    state_name: Any,
+    state_name: str,
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:

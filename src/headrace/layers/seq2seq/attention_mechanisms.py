@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from headrace.variables.initializers import (
     zeros_initializer,
 )
 from headrace.variables.variable_scope import get_variable, variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "AttentionMechanism",
@@ -57,9 +61,9 @@ class BaseAttentionMechanism(AttentionMechanism):
     def __init__(
         self,
         query_layer: Any,
-        memory: Any,
+        memory: object,
         probability_fn: Callable[[Any, Any], Any],
-        memory_sequence_length: Any = None,
+        memory_sequence_length: object = None,
         memory_layer: Any = None,
         check_inner_dims_defined: bool = True,
         score_mask_value: Any = None,
@@ -124,7 +128,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         return self.initial_alignments(batch_size, dtype)
 
 
-def _prepare_memory(memory: Any, lengths: Any, check_dims: bool) -> Any:
+def _prepare_memory(memory: Any, lengths: object, check_dims: bool) -> Any:
     """The memory as tensors, zero past the end of each row."""
     memory = nest.map_structure(lambda m: ops.convert_to_tensor(m, name="memory"), memory)
     if lengths is not None:
@@ -140,7 +144,7 @@ def _prepare_memory(memory: Any, lengths: Any, check_dims: bool) -> Any:
     first = nest.flatten(memory)[0]
     mask = ops.sequence_mask(lengths, maxlen=ops.shape(first)[1], dtype=first.dtype)
 
-    def masked(each: Any) -> Any:
+    def masked(each: Tensor) -> Any:
         rank = each.shape.ndims
         rank = ops.rank(each) if rank is None else rank
         ones = ops.ones(rank - 2, dtype=dtypes.int32)
@@ -149,7 +153,7 @@ def _prepare_memory(memory: Any, lengths: Any, check_dims: bool) -> Any:
     return nest.map_structure(masked, memory)
 
 
-def _masked_score(score: Any, lengths: Any, value: Any) -> Any:
+def _masked_score(score: TensorLike, lengths: object, value: object) -> Any:
     if lengths is None:
         return score
     message = "All values in memory_sequence_length must be greater than zero."
@@ -188,7 +192,7 @@ def _without_state(probability_fn: Callable[[Any], Any] | None) -> Callable[[Any
     return lambda score, _: function(score)
 
 
-def _dense(units: int, name: str, dtype: Any) -> Dense:
+def _dense(units: int, name: str, dtype: object) -> Dense:
     return Dense(units, name=name, use_bias=False, dtype=dtype or dtypes.float32)
 
 
@@ -198,7 +202,7 @@ class LuongAttention(BaseAttentionMechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
+        memory: object,
         memory_sequence_length: Any = None,
         scale: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
@@ -255,8 +259,8 @@ class BahdanauAttention(_Additive):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: object,
+        memory_sequence_length: object = None,
         normalize: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
         score_mask_value: Any = None,
@@ -286,7 +290,7 @@ class BahdanauAttention(_Additive):
 # monotonic ---------------------------------------------------------------------------------------
 
 
-def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
+def safe_cumprod(x: Any, *args: object, **kwargs: object) -> Any:
     """A cumulative product of numbers in [0, 1], as the exponential of a sum of logarithms."""
     with name_scope(None, "SafeCumprod", [x]):
         x = ops.convert_to_tensor(x, name="x")
@@ -322,7 +326,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
 
 def _monotonic_probability(
-    score: Any, before: Any, sigmoid_noise: float, mode: str, seed: int | None = None
+    score: Tensor, before: Tensor, sigmoid_noise: float, mode: str, seed: int | None = None
 ) -> Any:
     if sigmoid_noise > 0:
         noise = ops.random_normal(ops.shape(score), dtype=score.dtype, seed=seed)
@@ -352,7 +356,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
+        memory: object,
         memory_sequence_length: Any = None,
         normalize: bool = False,
         score_mask_value: Any = None,
@@ -391,7 +395,7 @@ class LuongMonotonicAttention(_Monotonic):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
+        memory: object,
         memory_sequence_length: Any = None,
         scale: bool = False,
         score_mask_value: Any = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import control_dependencies, name_scope
@@ -15,6 +15,9 @@ from headrace.layers.rnn.cell_base import RNNCell, assert_like_rnncell, zero_sta
 from headrace.layers.seq2seq.attention_mechanisms import AttentionMechanism
 from headrace.ops.control.assertions import assert_equal
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["AttentionWrapper", "AttentionWrapperState"]
 
@@ -33,13 +36,13 @@ class AttentionWrapperState(_Fields):
 
     __slots__ = ()
 
-    def clone(self, **kwargs: Any) -> AttentionWrapperState:
+    def clone(self, **kwargs: object) -> AttentionWrapperState:
         """A copy with some parts replaced; replaced tensors must have the old ones' shapes.
 
         Example: ``decoder_cell.zero_state(n, tf.float32).clone(cell_state=encoder_state)``.
         """
 
-        def checked(old: Any, new: Any) -> Any:
+        def checked(old: Tensor, new: Tensor) -> Any:
             if isinstance(old, Tensor) and isinstance(new, Tensor):
                 return _with_same_shape(old, new)
             return new
@@ -60,7 +63,7 @@ def _with_same_shape(old: Tensor, new: Tensor) -> Any:
 
 
 def _compute_attention(
-    mechanism: Any, cell_output: Any, attention_state: Any, attention_layer: Any
+    mechanism: Any, cell_output: TensorLike, attention_state: TensorLike, attention_layer: Any
 ) -> tuple[Any, Any, Any]:
     alignments, next_state = mechanism(cell_output, state=attention_state)
     context = ops.matmul(ops.expand_dims(alignments, 1), mechanism.values)
@@ -81,7 +84,7 @@ class AttentionWrapper(RNNCell):
         self,
         cell: Any,
         attention_mechanism: Any,
-        attention_layer_size: Any = None,
+        attention_layer_size: object = None,
         alignment_history: bool = False,
         cell_input_fn: Callable[[Any, Any], Any] | None = None,
         output_attention: bool = True,
@@ -114,7 +117,7 @@ class AttentionWrapper(RNNCell):
             if initial_cell_state is not None:
                 self._initial_cell_state = self._checked_cell_state(initial_cell_state)
 
-    def _set_layers(self, sizes: Any, layers: Any) -> None:
+    def _set_layers(self, sizes: object, layers: Any) -> None:
         mechanisms = self._attention_mechanisms
         if sizes is not None and layers is not None:
             raise ValueError("Only one of attention_layer_size and attention_layer should be set")
@@ -274,7 +277,7 @@ class AttentionWrapper(RNNCell):
         return (attention if self._output_attention else cell_output), after
 
 
-def _wrong_mechanism(many: bool, given: Any) -> str:
+def _wrong_mechanism(many: bool, given: object) -> str:
     what = type(given).__name__
     if many:
         return (

@@ -5,7 +5,7 @@ Tensors of a state are (batch, beam, …) between steps; the cell sees (batch * 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headrace.layers.seq2seq.beam_step import beam_search_step, get_attention_pr
 from headrace.layers.seq2seq.decoder import Decoder, rnn_output_size
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.nn.gather_tree import gather_tree
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "BeamSearchDecoder",
@@ -56,13 +59,13 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
     beam_search_decoder_output: Any
 
 
-def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+def tile_batch(t: TensorLike, multiplier: int, name: str | None = None) -> Any:
     """Each row of (nested) tensors (batch, …) ``multiplier`` times, one after another."""
     with name_scope(name, "tile_batch", nest.flatten(t)):
         return nest.map_structure(lambda x: _tiled(x, multiplier), t)
 
 
-def _tiled(t: Any, multiplier: int) -> Any:
+def _tiled(t: Tensor, multiplier: int) -> Any:
     t = ops.convert_to_tensor(t, name="t")
     shape = ops.shape(t)
     if t.shape.ndims is None or t.shape.ndims < 1:
@@ -77,7 +80,7 @@ def _tiled(t: Any, multiplier: int) -> Any:
     return tiled
 
 
-def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any:
+def gather_tree_from_array(t: object, parent_ids: Any, sequence_length: object) -> Any:
     """A stacked TensorArray (time, batch, beam, …) in the order of the final sequences."""
     known = parent_ids.shape.as_list()
     sizes = ops.shape(parent_ids)
@@ -96,7 +99,7 @@ def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any
     return ops.reshape(ops.gather_nd(flat, ops.stack([times, rows, ordered], -1)), shape)
 
 
-def _check_rank(t: Any) -> None:
+def _check_rank(t: Tensor) -> None:
     if t.shape.ndims is None:
         raise ValueError(f"Expected tensor ({t}) to have known rank, but ndims == None.")
 
@@ -111,13 +114,13 @@ class BeamSearchDecoder(Decoder):
         self,
         cell: Any,
         embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
+        start_tokens: object,
+        end_token: object,
         initial_state: Any,
         beam_width: int,
         output_layer: Any = None,
-        length_penalty_weight: Any = 0.0,
-        coverage_penalty_weight: Any = 0.0,
+        length_penalty_weight: object = 0.0,
+        coverage_penalty_weight: object = 0.0,
         reorder_tensor_arrays: bool = True,
     ) -> None:
         assert_like_rnncell("cell", cell)
@@ -240,7 +243,7 @@ class BeamSearchDecoder(Decoder):
         known = ops.static_value(self._batch_size)
         return None if known is None else int(known)
 
-    def _merge(self, t: Any, size: Any) -> Any:
+    def _merge(self, t: Tensor, size: int | TensorShape) -> Any:
         sizes = ops.shape(t)
         batch = self._static_batch()
         merged = ops.reshape(t, ops.concat(([self._batch_size * self._beam_width], sizes[2:]), 0))
@@ -248,7 +251,7 @@ class BeamSearchDecoder(Decoder):
         merged.set_shape(TensorShape([whole]).concatenate(_static(size)))
         return merged
 
-    def _split(self, t: Any, size: Any) -> Any:
+    def _split(self, t: Tensor, size: int | TensorShape) -> Any:
         sizes = ops.shape(t)
         split = ops.reshape(t, ops.concat(([self._batch_size, self._beam_width], sizes[1:]), 0))
         want = TensorShape([self._static_batch(), self._beam_width]).concatenate(_static(size))
@@ -275,7 +278,7 @@ class BeamSearchDecoder(Decoder):
         _check_rank(t)
         return self._merge(t, size) if t.shape.ndims >= 2 else t
 
-    def _sorted_array(self, t: Any, parent_ids: Any, lengths: Any) -> Any:
+    def _sorted_array(self, t: TensorLike, parent_ids: TensorLike, lengths: TensorLike) -> Any:
         """A TensorArray of the cell's state, stacked in the order of the final sequences.
 
         Others stay.
@@ -310,7 +313,7 @@ class BeamSearchDecoder(Decoder):
             return gather_tree_from_array(stacked, parent_ids, lengths)
 
 
-def _static(size: Any) -> Any:
+def _static(size: int | TensorShape) -> TensorShape:
     if isinstance(size, Tensor):
         known = ops.static_value(size)
         return as_shape(None if known is None else known.tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import name_scope
@@ -10,6 +10,10 @@ from headrace.core.shapes import TensorShape, dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.layers.seq2seq.attention_wrapper import AttentionWrapperState
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["beam_search_step", "get_attention_probs"]
 
@@ -61,7 +65,13 @@ def beam_search_step(
     next_scores.set_shape([static_batch, beam_width])
     words.set_shape([static_batch, beam_width])
 
-    def gathered(indices: Any, source: Any, size: Any, shape: Any, name: str | None = None) -> Any:
+    def gathered(
+        indices: TensorLike,
+        source: TensorLike,
+        size: object,
+        shape: object,
+        name: str | None = None,
+    ) -> Any:
         return _gather(indices, source, batch_size, size, shape, static_batch, name)
 
     next_probs = gathered(words, total_probs, beam_width * vocabulary, [-1], "next_beam_probs")
@@ -78,7 +88,7 @@ def beam_search_step(
     if accumulated is not None:
         next_accumulated = gathered(parents, accumulated, beam_width, rows)
 
-    def moved(part: Any) -> Any:
+    def moved(part: Tensor) -> Tensor:
         if isinstance(part, TensorArray):
             return part
         if part.shape.ndims is None:
@@ -95,7 +105,7 @@ def beam_search_step(
     return output_class(next_scores, word_ids, parents), state
 
 
-def get_attention_probs(cell_state: Any, coverage_penalty_weight: Any) -> Any:
+def get_attention_probs(cell_state: object, coverage_penalty_weight: Any) -> Any:
     """The attention of a state's attentional cells (their mean); None without a coverage
     penalty.
     """
@@ -170,7 +180,7 @@ def _mask_probs(probs: Any, end_token: Any, finished: Any) -> Any:
 def _gather(
     indices: Any,
     source: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     size: Any,
     shape: Any,
     static_batch: int | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import name_scope
@@ -16,6 +16,12 @@ from headrace.layers.rnn.rnn_step import cache_variables
 from headrace.layers.seq2seq.helpers import Helper
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
+    from headrace.layers.seq2seq.beam_search import BeamSearchDecoderOutput
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode", "rnn_output_size"]
 
@@ -45,7 +51,7 @@ class Decoder:
         """``(outputs, next_state, next_inputs, finished)``."""
         raise NotImplementedError
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
+    def finalize(self, outputs: object, final_state: object, sequence_lengths: TensorLike) -> Any:
         """What to make of all outputs at the end; optional."""
         raise NotImplementedError
 
@@ -96,14 +102,19 @@ def dynamic_decode(
         lengths = ops.zeros_like(finished, dtype=dtypes.int32)
         time = ops.constant(0, dtype=dtypes.int32)
 
-        def array(size: Any, kind: Any) -> Any:
+        def array(size: int | TensorShape, kind: DType) -> Any:
             shape = _element_shape(decoder.batch_size, size)
             return TensorArray(kind, size=0, dynamic_size=True, element_shape=shape)
 
         arrays = nest.map_structure(array, decoder.output_size, decoder.output_dtype)
 
         def body(
-            time: Any, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: Any
+            time: Tensor,
+            arrays: BeamSearchDecoderOutput | BasicDecoderOutput,
+            state: object,
+            inputs: Tensor,
+            finished: Tensor,
+            lengths: Tensor,
         ) -> Any:
             outputs, next_state, next_inputs, now_finished = decoder.step(time, inputs, state)
             if not decoder.tracks_own_finished:
@@ -141,14 +152,14 @@ def dynamic_decode(
     return outputs, final_state, final_lengths
 
 
-def _element_shape(batch_size: Any, size: Any) -> TensorShape | None:
+def _element_shape(batch_size: Tensor, size: int | TensorShape) -> TensorShape | None:
     if not isinstance(size, TensorShape) or size.ndims == 0:
         return None
     known = ops.static_value(ops.convert_to_tensor(batch_size, name="batch_size"))
     return TensorShape([None if known is None else int(known)]).concatenate(size)
 
 
-def _kept(finished: Any, new: Any, old: Any) -> Any:
+def _kept(finished: Tensor, new: Tensor, old: Tensor) -> Tensor:
     if isinstance(old, TensorArray):
         return new
     new.set_shape(old.shape)

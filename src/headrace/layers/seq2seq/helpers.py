@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-def _unstacked(x: Any) -> Any:
+def _unstacked(x: Tensor) -> TensorArray:
     return TensorArray(x.dtype, size=ops.shape(x)[0], element_shape=x.shape[1:]).unstack(x)
 
 
@@ -132,7 +132,7 @@ class TrainingHelper(Helper):
     def __init__(
         self,
         inputs: Any,
-        sequence_length: Any,
+        sequence_length: object,
         time_major: bool = False,
         name: str | None = None,
     ) -> None:
@@ -182,12 +182,17 @@ class TrainingHelper(Helper):
             )
             return finished, following
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: object, outputs: object, state: Any, name: str | None = None) -> Any:
         with name_scope(name, "TrainingHelperSample", [time]):
             return ops.cast(ops.argmax(outputs, axis=-1), dtypes.int32)
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
+        self,
+        time: Any,
+        outputs: object,
+        state: Any,
+        sample_ids: object = None,
+        name: str | None = None,
     ) -> Any:
         with name_scope(name, "TrainingHelperNextInputs", [time]):
             next_time = time + 1
@@ -214,7 +219,7 @@ def _probability(given: Any) -> Any:
     return probability
 
 
-def _mixed(chosen: Any, others: Any, sampled: Any, given: Any, like: Any) -> Any:
+def _mixed(chosen: object, others: object, sampled: object, given: object, like: object) -> Any:
     """Rows ``chosen`` from ``sampled``, the other rows from ``given``."""
     shape = ops.shape(like)
     return ops.scatter_nd(indices=chosen, updates=sampled, shape=shape) + ops.scatter_nd(
@@ -222,7 +227,7 @@ def _mixed(chosen: Any, others: Any, sampled: Any, given: Any, like: Any) -> Any
     )
 
 
-def _rows(mask: Any) -> Any:
+def _rows(mask: object) -> Any:
     return ops.cast(ops.where(mask), dtypes.int32)
 
 
@@ -332,7 +337,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 class GreedyEmbeddingHelper(Helper):
     """The next input is the embedding of the largest output, until ``end_token``."""
 
-    def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
+    def __init__(self, embedding: object, start_tokens: object, end_token: object) -> None:
         self._embedding_fn = _lookup(embedding)
         self._start_tokens = ops.convert_to_tensor(
             start_tokens, dtype=dtypes.int32, name="start_tokens"
@@ -360,12 +365,17 @@ class GreedyEmbeddingHelper(Helper):
     def initialize(self, name: str | None = None) -> Any:
         return ops.tile([False], [self._batch_size]), self._start_inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: object, outputs: object, state: object, name: str | None = None) -> Any:
         _check_single(outputs)
         return ops.argmax(outputs, axis=-1, output_type=dtypes.int32)
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+        self,
+        time: object,
+        outputs: object,
+        state: object,
+        sample_ids: object,
+        name: str | None = None,
     ) -> Any:
         finished = ops.equal(sample_ids, self._end_token)
         following = ops.cond(

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid, one_of, shape, size
 from headrace.ops.array.filling import ones
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, ShapeLike, TensorLike
 
 __all__ = [
     "batch_to_space",
@@ -61,7 +64,7 @@ def _reverse_shape(c: Inference) -> list[Shape]:
     return [s]
 
 
-def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
+def _reverse_kernel(xp: ArrayNamespace, x: Array, axis: Array) -> Any:
     if not x.ndim:  # TensorFlow returns a scalar before it looks at the axes
         return x
     index: list[Any] = [slice(None)] * x.ndim
@@ -74,7 +77,7 @@ def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
     return x[tuple(index)]
 
 
-def _reverse_v1_kernel(xp: Any, x: Any, dims: Any) -> Any:
+def _reverse_v1_kernel(xp: ArrayNamespace, x: Array, dims: Array) -> Array:
     if dims.size != x.ndim:
         raise invalid(
             f"dims must have as many elements as the rank of the tensor: {dims.size} vs. {x.ndim}"
@@ -102,9 +105,9 @@ REVERSE_V1 = define(
 )
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: Any, axis: TensorLike, name: str | None = None) -> Tensor:
     """Reverse the order along the dimensions in ``axis``."""
-    return apply(REVERSE, tensor, axis, name=name)  # type: ignore[no-any-return]
+    return apply(REVERSE, tensor, axis, name=name)
 
 
 reverse_v2 = reverse
@@ -132,7 +135,9 @@ def _reverse_sequence_shape(c: Inference) -> list[Shape]:
     return [s[:batch] + (known if s[batch] is None else s[batch],) + s[batch + 1 :]]
 
 
-def _reverse_sequence_kernel(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
+def _reverse_sequence_kernel(
+    xp: ArrayNamespace, x: Array, lengths: Array, *, seq_dim: int, batch_dim: int
+) -> Array:
     """Position s of row b comes from ``lengths[b] - 1 - s`` where s is inside the sequence."""
     seq, batch = _sequence_dims(x.ndim, seq_dim, batch_dim)
     if seq == batch:
@@ -175,8 +180,8 @@ REVERSE_SEQUENCE = define(
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,
@@ -188,12 +193,12 @@ def reverse_sequence(
     if seq is None:
         raise TypeError("reverse_sequence needs seq_axis")
     batch = one_of("batch_axis", batch_axis, "batch_dim", batch_dim) or 0
-    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)  # type: ignore[no-any-return]
+    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)
 
 
 def reverse_sequence_v2(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,
@@ -205,7 +210,7 @@ def reverse_sequence_v2(
 # Roll -------------------------------------------------------------------------------------------
 
 
-def _roll_kernel(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
+def _roll_kernel(xp: ArrayNamespace, x: Array, shift: Array, axis: Array) -> Array:
     axes = axis.reshape(-1).tolist()
     for a in axes:
         if not -x.ndim <= a < x.ndim:
@@ -215,7 +220,7 @@ def _roll_kernel(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
     return xp.roll(x, shift.reshape(-1).tolist(), axes)
 
 
-def _roll_grad(op: Operation, grad: Any) -> list[Any]:
+def _roll_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [apply(ROLL, grad, apply_op("Neg", op.inputs[1]), op.inputs[2]), None, None]
 
 
@@ -234,9 +239,9 @@ ROLL = define(
 )
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """Shift along dimensions; what leaves at one end comes in at the other."""
-    return apply(ROLL, input, shift, axis, name=name)  # type: ignore[no-any-return]
+    return apply(ROLL, input, shift, axis, name=name)
 
 
 # space and batch --------------------------------------------------------------------------------
@@ -271,7 +276,9 @@ def _batch_to_space_dims(s: Sequence[Any], block: list[int], crops: list[list[in
     return out + list(s[len(block) + 1 :])
 
 
-def _partly_known(rule: Any, s: Sequence[Any], count: int | None, block: Any) -> Shape:
+def _partly_known(
+    rule: Callable[..., Any], s: Sequence[Any], count: int | None, block: Any
+) -> Shape:
     """Batch size (if the block is known) and the dimensions behind the blocks."""
     if count is None:
         return (None,) * len(s)
@@ -283,7 +290,7 @@ def _partly_known(rule: Any, s: Sequence[Any], count: int | None, block: Any) ->
     return (first, *(None,) * count, *s[count + 1 :])
 
 
-def _nd_shape(rule: Any) -> Any:
+def _nd_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
     def infer(c: Inference) -> list[Shape]:
         s, block, pads = c.shape(0), c.value(1), c.value(2)
         length = c.require_rank(1, 1)
@@ -306,7 +313,7 @@ def _nd_shape(rule: Any) -> Any:
     return infer
 
 
-def _v1_shape(rule: Any) -> Any:
+def _v1_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
     def infer(c: Inference) -> list[Shape]:
         s, pads, n = c.require_rank(0, 4), c.value(1), c.attr("block_size")
         return [(None,) * 4 if pads is None else tuple(rule(s, [n, n], pads.tolist()))]
@@ -314,7 +321,7 @@ def _v1_shape(rule: Any) -> Any:
     return infer
 
 
-def _checked(rule: Any, x: Any, block: list[int], pads: list[list[int]]) -> None:
+def _checked(rule: Callable[..., Any], x: Array, block: list[int], pads: list[list[int]]) -> None:
     if x.ndim < len(block) + 1:
         raise invalid(f"input rank should be >= {len(block) + 1} instead of {x.ndim}")
     if any(n < 1 for n in block):
@@ -327,7 +334,7 @@ def _checked(rule: Any, x: Any, block: list[int], pads: list[list[int]]) -> None
         raise invalid(str(error)) from None
 
 
-def _space_to_batch(xp: Any, x: Any, block: list[int], pads: list[list[int]]) -> Any:
+def _space_to_batch(xp: ArrayNamespace, x: Array, block: list[int], pads: list[list[int]]) -> Array:
     _checked(_space_to_batch_dims, x, block, pads)
     m = len(block)
     rest = x.shape[m + 1 :]
@@ -343,7 +350,9 @@ def _space_to_batch(xp: Any, x: Any, block: list[int], pads: list[list[int]]) ->
     return moved.reshape(out + list(rest))
 
 
-def _batch_to_space(xp: Any, x: Any, block: list[int], crops: list[list[int]]) -> Any:
+def _batch_to_space(
+    xp: ArrayNamespace, x: Array, block: list[int], crops: list[list[int]]
+) -> Array:
     _checked(_batch_to_space_dims, x, block, crops)
     m = len(block)
     rest = list(x.shape[m + 1 :])
@@ -409,26 +418,28 @@ BATCH_TO_SPACE = define(
 
 
 def space_to_batch_nd(
-    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+    input: object, block_shape: object, paddings: object, name: str | None = None
 ) -> Tensor:
     """Cut space into blocks; each position in a block becomes a batch entry."""
-    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
 
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space_nd(
+    input: object, block_shape: object, crops: object, name: str | None = None
+) -> Tensor:
     """Blocks of the batch dimension moved back into spatial ones, then cropped.
 
     The inverse of ``space_to_batch_nd``: ``block_shape`` has m sizes, ``crops`` is [m, 2].
     """
-    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)
 
 
 def space_to_batch(
-    input: Any,
-    paddings: Any,
-    block_size: Any = None,
+    input: object,
+    paddings: object,
+    block_size: TensorLike | None = None,
     name: str | None = None,
-    block_shape: Any = None,
+    block_shape: object = None,
 ) -> Tensor:
     """Blocks of height and width moved into the batch dimension, after padding with zeros.
 
@@ -444,14 +455,18 @@ def space_to_batch(
 
 
 def space_to_batch_v2(
-    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
     """As ``tf.space_to_batch_nd``: any number of spatial dimensions."""
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
 def batch_to_space(
-    input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
+    input: object,
+    crops: object,
+    block_size: TensorLike,
+    name: str | None = None,
+    block_shape: object = None,
 ) -> Tensor:
     """Blocks of the batch dimension moved back into height and width, then cropped.
 
@@ -465,7 +480,9 @@ def batch_to_space(
     return out
 
 
-def batch_to_space_v2(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space_v2(
+    input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
     """As ``tf.batch_to_space_nd``; one number as ``block_shape`` means height and width."""
     if isinstance(block_shape, int):
         block_shape = np.array([block_shape, block_shape], np.int32)
@@ -473,7 +490,10 @@ def batch_to_space_v2(input: Any, block_shape: Any, crops: Any, name: str | None
 
 
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: ShapeLike,
+    block_shape: TensorLike,
+    base_paddings: object = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(paddings, crops) that make ``input_shape`` a multiple of ``block_shape``."""
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
@@ -499,7 +519,7 @@ def required_space_to_batch_paddings(
                 np.stack([0 * extra, extra], 1), name="crops"
             )
         begin, end = apply_list(lookup("Unpack"), base, num=2, axis=1)
-        full: Any = sizes + begin + end  # type: ignore[operator]
+        full: Any = sizes + begin + end
         extra_t: Any = (block - full % block) % block
         pads_t = apply_op("Pack", [begin, end + extra_t], axis=1, name="paddings")
         return pads_t, apply_op("Pack", [0 * extra_t, extra_t], axis=1, name="crops")
@@ -508,7 +528,7 @@ def required_space_to_batch_paddings(
 # space and depth --------------------------------------------------------------------------------
 
 
-def _depth_shape(to_depth: bool) -> Any:
+def _depth_shape(to_depth: bool) -> Callable[..., Any]:
     def infer(c: Inference) -> list[Shape]:
         s, n, nchw = c.require_rank(0, 4), c.attr("block_size"), c.attr("data_format") == "NCHW"
         assert s is not None
@@ -530,7 +550,9 @@ def _divided(d: int | None, n: int) -> int | None:
     return None if d is None else d // n
 
 
-def _space_to_depth_kernel(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any:
+def _space_to_depth_kernel(
+    xp: ArrayNamespace, x: Array, *, block_size: int, data_format: str
+) -> Array:
     n = block_size
     if data_format == "NCHW":
         b, c, h, w = x.shape
@@ -548,7 +570,9 @@ def _check_blocks(n: int, h: int, w: int) -> None:
         raise invalid(f"Image width {w} and height {h} should be divisible by block_size: {n}")
 
 
-def _depth_to_space_kernel(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any:
+def _depth_to_space_kernel(
+    xp: ArrayNamespace, x: Array, *, block_size: int, data_format: str
+) -> Array:
     n = block_size
     if data_format == "NCHW":
         b, c, h, w = x.shape
@@ -564,8 +588,8 @@ def _depth_to_space_kernel(xp: Any, x: Any, *, block_size: int, data_format: str
 _DEPTH = "input: T -> output: T; block_size: int, data_format: str='NHWC'"
 
 
-def _other(name: str) -> Any:
-    def grad(op: Operation, g: Any) -> list[Any]:
+def _other(name: str) -> Callable[..., Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         attrs = {k: op._attrs[k] for k in ("block_size", "data_format")}
         return [apply_op(name, g, **attrs)]
 
@@ -591,31 +615,31 @@ DEPTH_TO_SPACE = define(
 
 
 def space_to_depth(
-    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Blocks of height and width moved into channels: [n, h, w, c] to [n, h/b, w/b, c*b*b].
 
     ``block_size`` b must divide height and width. ``depth_to_space`` is the inverse.
     """
-    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)
 
 
 def depth_to_space(
-    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Channels as blocks of space: the inverse of ``space_to_depth``."""
-    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)
 
 
 def space_to_depth_v2(
-    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """As ``tf.space_to_depth``, with ``data_format`` before ``name``."""
     return space_to_depth(input, block_size, name, data_format)
 
 
 def depth_to_space_v2(
-    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """As ``tf.depth_to_space``, with ``data_format`` before ``name``."""
     return depth_to_space(input, block_size, name, data_format)
@@ -644,7 +668,15 @@ def _patches_shape(c: Inference) -> list[Shape]:
     return [(s[0], out[0], out[1], None if s[3] is None else s[3] * k[1] * k[2])]
 
 
-def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, padding: str) -> Any:
+def _patches_kernel(
+    xp: ArrayNamespace,
+    x: Array,
+    *,
+    ksizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+) -> Array:
     """Row and column numbers of every window element.
 
     Numbers outside the image read a border of zeros.
@@ -665,7 +697,7 @@ def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, p
     return picked.reshape(b, oh, ow, kh * kw * c)
 
 
-def _patches_grad(op: Operation, grad: Any) -> list[Any]:
+def _patches_grad(op: Operation, grad: Tensor) -> list[Any]:
     """Number the pixels from 1, take patches of the numbers, and sum the gradient by pixel (0 is
     the padding).
     """
@@ -695,17 +727,17 @@ EXTRACT_IMAGE_PATCHES = define(
 
 
 def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
+    images: TensorLike,
+    ksizes: TensorLike | None = None,
+    strides: TensorLike | None = None,
+    rates: TensorLike | None = None,
+    padding: str | None = None,
     name: str | None = None,
-    sizes: Any = None,
+    sizes: object = None,
 ) -> Tensor:
     """Windows of an image, each as one long channel vector."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         EXTRACT_IMAGE_PATCHES,
         images,
         ksizes=ksizes,
@@ -717,7 +749,12 @@ def extract_image_patches(
 
 
 def extract_image_patches_v2(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    images: TensorLike,
+    sizes: TensorLike,
+    strides: TensorLike,
+    rates: TensorLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """Patches of pictures, each flattened into the depth dimension.
 
@@ -726,7 +763,7 @@ def extract_image_patches_v2(
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 
-def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+def meshgrid(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
     """Coordinate tensors from vectors; ``indexing`` "xy" exchanges the first two dimensions."""
     indexing = kwargs.pop("indexing", "xy")
     name = kwargs.pop("name", "meshgrid")
@@ -748,5 +785,5 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         return [apply_op("Mul", line, ones_everywhere, name="mul") for line in lines]
 
 
-def _along(vector: Tensor, axis: int, rank: int) -> Any:
+def _along(vector: Tensor, axis: int, rank: int) -> Tensor:
     return apply_op("Reshape", vector, const([-1 if i == axis else 1 for i in range(rank)]))

@@ -11,7 +11,7 @@ shape is a constant. (filling.py, broadcast_shapes.py)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,18 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array import autopacking as _autopacking  # noqa: F401  defines lists as tensors
 from headrace.ops.array.reshape_kernel import reshape_kernel
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import (
+        Array,
+        ArrayNamespace,
+        AxisLike,
+        DTypeLike,
+        ShapeLike,
+        TensorLike,
+    )
+    from headrace.core.indexed_slices import IndexedSlices
+    from headrace.core.opdef import KernelNode
 
 __all__ = [
     "conjugate_transpose",
@@ -79,7 +91,9 @@ SHAPE = define(
 )
 
 
-def _shape_n_kernel(xp: Any, *inputs: Any, out_type: DType) -> Any:
+def _shape_n_kernel(
+    xp: ArrayNamespace, *inputs: Array, out_type: DType
+) -> Array | tuple[Array, ...]:
     found = tuple(np.array(x.shape, out_type.np_dtype) for x in inputs)
     return found if len(found) > 1 else found[0]
 
@@ -111,22 +125,24 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """The shape of a tensor, as a vector; a constant if it is known already."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
-        return apply_op("Cast", sparse, DstT=out_type, name=name)  # type: ignore[no-any-return]
+        return apply_op("Cast", sparse, DstT=out_type, name=name)
     tensor = input if isinstance(input, Tensor) else convert_to_tensor(input)
     known = shapes.known(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Shape")
-    return apply(SHAPE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SHAPE, tensor, out_type=out_type, name=name)
 
 
-def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape of a tensor as an int32 (or int64) vector; see ``tf.shape``."""
     return shape(input, name, out_type)
 
 
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(
+    input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> list[Tensor]:
     """The shapes of several tensors, as a list of vectors."""
-    return apply_list(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_list(SHAPE_N, input, out_type=out_type, name=name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
@@ -134,15 +150,15 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
-        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)  # type: ignore[no-any-return]
+        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)
     tensor = convert_to_tensor(input)
     known = shapes.num_elements(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Size")
-    return apply(SIZE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SIZE, tensor, out_type=out_type, name=name)
 
 
-def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def size_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None = None) -> Tensor:
     """The number of elements of a tensor; see ``tf.size``."""
     return size(input, name, out_type)
 
@@ -155,13 +171,13 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     tensor = convert_to_tensor(input)
     if tensor._shape is not None:
         return const(len(tensor._shape), name=name or "Rank")
-    return apply(RANK, tensor, name=name)  # type: ignore[no-any-return]
+    return apply(RANK, tensor, name=name)
 
 
 # reshaping --------------------------------------------------------------------------------------
 
 
-def _to_input_shape(op: Operation, grad: Any) -> Any:
+def _to_input_shape(op: Operation, grad: IndexedSlices | Tensor) -> Tensor:
     """The gradient of ops that only arrange elements anew: back into the shape of the first
     input.
     """
@@ -215,7 +231,7 @@ RESHAPE = define(
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements in another shape; one dimension may be -1."""
-    return apply(RESHAPE, tensor, shape, name=name)  # type: ignore[no-any-return]
+    return apply(RESHAPE, tensor, shape, name=name)
 
 
 def _expand_shape(c: Inference) -> list[Shape]:
@@ -235,7 +251,7 @@ def _expand_shape(c: Inference) -> list[Shape]:
     return [shape[:at] + (1,) + shape[at:]]
 
 
-def _expand_kernel(xp: Any, x: Any, dim: Any) -> Any:
+def _expand_kernel(xp: ArrayNamespace, x: Array, dim: Array) -> Array:
     if dim.size != 1:
         raise invalid("'dim' input must be a tensor with a single value")
     at = dim.item()
@@ -259,15 +275,17 @@ EXPAND_DIMS = define(
 )
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: object = None
+) -> Tensor:
     """Insert a dimension of size 1 at ``axis`` (formerly ``dim``)."""
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return apply(EXPAND_DIMS, input, axis, name=name)  # type: ignore[no-any-return]
+    return apply(EXPAND_DIMS, input, axis, name=name)
 
 
-def expand_dims_v2(input: Any, axis: Any, name: str | None = None) -> Tensor:
+def expand_dims_v2(input: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """The tensor with a dimension of size 1 inserted before ``axis`` (negative: from the end)."""
     return expand_dims(input, axis, name)
 
@@ -305,7 +323,7 @@ def _squeeze_shape(c: Inference) -> list[Shape]:
     return [None if None in shape else tuple(d for d in shape if d != 1)]
 
 
-def _squeeze_kernel(xp: Any, x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
+def _squeeze_kernel(xp: ArrayNamespace, x: Array, *, squeeze_dims: tuple[int, ...]) -> Array:
     if not squeeze_dims:
         return x.reshape([d for d in x.shape if d != 1])
     try:
@@ -325,7 +343,10 @@ SQUEEZE = define(
 
 
 def squeeze(
-    input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    squeeze_dims: object = None,
 ) -> Tensor:
     """Remove dimensions of size 1: all, or those in ``axis``."""
     axis = one_of("axis", axis, "squeeze_dims", squeeze_dims)
@@ -333,10 +354,10 @@ def squeeze(
         axis = ()
     elif not isinstance(axis, (list, tuple)):
         axis = (axis,)
-    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)  # type: ignore[no-any-return]
+    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)
 
 
-def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze_v2(input: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those in ``axis``."""
     return squeeze(input, axis, name)
 
@@ -368,7 +389,7 @@ def _transpose_shape(c: Inference) -> list[Shape]:
     return [tuple(shape[p] for p in order)]
 
 
-def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
+def _transpose_kernel(xp: ArrayNamespace, x: Array, perm: Array) -> Array:
     if perm.ndim != 1:
         raise invalid(f"perm must be a vector, not {shapes.show(perm.shape)}")
     try:
@@ -392,7 +413,7 @@ def _inverse_perm(perm: Tensor) -> Tensor:
     value = static_value(perm)
     if value is not None:
         return const(np.argsort(value % value.size) if value.size else value, perm._dtype)
-    return apply_op("InvertPermutation", perm)  # type: ignore[no-any-return]
+    return apply_op("InvertPermutation", perm)
 
 
 TRANSPOSE = define(
@@ -420,28 +441,30 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     a = convert_to_tensor(a)
     opdef = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
     if perm is not None:
-        return apply(opdef, a, perm, name=name or "transpose")  # type: ignore[no-any-return]
+        return apply(opdef, a, perm, name=name or "transpose")
     if a._shape is not None:
         order = np.arange(len(a._shape) - 1, -1, -1, dtype=np.int32)
-        return apply(opdef, a, order, name=name or "transpose")  # type: ignore[no-any-return]
+        return apply(opdef, a, order, name=name or "transpose")
     with name_scope(name, "transpose", [a]) as scope:
         n = rank(a)
-        descending = (n - 1) - apply_op("Range", const(0), n, const(1))  # type: ignore[operator]
-        return apply(opdef, a, descending, name=scope)  # type: ignore[no-any-return]
+        descending = (n - 1) - apply_op("Range", const(0), n, const(1))
+        return apply(opdef, a, descending, name=scope)
 
 
 def transpose_v2(
-    a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose"
+    a: TensorLike, perm: TensorLike | None = None, conjugate: bool = False, name: str = "transpose"
 ) -> Tensor:
     """The tensor with its dimensions permuted; without ``perm`` reversed."""
     return transpose(a, perm, name, conjugate)
 
 
-def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
-    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)  # type: ignore[no-any-return]
+def conjugate_transpose(x: TensorLike, perm: TensorLike, name: str | None = None) -> Tensor:
+    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)
 
 
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(
+    a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
     """The last two dimensions exchanged; leading ones are a batch."""
     with name_scope(name, values=[a]):
         a = convert_to_tensor(a, name="a")
@@ -462,7 +485,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 # checks -----------------------------------------------------------------------------------------
 
 
-def _ensure_shape_kernel(xp: Any, x: Any, *, shape: Shape, node: Any) -> Any:
+def _ensure_shape_kernel(xp: ArrayNamespace, x: Array, *, shape: Shape, node: KernelNode) -> Array:
     if not shapes.compatible(x.shape, shape):
         raise invalid(
             f"Shape of tensor {node.name} {shapes.show(x.shape)} is not compatible with "
@@ -491,11 +514,11 @@ GUARANTEE_CONST = define(
 )
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor itself, checked against ``shape`` now as far as possible and when it runs."""
-    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")  # type: ignore[no-any-return]
+    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """The tensor, with the promise that it is the same in every run."""
-    return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]
+    return apply(GUARANTEE_CONST, input, name=name)

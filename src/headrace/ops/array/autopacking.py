@@ -65,7 +65,9 @@ def _cast_tensors(value: Any, dtype: DType) -> Any:
     return value
 
 
-def _autopack(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _autopack(
+    value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     """Conversion of lists: ``[tf.shape(x)[0], -1]`` is one tensor."""
     if as_ref:
         return NotImplemented

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from headrace.core.shapes import show, to_plain
 from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.numpy import numpy_xp
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import ArrayNamespace, DTypeLike, ShapeLike, TensorLike
+    from headrace.core.infer import Inference
+
 __all__ = [
     "constant",
     "identity",
@@ -25,7 +30,7 @@ __all__ = [
 ]
 
 
-def _placeholder_kernel(xp: Any, *, node: KernelNode) -> Any:
+def _placeholder_kernel(xp: ArrayNamespace, *, node: KernelNode) -> Any:
     shape = node.attrs["shape"]
     text = "" if shape is None else f" and shape {show(shape)}"
     raise errors.InvalidArgumentError(
@@ -47,7 +52,7 @@ PLACEHOLDER = define(
 )
 
 
-def _default_shape(c: Any) -> list[Any]:
+def _default_shape(c: Inference) -> list[Any]:
     """The declared shape, which the default must fit."""
     shapes.merge(c.shape(0), c.attr("shape"))
     return [c.attr("shape")]
@@ -102,14 +107,16 @@ def _prevented(op: Operation) -> Any:
     raise LookupError(f"Gradient explicitly disabled. Reason: {op._attrs['message']!r}.")
 
 
-def _bind(op: Operation) -> Any:
+def _bind(op: Operation) -> Callable[..., Any]:
     return bind_kernel(op._opdef, KernelNode(op.name, op.type, op._attrs, op), numpy_xp)
 
 
 infer.kernel_binder = _bind
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(
+    dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None
+) -> Tensor:
     """A tensor whose value is given with every run, in ``feed_dict``.
 
     ``shape`` may have None where sizes vary; without a shape anything may be fed. Running what
@@ -120,21 +127,23 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     """
     if get_default_graph()._is_eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
+    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(
+    input: object, shape: ShapeLike | None, name: str | None = None
+) -> Tensor:
     """A tensor that may be fed, and has the value of ``input`` if it is not.
 
     ``shape`` may be less specific than the shape of ``input``, e.g. ``[None, 3]``.
     """
-    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
+    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)
 
 
 def constant(
-    value: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    value: object,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
@@ -154,7 +163,9 @@ def constant(
     return convert.make_const(graph, array, final, graph._full_name(name or "Const"))
 
 
-def _eager_constant(graph: Graph, value: Any, want: dtypes.DType | None, shape: Any) -> Tensor:
+def _eager_constant(
+    graph: Graph, value: object, want: dtypes.DType | None, shape: object
+) -> Tensor:
     """TF 2's rules.
 
     A tensor is taken as it is, and only a single value is repeated to fill a shape.
@@ -202,25 +213,25 @@ def _filled(array: np.ndarray[Any, Any], shape: Any, verify: bool) -> np.ndarray
     return out.reshape(shape)
 
 
-def identity(input: Any, name: str | None = None) -> Any:
+def identity(input: object, name: str | None = None) -> Tensor:
     """A tensor with the same value. A variable gives its value."""
     return apply(IDENTITY, input, name=name)
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """Each tensor of a list unchanged, as one operation."""
-    return apply_list(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
+    return apply_list(IDENTITY_N, list(input), name=name)
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The tensor unchanged; gradients do not pass through it."""
-    return apply(STOP_GRADIENT, input, name=name)  # type: ignore[no-any-return]
+    return apply(STOP_GRADIENT, input, name=name)
 
 
-def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Tensor:
-    return apply(PREVENT_GRADIENT, input, message=message, name=name)  # type: ignore[no-any-return]
+def prevent_gradient(input: TensorLike, message: str = "", name: str | None = None) -> Tensor:
+    return apply(PREVENT_GRADIENT, input, message=message, name=name)
 
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful to hang control dependencies on."""
-    return apply_operation(NO_OP, name=name)  # type: ignore[no-any-return]
+    return apply_operation(NO_OP, name=name)

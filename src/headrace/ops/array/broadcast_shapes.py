@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import RESHAPE, const, invalid, shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, ShapeLike, TensorLike
 
 __all__ = ["broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to"]
 
@@ -38,7 +41,7 @@ def _broadcast_to_shape(c: Inference) -> list[Shape]:
     return [(*target[:lead], *known)]
 
 
-def _broadcast_to_kernel(xp: Any, x: Any, shape: Any) -> Any:
+def _broadcast_to_kernel(xp: ArrayNamespace, x: Array, shape: Array) -> Array:
     dims = tuple(shape.tolist())
     if x.shape == dims:
         return x
@@ -56,7 +59,7 @@ def _broadcast_to_kernel(xp: Any, x: Any, shape: Any) -> Any:
         ) from None
 
 
-def _broadcast_to_grad(op: Operation, grad: Any) -> list[Any]:
+def _broadcast_to_grad(op: Operation, grad: Tensor) -> list[Any]:
     x, wanted = op.inputs
     have, out = shapes.known(x._shape), shapes.known(op.outputs[0]._shape)
     if have is not None and out is not None:
@@ -85,7 +88,7 @@ BROADCAST_TO = define(
 )
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: object, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Repeat along dimensions of size 1, and new leading ones, until the tensor has ``shape``."""
     return apply(BROADCAST_TO, input, shape, name=name)
 
@@ -95,7 +98,7 @@ def _broadcast_args_shape(c: Inference) -> list[Shape]:
     return [(None if None in lengths else max(d for d in lengths if d is not None),)]
 
 
-def _broadcast_args_kernel(xp: Any, s0: Any, s1: Any) -> Any:
+def _broadcast_args_kernel(xp: ArrayNamespace, s0: Array, s1: Array) -> Array:
     a, b = s0.tolist(), s1.tolist()
     try:
         return np.array(shapes.broadcast(tuple(a), tuple(b)), s0.dtype)
@@ -115,12 +118,12 @@ BROADCAST_ARGS = define(
 )
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape, as a tensor, of two tensors broadcast against each other."""
     return apply(BROADCAST_ARGS, shape_x, shape_y)
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorShape:
     """The static shape of two TensorShapes broadcast against each other."""
     for given in (shape_x, shape_y):
         if not isinstance(given, TensorShape):

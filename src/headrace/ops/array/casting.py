@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.unary import is_sparse
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
 
 __all__ = [
     "angle",
@@ -56,7 +59,7 @@ _MANTISSA: dict[str, tuple[int, Any]] = {
 # Cast -------------------------------------------------------------------------------------------
 
 
-def _cast(xp: Any, x: Any, *, SrcT: DType, DstT: DType, Truncate: bool) -> Any:
+def _cast(xp: ArrayNamespace, x: Array, *, SrcT: DType, DstT: DType, Truncate: bool) -> Array:
     source = SrcT._kind
     if source == "c" and DstT._kind != "c":
         x = x.real
@@ -72,7 +75,7 @@ def _cast(xp: Any, x: Any, *, SrcT: DType, DstT: DType, Truncate: bool) -> Any:
     return x.astype(DstT.np_dtype)
 
 
-def _without_low_bits(x: Any, source: str, target: str) -> Any:
+def _without_low_bits(x: Array, source: str, target: str) -> Any:
     """Clear the bits of the mantissa that the target does not have, so that nothing is left to
     round.
     """
@@ -86,7 +89,7 @@ def _without_low_bits(x: Any, source: str, target: str) -> Any:
     return (x.view(integer) & keep).view(x.dtype)
 
 
-def _cast_grad(op: Operation, g: Any) -> list[Any]:
+def _cast_grad(op: Operation, g: Tensor) -> list[Any]:
     source, target = op._attrs["SrcT"], op._attrs["DstT"]
     if source not in _INEXACT or target not in _INEXACT:
         return [None]
@@ -123,7 +126,7 @@ def _bitcast_shape(c: Inference) -> list[Shape]:
     return [shape[:-1]]
 
 
-def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
+def _bitcast(xp: ArrayNamespace, x: Array, *, type: DType) -> Array:
     target = type.np_dtype
     have, want = x.dtype.itemsize, target.itemsize
     if have == want:
@@ -154,7 +157,7 @@ BITCAST = define(
 # complex numbers --------------------------------------------------------------------------------
 
 
-def _complex(xp: Any, real: Any, imag: Any, *, Tout: DType) -> Any:
+def _complex(xp: ArrayNamespace, real: Array, imag: Array, *, Tout: DType) -> Array:
     if xp.name != "numpy":
         return (real + 1j * imag).astype(Tout.np_dtype)
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), Tout.np_dtype)
@@ -163,20 +166,20 @@ def _complex(xp: Any, real: Any, imag: Any, *, Tout: DType) -> Any:
     return out
 
 
-def _complex_grad(op: Operation, g: Any) -> list[Any]:
+def _complex_grad(op: Operation, g: Tensor) -> list[Any]:
     part = op._inputs[0]._dtype._base
     return gu.unbroadcast(op, apply(REAL, g, Tout=part), apply(IMAG, g, Tout=part))
 
 
-def _real_grad(op: Operation, g: Any) -> list[Any]:
+def _real_grad(op: Operation, g: Tensor) -> list[Any]:
     return [apply(COMPLEX, g, gu.zeros_like(g), Tout=op._inputs[0]._dtype._base)]
 
 
-def _imag_grad(op: Operation, g: Any) -> list[Any]:
+def _imag_grad(op: Operation, g: Tensor) -> list[Any]:
     return [apply(COMPLEX, gu.zeros_like(g), g, Tout=op._inputs[0]._dtype._base)]
 
 
-def _angle_grad(op: Operation, g: Any) -> list[Any]:
+def _angle_grad(op: Operation, g: Tensor) -> list[Any]:
     x = op._inputs[0]
     dtype, part = x._dtype._base, gu.real_dtype(x)
     swapped = apply(COMPLEX, apply(IMAG, x, Tout=part), apply(REAL, x, Tout=part), Tout=dtype)
@@ -253,7 +256,7 @@ def _cast_tensor(x: Tensor, target: DType, name: str | None) -> Tensor:
     return apply(CAST, x, DstT=target, name=name)
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Any:
     """A cast that stops at the ends of the target's range instead of wrapping around."""
     target = dtypes.as_dtype(dtype)._base
     with name_scope(name, "saturate_cast", [value]) as scope:
@@ -266,42 +269,42 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
         return cast(value, target, name=scope)
 
 
-def to_float(x: Any, name: str = "ToFloat") -> Any:
+def to_float(x: TensorLike, name: str = "ToFloat") -> Any:
     """Cast to float32; new code writes ``tf.cast(x, tf.float32)``."""
     return cast(x, dtypes.float32, name)
 
 
-def to_double(x: Any, name: str = "ToDouble") -> Any:
+def to_double(x: TensorLike, name: str = "ToDouble") -> Any:
     """Cast to float64; new code writes ``tf.cast(x, tf.float64)``."""
     return cast(x, dtypes.float64, name)
 
 
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
+def to_int32(x: TensorLike, name: str = "ToInt32") -> Any:
     """Cast to int32, truncating towards zero; new code writes ``tf.cast(x, tf.int32)``."""
     return cast(x, dtypes.int32, name)
 
 
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
+def to_int64(x: TensorLike, name: str = "ToInt64") -> Any:
     """Cast to int64, truncating towards zero; new code writes ``tf.cast(x, tf.int64)``."""
     return cast(x, dtypes.int64, name)
 
 
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Any:
     """Cast to bfloat16; new code writes ``tf.cast(x, tf.bfloat16)``."""
     return cast(x, dtypes.bfloat16, name)
 
 
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Any:
     """Cast to complex64; new code writes ``tf.cast(x, tf.complex64)``."""
     return cast(x, dtypes.complex64, name)
 
 
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Any:
     """Cast to complex128; new code writes ``tf.cast(x, tf.complex128)``."""
     return cast(x, dtypes.complex128, name)
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
+def bitcast(input: TensorLike, type: object, name: str | None = None) -> Tensor:
     """The same bytes read as another type.
 
     To a type of half the size a last dimension of 2 appears, to one of twice the size it goes.
@@ -309,7 +312,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     return apply(BITCAST, input, type=type, name=name)
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Any:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """A complex tensor from its real and imaginary parts, float32 or float64."""
     real = convert_to_tensor(real, name="real")
     imag = convert_to_tensor(imag, name="imag")
@@ -329,7 +332,7 @@ def real(input: Any, name: str | None = None) -> Any:
     return apply(REAL, x, Tout=gu.real_dtype(x), name=name) if x.dtype.is_complex else x
 
 
-def imag(input: Any, name: str | None = None) -> Any:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part of a complex tensor; zeros for a real tensor."""
     x = convert_to_tensor(input, name="input")
     if x.dtype.is_complex:
@@ -338,7 +341,7 @@ def imag(input: Any, name: str | None = None) -> Any:
         return apply_op("ZerosLike", x, name="zeros_like")
 
 
-def angle(input: Any, name: str | None = None) -> Any:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The argument of complex numbers; zeros for a real tensor, as in TF 1.15."""
     x = convert_to_tensor(input, name="input")
     if x.dtype.is_complex:
@@ -347,7 +350,7 @@ def angle(input: Any, name: str | None = None) -> Any:
         return apply_op("ZerosLike", x, name="zeros_like")
 
 
-def conj(x: Any, name: str | None = None) -> Any:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is."""
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_complex:

@@ -5,12 +5,15 @@ concat_offset_kernel(xp, np.array(1), np.array([2, 3]), np.array([2, 7]))  # [0,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.core import shapes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["concat_offset_kernel"]
 
@@ -19,7 +22,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def concat_offset_kernel(xp: Any, axis: Any, *dims: Any) -> Any:
+def concat_offset_kernel(xp: ArrayNamespace, axis: Array, *dims: Array) -> Any:
     at = axis.item()
     for i, d in enumerate(dims):
         if d.ndim != 1:

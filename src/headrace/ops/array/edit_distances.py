@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["edit_distance"]
 
@@ -27,7 +30,7 @@ def _levenshtein(a: list[Any], b: list[Any]) -> int:
     return row[-1]
 
 
-def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
+def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]]:
     groups: dict[tuple[int, ...], list[Any]] = {}
     for key, v in zip(indices[:, :-1].tolist(), values.tolist()):
         groups.setdefault(tuple(key), []).append(v)
@@ -35,16 +38,16 @@ def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
 
 
 def _edit_distance_kernel(
-    xp: Any,
-    h_indices: Any,
-    h_values: Any,
-    h_shape: Any,
-    t_indices: Any,
-    t_values: Any,
-    t_shape: Any,
+    xp: ArrayNamespace,
+    h_indices: Array,
+    h_values: Array,
+    h_shape: Array,
+    t_indices: Array,
+    t_values: Array,
+    t_shape: Array,
     *,
     normalize: bool,
-) -> Any:
+) -> Array:
     dims = [max(a, b) for a, b in zip(h_shape.tolist()[:-1], t_shape.tolist()[:-1])]
     out = np.zeros(dims, np.float32)
     hypotheses, truths = _sequences(h_indices, h_values), _sequences(t_indices, t_values)

@@ -7,7 +7,7 @@ run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import _SMALL, RESHAPE, const, invalid, rank, shape
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.ops.control.tensor_list_ops import TensorList
+
 __all__ = ["fill", "ones", "ones_like", "ones_like_v2", "zeros", "zeros_like", "zeros_like_v2"]
 
 
@@ -39,7 +43,7 @@ def _fill_shape(c: Inference) -> list[Shape]:
     return [c.shape_value(0)]
 
 
-def _fill_kernel(xp: Any, dims: Any, value: Any) -> Any:
+def _fill_kernel(xp: ArrayNamespace, dims: Array, value: Array) -> Array:
     if xp.name != "numpy":
         return xp.full(tuple(dims.tolist()), value, dtype=value.dtype)
     try:
@@ -71,7 +75,7 @@ def _all_axes(x: Any) -> Tensor:
     return const(range(n)) if n is not None else apply_op("Range", const(0), rank(x), const(1))
 
 
-def _zeros_like_kernel(xp: Any, x: Any) -> Any:
+def _zeros_like_kernel(xp: ArrayNamespace, x: Array | TensorList) -> Any:
     if hasattr(x, "zeros_like"):  # a tensor list
         return x.zeros_like
     if x.dtype.kind != "O":
@@ -102,7 +106,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return apply(FILL, dims, value, name=name)
 
 
-def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
+def _filled(shape: object, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
         plain = _plain_or_none(shape)
@@ -134,7 +138,7 @@ def _ops_to_compare(shape: Sequence[Any]) -> int:
     return count
 
 
-def _plain_or_none(shape: Any) -> Shape:
+def _plain_or_none(shape: object) -> Shape:
     """The static shape that a Python value is, or None if it has tensors in it."""
     if isinstance(shape, (list, tuple)) and any(
         hasattr(d, "_graph_anchor") or isinstance(d, Tensor) for d in shape
@@ -171,7 +175,10 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
 
 
 def zeros_like(
-    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+    tensor: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    optimize: bool = True,
 ) -> Tensor:
     """Zeros (False, empty strings) in the shape of another tensor."""
     tensor = convert_to_tensor(tensor)
@@ -207,11 +214,15 @@ def ones_like(
     return out
 
 
-def zeros_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like_v2(
+    input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor:
     """Zeros of a tensor's shape and, unless ``dtype`` is given, of its type."""
     return zeros_like(input, dtype, name)
 
 
-def ones_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like_v2(
+    input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor:
     """Ones of a tensor's shape and, unless ``dtype`` is given, of its type."""
     return ones_like(input, dtype, name)

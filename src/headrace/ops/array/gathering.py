@@ -9,7 +9,7 @@ so that an embedding's update touches its rows only.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
@@ -36,6 +36,9 @@ from headrace.ops.array.index_kernels import (
     scatter_nd_kernel,
     unravel_kernel,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "batch_gather",
@@ -87,7 +90,7 @@ def _gather_v2_shape(c: Inference) -> list[Shape]:
     return [params[:at] + indices[batch:] + params[at + 1 :]]
 
 
-def _gather_rows(op: Operation, grad: Any) -> IndexedSlices:
+def _gather_rows(op: Operation, grad: IndexedSlices | Tensor) -> IndexedSlices:
     """The gradient of a gather along axis 0: the rows that were read."""
     params, indices = op.inputs[:2]
     known = shapes.known(params._shape)
@@ -106,7 +109,7 @@ def _gather_rows(op: Operation, grad: Any) -> IndexedSlices:
     return IndexedSlices(convert_to_tensor(values), flat, dense)
 
 
-def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
+def _gather_v2_grad(op: Operation, grad: IndexedSlices | Tensor) -> list[Any]:
     params, indices, axis = op.inputs
     batch, at = op._attrs["batch_dims"], static_value(axis)
     rank = params._rank()
@@ -127,7 +130,9 @@ def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
     return [found, None, None]
 
 
-def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, batch: int) -> Any:
+def _gather_axis_grad(
+    params: Tensor, indices: Tensor, grad: TensorLike, axis: int, batch: int
+) -> Tensor:
     """Bring (batch…, gathered…) to the front, sum rows by flat index, and put the axis back in its
     place.
 
@@ -169,7 +174,7 @@ def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, bat
     return whole
 
 
-def _flat_ids(indices: Tensor, dims: Any, size: Any, batch: int) -> Any:
+def _flat_ids(indices: Tensor, dims: Tensor, size: Tensor, batch: int) -> Tensor:
     if batch:
         indices = (
             apply_op("Cast", indices, DstT=dtypes.int32)
@@ -203,11 +208,11 @@ GATHER_V2 = define(
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
+    params: TensorLike,
+    indices: object,
+    validate_indices: object = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: object = None,
     batch_dims: Any = 0,
 ) -> Tensor:
     """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row.
@@ -224,14 +229,14 @@ def gather(
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
         return sparse_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 def gather_v2(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: object = None,
+    axis: AxisLike | None = None,
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
@@ -239,7 +244,7 @@ def gather_v2(
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Gather along the last dimension of ``indices``, the ones before being batch dimensions."""
     indices = convert_to_tensor(indices, name="indices")
     rank = indices._rank()
@@ -264,7 +269,7 @@ def _gather_nd_shape(c: Inference) -> list[Shape]:
     return [indices[:-1] + params[indices[-1] :]]
 
 
-def _gather_nd_grad(op: Operation, grad: Any) -> list[Any]:
+def _gather_nd_grad(op: Operation, grad: Tensor) -> list[Any]:
     params, indices = op.inputs
     size = shape(params, out_type=indices._dtype)
     rank = indices._rank()
@@ -301,7 +306,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     nd_read = getattr(params, "gather_nd", None)
     if nd_read is not None:
         return nd_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_ND, params, indices, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_ND, params, indices, name=name)
 
 
 def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
@@ -311,7 +316,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         rank = indices._rank()
         if rank is None or params._rank() is None:
             raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
-        if not 0 <= batch < min(rank, params._rank()):  # type: ignore[type-var]
+        if not 0 <= batch < min(rank, params._rank()):
             raise ValueError(
                 f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
             )
@@ -326,10 +331,12 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
-        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")  # type: ignore[no-any-return]
+        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")
 
 
-def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+def gather_nd_v2(
+    params: TensorLike, indices: TensorLike, batch_dims: int = 0, name: str | None = None
+) -> Tensor:
     """Slices of ``params`` chosen by the index vectors in ``indices``; see ``tf.gather_nd``."""
     return gather_nd(params, indices, name, batch_dims)
 
@@ -367,11 +374,11 @@ def _tensor_scatter_shape(c: Inference) -> list[Shape]:
     return [c.shape(0)]
 
 
-def _read(op: Operation, grad: Any) -> Any:
+def _read(op: Operation, grad: Tensor) -> Tensor:
     return apply(GATHER_ND, grad, op.inputs[1])
 
 
-def _update_grad(op: Operation, grad: Any) -> list[Any]:
+def _update_grad(op: Operation, grad: Tensor) -> list[Any]:
     _, indices, updates = op.inputs
     kept = apply(TENSOR_SCATTER_UPDATE, grad, indices, apply_op("ZerosLike", updates))
     return [kept, None, _read(op, grad)]
@@ -416,13 +423,15 @@ SCATTER_ND_NON_ALIASING_ADD = define(
 )
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(
+    indices: TensorLike, updates: TensorLike, shape: ShapeLike, name: str | None = None
+) -> Tensor:
     """Zeros of ``shape`` with ``updates`` added at ``indices``."""
-    return apply(SCATTER_ND, indices, updates, shape, name=name)  # type: ignore[no-any-return]
+    return apply(SCATTER_ND, indices, updates, shape, name=name)
 
 
 def tensor_scatter_update(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     """A copy of ``tensor`` with the slices at ``indices`` replaced by ``updates``.
 
@@ -431,23 +440,27 @@ def tensor_scatter_update(
 
         tf.tensor_scatter_update([0, 0, 0], [[2], [0]], [7, 8])    # [8, 0, 7]
     """
-    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)
 
 
-def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_add(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up."""
-    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)
 
 
-def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_sub(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too."""
-    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)
 
 
 def scatter_nd_non_aliasing_add(
-    input: Any, indices: Any, updates: Any, name: str | None = None
+    input: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)
 
 
 INVERT_PERMUTATION = define(
@@ -459,9 +472,9 @@ INVERT_PERMUTATION = define(
 )
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of a permutation of 0 … n - 1: ``y[x[i]] = i``."""
-    return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
+    return apply(INVERT_PERMUTATION, x, name=name)
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
@@ -483,10 +496,12 @@ UNRAVEL_INDEX = define(
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Flat indices as coordinates, one row per dimension."""
-    return apply(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
+    return apply(UNRAVEL_INDEX, indices, dims, name=name)
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
+def boolean_mask(
+    tensor: object, mask: object, name: str = "boolean_mask", axis: Any = None
+) -> Tensor:
     """The slices whose mask is True, in order: [n, ...] with a mask [n] gives [k, ...].
 
     ``mask`` may have several dimensions; its shape must be that of ``tensor`` from ``axis`` on.
@@ -534,7 +549,9 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
         return result
 
 
-def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+def boolean_mask_v2(
+    tensor: TensorLike, mask: TensorLike, axis: AxisLike | None = None, name: str = "boolean_mask"
+) -> Tensor:
     """The elements of ``tensor`` for which ``mask`` is True, along ``axis`` on.
 
     See ``tf.boolean_mask``.
@@ -543,7 +560,10 @@ def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boole
 
 
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.bool,
+    name: str | None = None,
 ) -> Tensor:
     """True at the first ``lengths[i]`` positions of row i."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
@@ -564,8 +584,8 @@ def sequence_mask(
             get_default_graph().unique_name("Cast")
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
-            return mask  # type: ignore[no-any-return]
-        return apply_op("Cast", mask, DstT=dtype)  # type: ignore[no-any-return]
+            return mask
+        return apply_op("Cast", mask, DstT=dtype)
 
 
 # IndexedSlices as tensors -----------------------------------------------------------------------

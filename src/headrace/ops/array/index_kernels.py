@@ -7,12 +7,15 @@ handful of indices too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core import shapes
 from headrace.ops.array.array_shape import invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = [
     "bad_index",
@@ -67,13 +70,15 @@ def take(xp: Any, params: Any, indices: Any, axis: int) -> Any:
     return out if out.__class__ is not bytes else np.array(out, object)
 
 
-def gather_kernel(xp: Any, params: Any, indices: Any) -> Any:
+def gather_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Any:
     if params.ndim < 1:
         raise invalid("params must be at least 1 dimensional")
     return take(xp, params, indices, 0)
 
 
-def gather_v2_kernel(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int) -> Any:
+def gather_v2_kernel(
+    xp: ArrayNamespace, params: Any, indices: Any, axis: Array, *, batch_dims: int
+) -> Any:
     at = axis.item()
     rank = params.ndim
     if not -rank <= at < rank:
@@ -86,7 +91,7 @@ def gather_v2_kernel(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dim
     return batched_take(xp, params, indices, at, batch)
 
 
-def batched_take(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:
+def batched_take(xp: ArrayNamespace, params: Array, indices: Array, axis: int, batch: int) -> Any:
     """Rows of one big table.
 
     (batch…, outer…, n, inner…) with the batch number added to the indices.
@@ -140,7 +145,7 @@ def nd_index(xp: Any, indices: Any, dims: Sequence[int], what: str) -> tuple[Any
     return tuple(indices[..., i] for i in range(depth))
 
 
-def gather_nd_kernel(xp: Any, params: Any, indices: Any) -> Any:
+def gather_nd_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Array:
     index = nd_index(xp, indices, params.shape, "param shape ")
     if not index:
         return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
@@ -206,7 +211,9 @@ def scatter_kernel(how: str) -> Callable[..., Any]:
     return kernel
 
 
-def partition_kernel(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> Any:
+def partition_kernel(
+    xp: ArrayNamespace, data: Array, partitions: Array, *, num_partitions: int
+) -> Array | tuple[Array, ...]:
     if data.shape[: partitions.ndim] != partitions.shape:
         raise invalid(
             "data.shape must start with partitions.shape, got data.shape = "
@@ -223,7 +230,7 @@ def partition_kernel(xp: Any, data: Any, partitions: Any, *, num_partitions: int
     return out if num_partitions > 1 else out[0]
 
 
-def stitch_kernel(xp: Any, *inputs: Any) -> Any:
+def stitch_kernel(xp: ArrayNamespace, *inputs: Array) -> Array:
     n = len(inputs) // 2
     indices, data = inputs[:n], inputs[n:]
     inner = data[0].shape[indices[0].ndim :]
@@ -242,7 +249,9 @@ def stitch_kernel(xp: Any, *inputs: Any) -> Any:
     return out
 
 
-def one_hot_kernel(xp: Any, indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:
+def one_hot_kernel(
+    xp: ArrayNamespace, indices: Array, depth: Array, on: Array, off: Array, *, axis: int
+) -> Array:
     n = depth.item()
     if n < 0:
         raise invalid(f"depth must be non-negative, got: {n}")
@@ -262,7 +271,7 @@ def one_hot_kernel(xp: Any, indices: Any, depth: Any, on: Any, off: Any, *, axis
     return out
 
 
-def invert_kernel(xp: Any, x: Any) -> Any:
+def invert_kernel(xp: ArrayNamespace, x: Array) -> Array:
     n = x.size
     if n and (x.min() < 0 or x.max() >= n):
         bad = next(v for v in x.tolist() if not 0 <= v < n)
@@ -275,7 +284,7 @@ def invert_kernel(xp: Any, x: Any) -> Any:
     return out
 
 
-def unravel_kernel(xp: Any, indices: Any, dims: Any) -> Any:
+def unravel_kernel(xp: ArrayNamespace, indices: Array, dims: Array) -> Array:
     total = int(np.prod(dims, dtype=np.int64))
     if indices.ndim > 1:
         raise invalid(

@@ -8,7 +8,7 @@ Kernels allocate the result once and assign the parts; pieces that a split gives
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from headrace.ops.array.array_shape import const, invalid, shape_n
 from headrace.ops.array.autopacking import _packed_dtype
 from headrace.ops.array.concat_offset import concat_offset_kernel
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
+
 __all__ = ["concat", "pack", "parallel_stack", "split", "stack", "unpack", "unstack"]
 
 
@@ -40,7 +43,7 @@ def _concat_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _concat_shape_of(found: Sequence[Shape], axis: Any) -> list[Shape]:
+def _concat_shape_of(found: Sequence[Shape], axis: Array | None) -> list[Shape]:
     rank = next((len(s) for s in found if s is not None), None)
     if rank is None:
         return [None]
@@ -74,7 +77,7 @@ def _all(found: Sequence[Shape]) -> str:
     return " and ".join(shapes.show(s) for s in found)
 
 
-def concat_arrays(xp: Any, values: Sequence[Any], axis: int) -> Any:
+def concat_arrays(xp: ArrayNamespace, values: Sequence[Any], axis: int) -> Array:
     """The arrays one after the other; TensorFlow's error if they do not fit."""
     try:
         return xp.concatenate(values, axis)
@@ -100,7 +103,7 @@ def concat_arrays(xp: Any, values: Sequence[Any], axis: int) -> Any:
         raise
 
 
-def _concat_pieces(op: Operation, grad: Any, values: list[Tensor], axis: Tensor) -> list[Any]:
+def _concat_pieces(op: Operation, grad: Tensor, values: list[Tensor], axis: Tensor) -> list[Any]:
     """The gradient cut at the borders of the inputs."""
     at = static_value(axis)
     known = [shapes.known(v._shape) for v in values]
@@ -125,12 +128,12 @@ def _concat_pieces(op: Operation, grad: Any, values: list[Tensor], axis: Tensor)
     return [apply_op("Slice", grad, o, s) for o, s in zip(offsets, sizes_t)]
 
 
-def _concat_grad(op: Operation, grad: Any) -> list[Any]:
+def _concat_grad(op: Operation, grad: Tensor) -> list[Any]:
     pieces = _concat_pieces(op, grad, op.inputs[:-1], op.inputs[-1])
     return [*pieces, None]
 
 
-def _concat_v1_grad(op: Operation, grad: Any) -> list[Any]:
+def _concat_v1_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [None, *_concat_pieces(op, grad, op.inputs[1:], op.inputs[0])]
 
 
@@ -161,7 +164,7 @@ CONCAT_OFFSET = define(
 )
 
 
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: object, axis: AxisLike, name: str = "concat") -> Tensor:
     """Join tensors along an existing dimension: [2, 3] and [2, 5] along axis 1 give [2, 8].
 
     All other sizes must be equal. ``axis`` may be negative, and a tensor.
@@ -173,10 +176,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         if at._rank() not in (0, None):
             raise ValueError(f"Shape {at.shape} must have rank 0")
         with name_scope(name or "concat"):
-            return apply_op("Identity", values[0], name=name or "concat")  # type: ignore[no-any-return]
+            return apply_op("Identity", values[0], name=name or "concat")
     if not values:
         raise ValueError("tf.concat needs at least one tensor")
-    return apply(CONCAT, values, axis, name=name or "concat")  # type: ignore[no-any-return]
+    return apply(CONCAT, values, axis, name=name or "concat")
 
 
 # Pack and Unpack --------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ def _merged(a: Shape, b: Shape, i: int) -> Shape:
         ) from None
 
 
-def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
+def _pack_kernel(xp: ArrayNamespace, *values: Array, axis: int) -> Array:
     if xp.name != "numpy" and not all(isinstance(v, (np.ndarray, np.generic)) for v in values):
         return xp.stack(values, axis)
     first = values[0]
@@ -241,8 +244,8 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
     return out
 
 
-def _pack_grad(op: Operation, grad: Any) -> list[Any]:
-    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])  # type: ignore[no-any-return]
+def _pack_grad(op: Operation, grad: Tensor) -> list[Any]:
+    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])
 
 
 PACK = define(
@@ -309,7 +312,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
     kind = kind or first._dtype._base
     tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, kind) for v in values]
-    return apply(PACK, tensors, axis=axis, name=name or "stack")  # type: ignore[no-any-return]
+    return apply(PACK, tensors, axis=axis, name=name or "stack")
 
 
 def _mixed(values: Sequence[Any]) -> bool:
@@ -331,15 +334,17 @@ def unstack(
             num = s[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
+    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")
 
 
-def pack(values: Any, axis: int = 0, name: str = "pack") -> Tensor:
+def pack(values: TensorLike, axis: int = 0, name: str = "pack") -> Tensor:
     """The pre-1.0 name of ``stack``."""
     return stack(values, axis, name)
 
 
-def unpack(value: Any, num: int | None = None, axis: int = 0, name: str = "unpack") -> list[Tensor]:
+def unpack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unpack"
+) -> list[Tensor]:
     """The pre-1.0 name of ``unstack``."""
     return unstack(value, num, axis, name)
 
@@ -380,13 +385,13 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
         known = shapes.known(rows[0]._shape[1:] if rows[0]._shape is not None else None)
         if known is None:
             raise ValueError("tf.parallel_stack needs tensors of known shape")
-        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))  # type: ignore[no-any-return]
+        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))
 
 
 # Split ------------------------------------------------------------------------------------------
 
 
-def _split_axis(axis: Any, rank: int) -> int:
+def _split_axis(axis: Array, rank: int) -> int:
     at: int = axis.item()
     if not -rank <= at < rank:
         raise ValueError(
@@ -413,7 +418,7 @@ def _split_shape(c: Inference) -> list[Shape]:
     return [s[:at] + (None if dim is None else dim // num,) + s[at + 1 :]] * num
 
 
-def _pieces(x: Any, at: int, sizes: Sequence[int]) -> Any:
+def _pieces(x: Array, at: int, sizes: Sequence[int]) -> Array | tuple[Array, ...]:
     head = (slice(None),) * at
     out, start = [], 0
     for n in sizes:
@@ -422,7 +427,9 @@ def _pieces(x: Any, at: int, sizes: Sequence[int]) -> Any:
     return tuple(out) if len(out) > 1 else out[0]
 
 
-def _split_kernel(xp: Any, axis: Any, x: Any, *, num_split: int) -> Any:
+def _split_kernel(
+    xp: ArrayNamespace, axis: Array, x: Array, *, num_split: int
+) -> Array | tuple[Array, ...]:
     at = axis.item()
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"-input rank(-{x.ndim}) <= split_dim < input rank ({x.ndim}), but got {at}")
@@ -483,7 +490,9 @@ def _full_sizes(sizes: Sequence[int], dim: int | None) -> list[int | None]:
     return out
 
 
-def _split_v_kernel(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> Any:
+def _split_v_kernel(
+    xp: ArrayNamespace, x: Array, sizes: Array, axis: Array, *, num_split: int
+) -> Array | tuple[Array, ...]:
     at = axis.item()
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"-input rank(-{x.ndim}) <= split_dim < input rank ({x.ndim}), but got {at}")
@@ -508,12 +517,16 @@ SPLIT_V = define(
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: AxisLike = 0,
+    num: int | None = None,
+    name: str = "split",
 ) -> list[Tensor]:
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         count_more(get_default_graph(), 1)  # TF makes a tensor of the number
-        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():
         raise ValueError(
@@ -523,4 +536,4 @@ def split(
         num = None if sizes._shape is None else sizes._shape[0]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
@@ -25,6 +25,9 @@ from headrace.ops.array.index_kernels import (
     one_hot_kernel,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
+
 __all__ = ["one_hot"]
 
 
@@ -43,7 +46,7 @@ def _one_hot_shape(c: Inference) -> list[Shape]:
     return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
 
 
-def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
+def _one_hot_grad(op: Operation, grad: Tensor) -> list[Any]:
     """on and off each receive the gradient of the places that they fill."""
     ones = apply_op(
         "OneHot",
@@ -72,12 +75,12 @@ ONE_HOT = define(
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """``on_value`` at the positions given, ``off_value`` elsewhere.
@@ -94,12 +97,12 @@ def one_hot(
     return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")
 
 
-def _with_dtype(value: Any, dtype: DType) -> Any:
+def _with_dtype(value: TensorLike, dtype: DType) -> Any:
     """A tensor as it is, a number as an array (which becomes a constant below the op)."""
     return value if hasattr(value, "dtype") and hasattr(value, "op") else make_ndarray(value, dtype)
 
 
-def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
+def _one_hot_dtype(on: TensorLike | None, off: TensorLike | None, dtype: object) -> DType:
     found = [_dtype_of(v) for v in (on, off) if v is not None]
     if dtype is None:
         if len(found) == 2 and found[0] is not found[1]:
@@ -118,7 +121,7 @@ def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
     return wanted
 
 
-def _dtype_of(value: Any) -> DType:
+def _dtype_of(value: TensorLike) -> DType:
     if hasattr(value, "dtype"):
         return dtypes.as_dtype(value.dtype).base_dtype
     return dtypes.FROM_NUMPY[make_ndarray(value, None).dtype]

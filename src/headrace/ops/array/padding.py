@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid, shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = ["mirror_pad", "pad", "pad_v2", "repeat", "repeat_with_axis", "tile"]
 
@@ -42,7 +45,7 @@ def _tile_shape(c: Inference) -> list[Shape]:
     ]
 
 
-def _tile_kernel(xp: Any, x: Any, multiples: Any) -> Any:
+def _tile_kernel(xp: ArrayNamespace, x: Array, multiples: Array) -> Array:
     times = multiples.tolist()
     dims = x.shape
     if len(times) != len(dims):
@@ -67,7 +70,7 @@ def _tile_kernel(xp: Any, x: Any, multiples: Any) -> Any:
     return out.reshape(final)
 
 
-def _tile_grad(op: Operation, grad: Any) -> list[Any]:
+def _tile_grad(op: Operation, grad: Tensor) -> list[Any]:
     """Sum over the copies: (m0*d0, …) seen as (m0, d0, …)."""
     x, multiples = op.inputs
     known, times = shapes.known(x._shape), static_value(multiples)
@@ -105,7 +108,7 @@ def _tile_grad_shape(c: Inference) -> list[Shape]:
     return [tuple(None if d is None or not m else d // m for d, m in zip(s, times))]
 
 
-def _tile_grad_kernel(xp: Any, x: Any, multiples: Any) -> Any:
+def _tile_grad_kernel(xp: ArrayNamespace, x: Array, multiples: Array) -> Array:
     full: list[int] = []
     for m, d in zip(multiples.tolist(), x.shape):
         full += (m, d // m)
@@ -122,12 +125,14 @@ TILE_GRAD = define(
 )
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: object, name: str | None = None) -> Tensor:
     """Repeat the whole tensor so many times along each dimension."""
-    return apply(TILE, input, multiples, name=name)  # type: ignore[no-any-return]
+    return apply(TILE, input, multiples, name=name)
 
 
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
+) -> Tensor:
     """Each element repeated, as ``numpy.repeat``; without ``axis`` of the flattened tensor.
 
     ``repeats`` is one number or one per element: ``tf.repeat([3, 4], [2, 1])`` is [3, 3, 4].
@@ -138,7 +143,9 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
     return repeat_with_axis(input, repeats, axis, name)
 
 
-def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None) -> Tensor:
+def repeat_with_axis(
+    data: TensorLike, repeats: TensorLike, axis: int, name: str | None = None
+) -> Tensor:
     """Gather each slice ``repeats[i]`` times.
 
     Slice i covers the positions below the running sum of repeats.
@@ -170,7 +177,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     data = apply_op("Reshape", data, shape(data), name="boolean_mask/Reshape")
     repeats = apply_op("Maximum", repeats, const(0, repeats._dtype))
     dims = shape(data, out_type=repeats._dtype)
-    size: Tensor = dims[axis]  # type: ignore[index]
+    size: Tensor = dims[axis]
     each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
@@ -182,7 +189,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
     name = "Reshape" if axis else "boolean_mask/GatherV2"
-    return apply_op("GatherV2", data, which, const(axis), name=name)  # type: ignore[no-any-return]
+    return apply_op("GatherV2", data, which, const(axis), name=name)
 
 
 # Pad --------------------------------------------------------------------------------------------
@@ -219,7 +226,7 @@ def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
     return pairs
 
 
-def _pad_kernel(xp: Any, x: Any, paddings: Any, value: Any = None) -> Any:
+def _pad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, value: Array | None = None) -> Array:
     pairs = checked_paddings(x, paddings)
     if xp.name != "numpy":
         return xp.pad(x, pairs, constant_values=0 if value is None else value)
@@ -233,7 +240,7 @@ def _pad_kernel(xp: Any, x: Any, paddings: Any, value: Any = None) -> Any:
     return out
 
 
-def _inner(op: Operation, grad: Any) -> Tensor:
+def _inner(op: Operation, grad: Tensor) -> Tensor:
     """The part of a padded tensor that came from the input."""
     x, paddings = op.inputs[:2]
     value = static_value(paddings)
@@ -241,16 +248,16 @@ def _inner(op: Operation, grad: Any) -> Tensor:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
         begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
-    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))  # type: ignore[no-any-return]
+    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
 
 
-def _pad_v2_grad(op: Operation, grad: Any) -> list[Any]:
+def _pad_v2_grad(op: Operation, grad: Tensor) -> list[Any]:
     inner = _inner(op, grad)
     whole = _sum_all(grad)
     return [inner, None, apply_op("Sub", whole, _sum_all(inner))]
 
 
-def _sum_all(x: Tensor) -> Any:
+def _sum_all(x: Tensor) -> Tensor:
     from headrace.ops.array.filling import _all_axes
 
     return apply_op("Sum", x, _all_axes(x), keep_dims=False)
@@ -274,7 +281,7 @@ PAD_V2 = define(
 )
 
 
-def _mirror_index(d: int, lo: int, hi: int, offset: int) -> Any:
+def _mirror_index(d: int, lo: int, hi: int, offset: int) -> Array:
     """Positions 0 … d-1 with their mirror images; ``offset`` 1 leaves the border out (REFLECT)."""
     front = np.arange(lo - 1 + offset, offset - 1, -1)
     back = np.arange(d - 1 - offset, d - 1 - offset - hi, -1)
@@ -293,7 +300,7 @@ def _mirror_offset(mode: str, dims: Sequence[int], pairs: Sequence[Sequence[int]
     return offset
 
 
-def _mirror_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
+def _mirror_kernel(xp: ArrayNamespace, x: Array, paddings: Array, *, mode: str) -> Array:
     pairs = checked_paddings(x, paddings)
     offset = _mirror_offset(mode, x.shape, pairs)
     for axis, (lo, hi) in enumerate(pairs):
@@ -302,7 +309,7 @@ def _mirror_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
     return x
 
 
-def _mirror_grad_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
+def _mirror_grad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, *, mode: str) -> Array:
     """Every mirror image is added to the element that it shows."""
     offset = 1 if mode == "REFLECT" else 0
     for axis, (lo, hi) in enumerate(checked_paddings(x, paddings)):
@@ -351,11 +358,11 @@ MIRROR_PAD_GRAD = define(
 
 
 def pad(
-    tensor: Any,
-    paddings: Any,
+    tensor: TensorLike,
+    paddings: TensorLike,
     mode: str = "CONSTANT",
     name: str | None = None,
-    constant_values: Any = 0,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """Add elements at both ends of each dimension.
 
@@ -364,23 +371,25 @@ def pad(
     mode = mode.upper()
     if mode == "CONSTANT":
         if type(constant_values) in (int, float) and constant_values == 0:
-            return apply(PAD, tensor, paddings, name=name)  # type: ignore[no-any-return]
-        return apply(PAD_V2, tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+            return apply(PAD, tensor, paddings, name=name)
+        return apply(PAD_V2, tensor, paddings, constant_values, name=name)
     if mode in ("REFLECT", "SYMMETRIC"):
-        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
+        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)
     raise ValueError(f"Unknown padding mode: {mode}")
 
 
 def pad_v2(
-    tensor: Any,
-    paddings: Any,
+    tensor: TensorLike,
+    paddings: TensorLike,
     mode: str = "CONSTANT",
-    constant_values: Any = 0,
+    constant_values: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
     """As ``tf.pad``, with ``constant_values`` before ``name``."""
     return pad(tensor, paddings, mode, name, constant_values)
 
 
-def mirror_pad(input: Any, paddings: Any, mode: str, name: str | None = None) -> Tensor:
-    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
+def mirror_pad(
+    input: TensorLike, paddings: TensorLike, mode: str, name: str | None = None
+) -> Tensor:
+    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)

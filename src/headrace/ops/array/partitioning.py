@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes
 from headrace.core.build import apply, apply_list, apply_op
@@ -19,6 +19,9 @@ from headrace.ops.array.index_kernels import (
     partition_kernel,
     stitch_kernel,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "parallel_dynamic_stitch"]
 
@@ -38,7 +41,7 @@ def _partition_shape(c: Inference) -> list[Shape]:
     return [(None, *data[len(partitions) :])] * n
 
 
-def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
+def _partition_grad(op: Operation, *grads: Tensor) -> list[Any]:
     """Number the rows, partition the numbers as the data was, and stitch the gradients back by
     number.
     """
@@ -82,7 +85,7 @@ def _stitch_shape(c: Inference) -> list[Shape]:
     return [None if inner is None else (size, *inner)]
 
 
-def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
+def _stitch_grad(op: Operation, grad: Tensor) -> list[Any]:
     n = op._attrs["N"]
     grads = [apply(GATHER_V2, grad, ix, const(0)) for ix in op.inputs[:n]]
     return [None] * n + grads
@@ -108,7 +111,7 @@ PARALLEL_DYNAMIC_STITCH = define(
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Row i goes into the list entry ``partitions[i]``."""
     return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)

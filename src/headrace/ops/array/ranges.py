@@ -7,7 +7,8 @@ tf.range(3, 18, 3)  # [3, 6, 9, 12, 15]
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "bincount",
@@ -73,7 +78,7 @@ def _bounds(start: Any, limit: Any, delta: Any) -> tuple[Any, Any, Any]:
     return start[()], limit[()], delta[()]
 
 
-def _range_kernel(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
+def _range_kernel(xp: ArrayNamespace, start: Array, limit: Array, delta: Array) -> Array:
     first, last, step = _bounds(start, limit, delta)
     try:
         n = _range_length(first, last, step)
@@ -96,7 +101,7 @@ def _range_shape(c: Inference) -> list[Shape]:
     return [(_range_length(*_bounds(*values)),)]
 
 
-def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+def _linspace_kernel(xp: ArrayNamespace, start: Array, stop: Array, num: Array) -> Any:
     n = int(num)
     if n <= 0:
         raise _invalid(f"Requires num > 0: {n}")
@@ -141,7 +146,7 @@ LINSPACE = define(
 # counts -----------------------------------------------------------------------------------------
 
 
-def _bincount_kernel(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
+def _bincount_kernel(xp: ArrayNamespace, arr: Array, size: Array, weights: Array) -> Array:
     n = int(size)
     if n < 0:
         raise _invalid(f"size ({n}) must be non-negative")
@@ -160,7 +165,7 @@ def _bincount_kernel(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
     return np.bincount(flat[inside], weights.reshape(-1)[inside], n).astype(weights.dtype)
 
 
-def _count_shape(i: int) -> Any:
+def _count_shape(i: int) -> Callable[..., Any]:
     def rule(c: Inference) -> list[Shape]:
         c.require_rank(i, 0)
         size = c.value(i)
@@ -182,7 +187,9 @@ def _histogram_shape(c: Inference) -> list[Shape]:
     return [(None,) if bins is None else (int(bins),)]
 
 
-def _histogram_kernel(xp: Any, values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
+def _histogram_kernel(
+    xp: ArrayNamespace, values: Array, value_range: Array, nbins: Array, *, dtype: DType
+) -> Array:
     n, (low, high) = int(nbins), value_range.tolist()
     if n <= 0:
         raise _invalid(f"nbins should be a positive number, but got '{n}'")
@@ -197,14 +204,14 @@ def _histogram_kernel(xp: Any, values: Any, value_range: Any, nbins: Any, *, dty
     return np.bincount(index, minlength=n).astype(dtype.np_dtype)
 
 
-def _bucketize_kernel(xp: Any, x: Any, *, boundaries: Any) -> Any:
+def _bucketize_kernel(xp: ArrayNamespace, x: Array, *, boundaries: Sequence[float]) -> Array:
     edges = np.asarray(boundaries, np.float32)
     if (edges[1:] < edges[:-1]).any():
         raise _invalid("Expected sorted boundaries")
     return xp.searchsorted(edges, x, side="right").astype(np.int32)
 
 
-def _cross_kernel(xp: Any, a: Any, b: Any) -> Any:
+def _cross_kernel(xp: ArrayNamespace, a: Array, b: Array) -> Any:
     if a.shape != b.shape or a.ndim == 0 or a.shape[-1] != 3:
         raise _invalid(
             "inputs must be of one shape with 3 elements in the last axis: "
@@ -222,7 +229,7 @@ def _cross_shape(c: Inference) -> list[Shape]:
     return [shapes.merge(c.shape(0), c.shape(1))]
 
 
-def _cross_grad(op: Operation, g: Any) -> list[Any]:
+def _cross_grad(op: Operation, g: Tensor) -> list[Any]:
     u, v = op._inputs
     return [apply_op("Cross", v, g), apply_op("Cross", g, u)]
 
@@ -268,7 +275,11 @@ _SEQUENCE_ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def range(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+    start: Any,
+    limit: Any = None,
+    delta: Any = 1,
+    dtype: DType | None = None,
+    name: str | None = "range",
 ) -> Any:
     """Numbers from ``start`` (0, if only a limit is given) up to, without, ``limit``."""
     if limit is None:
@@ -297,11 +308,11 @@ def range(
         return apply(RANGE, *parts, name=scope)
 
 
-def _is_int32(value: Any) -> bool:
+def _is_int32(value: TensorLike) -> bool:
     return type(value) is int or (isinstance(value, Tensor) and value._dtype is dtypes.int32)
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
+def linspace(start: object, stop: object, num: TensorLike, name: str | None = None) -> Tensor:
     """``num`` numbers from ``start`` to ``stop``, both included."""
     return apply(LINSPACE, start, stop, num, name=name)
 
@@ -309,7 +320,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
 lin_space = linspace
 
 
-def linspace_v2(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
+def linspace_v2(
+    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
+) -> Tensor:
     """``num`` evenly spaced values; between tensors along a new axis. Integers give float64."""
     start = convert.convert_to_tensor(start)
     stop = convert.convert_to_tensor(stop, start.dtype.base_dtype)
@@ -321,7 +334,7 @@ def linspace_v2(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
         return _between(start, stop, convert.convert(num, dtypes.int32), axis)
 
 
-def _between(start: Any, stop: Any, num: Any, axis: int) -> Any:
+def _between(start: Any, stop: object, num: object, axis: int) -> Tensor:
     """Steps from ``start``, and at the end ``stop`` itself, which they would miss by a rounding."""
     zeros = apply_op("ZerosLike", apply_op("Sub", stop, start))
     start, stop = apply_op("AddV2", start, zeros), apply_op("AddV2", stop, zeros)
@@ -346,7 +359,7 @@ def bincount(
     weights: Any = None,
     minlength: Any = None,
     maxlength: Any = None,
-    dtype: Any = dtypes.int32,
+    dtype: DType = dtypes.int32,
     name: str | None = None,
 ) -> Any:
     """How often each integer occurs (or the sum of the weights given to it)."""
@@ -363,7 +376,7 @@ def bincount(
         return apply(BINCOUNT, arr, size, nothing)
 
 
-def _bincount_size(arr: Tensor) -> Any:
+def _bincount_size(arr: Tensor) -> Tensor:
     """The largest integer plus one; 0 for an empty input."""
     some = apply_op("Cast", apply_op("Greater", apply_op("Size", arr), 0), DstT=dtypes.int32)
     flat = apply_op("Reshape", arr, [-1])
@@ -371,12 +384,12 @@ def _bincount_size(arr: Tensor) -> Any:
 
 
 def histogram_fixed_width(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Counts in bins of equal width; what lies outside is counted in the first or last bin."""
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         values = apply_op("Reshape", convert.convert(values), [-1])
@@ -384,12 +397,12 @@ def histogram_fixed_width(
 
 
 def histogram_fixed_width_bins(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The number of the bin each value falls into."""
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         x: Any = convert.convert(values, name="values")
@@ -403,24 +416,24 @@ def histogram_fixed_width_bins(
         return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype), name="Reshape_1")
 
 
-def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
+def bucketize(input: TensorLike, boundaries: TensorLike, name: str | None = None) -> Tensor:
     """The number of boundaries at or below each value."""
     return apply(BUCKETIZE, input, boundaries=boundaries, name=name)
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Any:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors of three elements along the last dimension."""
     return apply(CROSS, a, b, name=name)
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = dtypes.int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-    weights: Any = None,
-) -> Any:
+    weights: TensorLike | None = None,
+) -> Tensor:
     """How often each class (row) was predicted as each class (column).
 
     Without ``num_classes`` it is one more than the largest number that occurs.
@@ -429,13 +442,13 @@ def confusion_matrix(
 
 
 def confusion_matrix_v2(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = dtypes.int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """How often each class (row) was predicted as each class (column), [classes, classes].
 
     Without ``num_classes`` it is one more than the largest label or prediction. ``weights`` counts
@@ -463,7 +476,7 @@ def confusion_matrix_v2(
         return apply_op("ScatterNd", indices, values, dims, name="SparseTensorDenseAdd")
 
 
-def _class_indices(value: Any, name: str) -> Any:
+def _class_indices(value: TensorLike, name: str) -> Tensor:
     """Class numbers as an int64 vector."""
     x = convert.convert(value, name=name)
     if x._shape is not None and len(x._shape) == 2 and x._shape[1] == 1:

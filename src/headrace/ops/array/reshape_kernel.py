@@ -6,10 +6,13 @@ reshape_kernel(xp, x, np.array([2, -1]))
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import shapes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["reshape_kernel"]
 
@@ -18,7 +21,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def reshape_kernel(xp: Any, x: Any, shape: Any) -> Any:
+def reshape_kernel(xp: ArrayNamespace, x: Array, shape: Array) -> Array:
     dims = shape.tolist()
     try:
         if x.size and (not dims or min(dims) >= -1):
@@ -28,7 +31,7 @@ def reshape_kernel(xp: Any, x: Any, shape: Any) -> Any:
         raise _reshape_error(x, shape) from None
 
 
-def _empty_sizes(x: Any, dims: list[int]) -> list[int]:
+def _empty_sizes(x: Array, dims: list[int]) -> list[int]:
     """Sizes for a tensor without elements: beside a 0, TensorFlow takes -1 from those sizes that
     are not 0.
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.array.filling import zeros_like
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+
 __all__ = ["in_top_k", "in_top_k_v2", "nth_element", "top_k", "where", "where_v2"]
 
 
@@ -31,7 +34,7 @@ def _where_shape(c: Inference) -> list[Shape]:
     return [(None, c.rank(0))]
 
 
-def _where_kernel(xp: Any, x: Any) -> Any:
+def _where_kernel(xp: ArrayNamespace, x: Array) -> Array:
     if not 1 <= x.ndim <= 8:
         raise invalid(f"WhereOp : Unhandled input dimensions: {x.ndim}")
     return np.argwhere(x)
@@ -60,7 +63,7 @@ def _select_shape(c: Inference) -> list[Shape]:
     return [shapes.merge(out, cond)]
 
 
-def _select_kernel(xp: Any, cond: Any, t: Any, e: Any) -> Any:
+def _select_kernel(xp: ArrayNamespace, cond: Array, t: Array, e: Array) -> Array:
     """Element-wise; a vector condition chooses whole rows, a scalar one everything."""
     if t.shape != e.shape:
         raise invalid(
@@ -78,7 +81,7 @@ def _select_kernel(xp: Any, cond: Any, t: Any, e: Any) -> Any:
     return xp.where(cond, t, e)
 
 
-def _select_grad(op: Operation, grad: Any) -> list[Any]:
+def _select_grad(op: Operation, grad: Tensor) -> list[Any]:
     cond = op.inputs[0]
     zeros = zeros_like(op.inputs[1])
     return [None, apply(SELECT, cond, grad, zeros), apply(SELECT, cond, zeros, grad)]
@@ -97,14 +100,14 @@ def _select_v2_shape(c: Inference) -> list[Shape]:
     return [shapes.broadcast(shapes.broadcast(c.shape(0), c.shape(1)), c.shape(2))]
 
 
-def _select_v2_grad(op: Operation, grad: Any) -> list[Any]:
+def _select_v2_grad(op: Operation, grad: Tensor) -> list[Any]:
     cond, x, y = op.inputs
     zeros = zeros_like(convert_to_tensor(grad))
     gx, gy = apply(SELECT_V2, cond, grad, zeros), apply(SELECT_V2, cond, zeros, grad)
     return [None, _reduced(gx, x), _reduced(gy, y)]
 
 
-def _reduced(grad: Tensor, x: Tensor) -> Any:
+def _reduced(grad: Tensor, x: Tensor) -> Tensor:
     """Sum over the axes along which x was repeated."""
     have, full = shapes.known(x._shape), shapes.known(grad._shape)
     if have is not None and have == full:
@@ -133,7 +136,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return apply(SELECT, condition, x, y, name=name)
 
 
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v2(
+    condition: TensorLike,
+    x: TensorLike | None = None,
+    y: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """``x`` where the condition is True, ``y`` elsewhere, broadcast against each other.
 
     Without ``x`` and ``y`` the coordinates of the True elements, [n, rank].
@@ -150,7 +158,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
 TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 
 
-def _top_indices(x: Any, k: int) -> Any:
+def _top_indices(x: Array, k: int) -> Any:
     """Positions of the k largest of each row, largest first, of equal ones the first first."""
     n = x.shape[-1]
     if k == 1:
@@ -163,7 +171,7 @@ def _top_indices(x: Any, k: int) -> Any:
     return n - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
 
 
-def _top_by_partition(x: Any, k: int) -> Any:
+def _top_by_partition(x: Array, k: int) -> Array | None:
     """The same without sorting everything; None if ties at the border leave the choice open."""
     n = x.shape[-1]
     picked = np.sort(np.argpartition(x, n - k, axis=-1)[..., n - k :], axis=-1)
@@ -175,7 +183,7 @@ def _top_by_partition(x: Any, k: int) -> Any:
     return np.take_along_axis(picked, order, -1)
 
 
-def _top_k(xp: Any, x: Any, k: int) -> Any:
+def _top_k(xp: ArrayNamespace, x: Array, k: int) -> tuple[Array, Array]:
     if x.ndim < 1 or x.shape[-1] < k:
         raise invalid(
             f"input must have at least k columns. Had {x.shape[-1] if x.ndim else 0}, needed {k}"
@@ -203,7 +211,7 @@ def _top_k_shape(c: Inference) -> list[Shape]:
     return [s[:-1] + (k,)] * 2
 
 
-def _top_k_grad(op: Operation, grad: Any, _: Any = None) -> list[Any]:
+def _top_k_grad(op: Operation, grad: Tensor, _: object = None) -> list[Any]:
     """Values go back to where they came from: rows numbered through, one flat scatter."""
     x, indices = op.inputs[0], op.outputs[1]
     rest = [None] * (len(op.inputs) - 1)
@@ -248,12 +256,14 @@ TOP_K_V2 = define(
 )
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+def top_k(
+    input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None
+) -> Any:
     """The k largest entries of the last dimension, largest first, and where they are."""
     return TopKV2(*apply_many(TOP_K_V2, input, k, sorted=sorted, name=name))
 
 
-def _nth_kernel(xp: Any, x: Any, n: Any, *, reverse: bool) -> Any:
+def _nth_kernel(xp: ArrayNamespace, x: Array, n: Array, *, reverse: bool) -> Array:
     at = n.item()
     size = x.shape[-1] if x.ndim else 0
     if not 0 <= at < size:
@@ -262,7 +272,7 @@ def _nth_kernel(xp: Any, x: Any, n: Any, *, reverse: bool) -> Any:
     return xp.partition(x, at, axis=-1)[..., at]
 
 
-def _nth_grad(op: Operation, grad: Any) -> list[Any]:
+def _nth_grad(op: Operation, grad: Tensor) -> list[Any]:
     """Shared equally by all entries that have the value."""
     x, value = op.inputs[0], apply_op("ExpandDims", op.outputs[0], const(-1))
     same = apply_op("Cast", apply_op("Equal", value, x), DstT=grad._dtype._base)
@@ -288,12 +298,14 @@ NTH_ELEMENT = define(
 )
 
 
-def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
+def nth_element(
+    input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """The n-th smallest (``reverse``: largest) entry of the last dimension."""
     return apply(NTH_ELEMENT, input, n, reverse=reverse, name=name)
 
 
-def _in_top_k(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
+def _in_top_k(xp: ArrayNamespace, predictions: Array, targets: Array, k: int) -> Any:
     """Fewer than k predictions are larger than the target's.
 
     Nothing is in the top of a row that is not finite.
@@ -330,12 +342,14 @@ IN_TOP_K_V2 = define(
 )
 
 
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(predictions: Any, targets: Any, k: TensorLike, name: str | None = None) -> Tensor:
     """Whether each target is among the k largest predictions of its row."""
     with name_scope(name, "in_top_k"):
         return apply(IN_TOP_K_V2, predictions, targets, k, name="InTopKV2")
 
 
-def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k_v2(
+    targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
+) -> Tensor:
     """As ``tf.nn.in_top_k``, with ``targets`` first."""
     return in_top_k(predictions, targets, k, name)

@@ -9,7 +9,7 @@ element, so a kernel turns begin, end, strides and masks into a NumPy index and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dimension, Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid, shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.core.indexed_slices import IndexedSlices
 
 __all__ = ["slice", "slice_helper", "strided_slice"]
 
@@ -73,7 +78,7 @@ def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None
     return size
 
 
-def _slice_kernel(xp: Any, x: Any, begin: Any, size: Any) -> Any:
+def _slice_kernel(xp: ArrayNamespace, x: Array, begin: Array, size: Array) -> Array:
     index = []
     for i, (d, b, s) in enumerate(zip(x.shape, begin.tolist(), size.tolist())):
         if not 0 <= b <= d:
@@ -91,7 +96,7 @@ def _slice_kernel(xp: Any, x: Any, begin: Any, size: Any) -> Any:
     return x[tuple(index)] if index else x
 
 
-def _slice_grad(op: Operation, grad: Any) -> list[Any]:
+def _slice_grad(op: Operation, grad: Tensor) -> list[Any]:
     """Zeros around: before as many as ``begin``, after what is left."""
     x, begin, _ = op.inputs
     known, at, out = shapes.known(x._shape), static_value(begin), shapes.known(op.outputs[0]._shape)
@@ -178,11 +183,11 @@ def to_index(
 
 
 def _strided_slice_kernel(
-    xp: Any,
-    x: Any,
-    begin: Any,
-    end: Any,
-    strides: Any,
+    xp: ArrayNamespace,
+    x: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
     *,
     begin_mask: int,
     end_mask: int,
@@ -322,7 +327,7 @@ def _mask_attrs(op: Operation) -> dict[str, Any]:
     return {k: v for k, v in op._attrs.items() if k.endswith("_mask")}
 
 
-def _strided_slice_grad(op: Operation, grad: Any) -> list[Any]:
+def _strided_slice_grad(op: Operation, grad: IndexedSlices | Tensor) -> list[Any]:
     x, begin, end, strides = op.inputs
     size = shape(x, out_type=begin._dtype)
     return [
@@ -346,19 +351,19 @@ STRIDED_SLICE = define(
 
 
 def _strided_slice_grad_kernel(
-    xp: Any,
-    shape: Any,
-    begin: Any,
-    end: Any,
-    strides: Any,
-    dy: Any,
+    xp: ArrayNamespace,
+    shape: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    dy: Array,
     *,
     begin_mask: int,
     end_mask: int,
     ellipsis_mask: int,
     new_axis_mask: int,
     shrink_axis_mask: int,
-) -> Any:
+) -> Array:
     index = to_index(
         begin.tolist(),
         end.tolist(),
@@ -382,7 +387,7 @@ def _strided_slice_grad_kernel(
     return out
 
 
-def _strided_slice_grad_grad(op: Operation, grad: Any) -> list[Any]:
+def _strided_slice_grad_grad(op: Operation, grad: Tensor) -> list[Any]:
     _, begin, end, strides, _ = op.inputs
     return [
         None,
@@ -405,16 +410,16 @@ STRIDED_SLICE_GRAD = define(
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,
+    var: object = None,
     name: str | None = None,
 ) -> Tensor:
     """Python slices with explicit masks. On a variable the result has ``assign``."""
@@ -517,13 +522,13 @@ class _Spec:
             0 if first is None else first, 0 if last is None else last, 1 if step is None else step
         )
 
-    def _append(self, begin: Any, end: Any, step: Any) -> None:
+    def _append(self, begin: TensorLike, end: int | Tensor, step: object) -> None:
         self.begin.append(begin)
         self.end.append(end)
         self.strides.append(step)
 
 
-def _bound(value: Any) -> Any:
+def _bound(value: TensorLike | None) -> Any:
     if value is None or type(value) is int or isinstance(value, Tensor):
         return value
     if isinstance(value, Dimension):
@@ -531,7 +536,7 @@ def _bound(value: Any) -> Any:
     return _index(value)
 
 
-def _index(value: Any) -> Any:
+def _index(value: object) -> Any:
     """An index as an int or an integer tensor.
 
     TypeError for everything that TF 1.15 does not take.
@@ -561,7 +566,7 @@ _BAD_INDEX = (
 )
 
 
-def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
+def slice_helper(tensor: object, slice_spec: object, var: Any = None) -> Tensor:
     """``tensor[slice_spec]``; a boolean tensor or array is a mask."""
     if _is_mask(slice_spec):
         from headrace.ops.array.gathering import boolean_mask
@@ -588,7 +593,7 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     return out
 
 
-def _is_mask(spec: Any) -> bool:
+def _is_mask(spec: object) -> bool:
     if isinstance(spec, Tensor):
         return spec._dtype._base is dtypes.bool
     return spec is True or spec is False or (isinstance(spec, np.ndarray) and spec.dtype == bool)
@@ -613,7 +618,7 @@ def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
         ]
 
 
-def _packed(part: list[Any], name: str, dtype: Any) -> Tensor:
+def _packed(part: list[Any], name: str, dtype: DType) -> Tensor:
     items = [
         apply_op("Cast", v, DstT=dtype)
         if isinstance(v, Tensor) and v._dtype._base is not dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.array.filling import _all_axes
 from headrace.ops.array.selecting import top_k
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "argsort",
@@ -34,7 +38,7 @@ __all__ = [
 
 
 def sort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None
+    values: TensorLike, axis: AxisLike = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
     """The elements sorted along ``axis`` (the last by default), "ASCENDING" or "DESCENDING"."""
     with name_scope(name, "sort"):
@@ -42,8 +46,8 @@ def sort(
 
 
 def argsort(
-    values: Any,
-    axis: Any = -1,
+    values: object,
+    axis: TensorLike = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
     name: str | None = None,
@@ -57,7 +61,7 @@ def argsort(
         return _sorted(values, axis, direction, 1)
 
 
-def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
+def _sorted(values: object, axis: object, direction: str, which: int) -> Tensor:
     values = convert_to_tensor(values, name="values")
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
@@ -129,13 +133,19 @@ UPPER_BOUND = define(
 
 
 def lower_bound(
-    sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
+    sorted_inputs: TensorLike,
+    values: TensorLike,
+    out_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
 
 
 def upper_bound(
-    sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
+    sorted_inputs: TensorLike,
+    values: TensorLike,
+    out_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
 
@@ -144,7 +154,7 @@ def searchsorted(
     sorted_sequence: Any,
     values: Any,
     side: str = "left",
-    out_type: Any = dtypes.int32,
+    out_type: DType = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Where values would be inserted into sorted rows to keep them sorted.
@@ -165,7 +175,7 @@ def searchsorted(
     return apply_op("Reshape", found, shape(values))
 
 
-def _differences(x: Any) -> Tensor:
+def _differences(x: object) -> Tensor:
     from headrace.ops.control.assertions import is_numeric_tensor
 
     x = convert_to_tensor(x, name="x")
@@ -175,18 +185,18 @@ def _differences(x: Any) -> Tensor:
     return apply_op("Sub", flat[1:], flat[:-1])
 
 
-def _all_of(x: Any, name: str) -> Tensor:
+def _all_of(x: Tensor, name: str) -> Tensor:
     return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """A scalar: no element is less than the one before. Empty and one element: True."""
     with name_scope(name, "is_non_decreasing", [x]) as scope:
         steps = _differences(x)
         return _all_of(apply_op("LessEqual", const(0, steps._dtype), steps), scope + "All/")
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: object, name: str | None = None) -> Tensor:
     """A scalar: every element is greater than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]) as scope:
         steps = _differences(x)

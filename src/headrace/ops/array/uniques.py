@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,17 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.ops.array.array_shape import invalid
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["listdiff", "setdiff1d", "unique", "unique_with_counts"]
 
 
 # Unique -----------------------------------------------------------------------------------------
 
 
-def _uniques(x: Any) -> tuple[Any, Any, Any]:
+def _uniques(x: Array) -> tuple[Any, Any, Any]:
     """(places of first occurrence in order, number of each element, counts) for a vector."""
     if x.size <= 64 or x.dtype.kind == "O":
         seen: dict[Any, int] = {}
@@ -35,28 +39,30 @@ def _uniques(x: Any) -> tuple[Any, Any, Any]:
     return _by_occurrence(first, inverse_, counts)
 
 
-def _by_occurrence(first: Any, inverse: Any, counts: Any) -> tuple[Any, Any, Any]:
+def _by_occurrence(first: Array, inverse: Array, counts: Array) -> tuple[Any, Any, Any]:
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return first[order], rank[inverse.reshape(-1)], counts[order]
 
 
-def _unique_kernel(xp: Any, x: Any, *, out_idx: Any) -> Any:
+def _unique_kernel(xp: ArrayNamespace, x: Array, *, out_idx: DType) -> tuple[Array, Array]:
     if x.ndim != 1:
         raise invalid("unique expects a 1D vector.")
     first, inverse, _ = _uniques(x)
     return x[first], inverse.astype(out_idx.np_dtype)
 
 
-def _unique_counts_kernel(xp: Any, x: Any, *, out_idx: Any) -> Any:
+def _unique_counts_kernel(
+    xp: ArrayNamespace, x: Array, *, out_idx: DType
+) -> tuple[Array, Array, Array]:
     if x.ndim != 1:
         raise invalid("unique expects a 1D vector.")
     first, inverse, counts = _uniques(x)
     return x[first], inverse.astype(out_idx.np_dtype), counts.astype(out_idx.np_dtype)
 
 
-def _unique_along(x: Any, axis: Any) -> tuple[Any, Any, Any]:
+def _unique_along(x: Array, axis: Array) -> tuple[Any, Any, Any]:
     if not axis.size:
         if x.ndim != 1:
             raise invalid("unique expects a 1D vector.")
@@ -73,12 +79,16 @@ def _unique_along(x: Any, axis: Any) -> tuple[Any, Any, Any]:
     return x.take(first, at), inverse, counts
 
 
-def _unique_v2_kernel(xp: Any, x: Any, axis: Any, *, out_idx: Any) -> Any:
+def _unique_v2_kernel(
+    xp: ArrayNamespace, x: Array, axis: Array, *, out_idx: DType
+) -> tuple[Array, Array]:
     y, inverse, _ = _unique_along(x, axis)
     return y, inverse.astype(out_idx.np_dtype)
 
 
-def _unique_counts_v2_kernel(xp: Any, x: Any, axis: Any, *, out_idx: Any) -> Any:
+def _unique_counts_v2_kernel(
+    xp: ArrayNamespace, x: Array, axis: Array, *, out_idx: DType
+) -> tuple[Array, Array, Array]:
     y, inverse, counts = _unique_along(x, axis)
     return y, inverse.astype(out_idx.np_dtype), counts.astype(out_idx.np_dtype)
 
@@ -140,19 +150,23 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 ListDiff = namedtuple("ListDiff", ["out", "idx"])
 
 
-def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+def unique(x: TensorLike, out_idx: object = dtypes.int32, name: str | None = None) -> Any:
     """Distinct values in the order of their first occurrence, and for each element the number of
     its value.
     """
     return Unique(*apply_many(UNIQUE, x, out_idx=out_idx, name=name))
 
 
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+def unique_with_counts(
+    x: TensorLike, out_idx: object = dtypes.int32, name: str | None = None
+) -> Any:
     """As ``tf.unique``, with how often each element occurs: (y, idx, count)."""
     return UniqueWithCounts(*apply_many(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
 
 
-def _list_diff_kernel(xp: Any, x: Any, y: Any, *, out_idx: Any) -> Any:
+def _list_diff_kernel(
+    xp: ArrayNamespace, x: Array, y: Array, *, out_idx: DType
+) -> tuple[Array, Array]:
     if x.ndim != 1 or y.ndim != 1:
         raise invalid("x and y should be 1D vectors.")
     if x.size + y.size <= 64 or x.dtype.kind == "O":
@@ -179,11 +193,15 @@ LIST_DIFF = define(
 )
 
 
-def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> Any:
+def listdiff(
+    x: TensorLike, y: TensorLike, out_idx: TensorLike | None = None, name: str | None = None
+) -> Any:
     """Elements of x that are not in y, and where they are."""
     return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=out_idx or dtypes.int32, name=name))
 
 
-def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
+def setdiff1d(
+    x: TensorLike, y: TensorLike, index_dtype: object = dtypes.int32, name: str | None = None
+) -> Any:
     """The elements of ``x`` that are not in ``y``, in order, and their positions: (out, idx)."""
     return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=index_dtype, name=name))

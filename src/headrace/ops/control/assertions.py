@@ -10,7 +10,7 @@ once. What remains is an Assert operation; put it before what it guards with
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from headrace.ops.array import basic
 from headrace.ops.array.array_shape import const, invalid, rank
 from headrace.ops.array.filling import _all_axes
 from headrace.ops.io.printing import summarize_value
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "Assert",
@@ -72,7 +76,7 @@ __all__ = [
 ]
 
 
-def _assert_kernel(xp: Any, condition: Any, *data: Any, summarize: int) -> None:
+def _assert_kernel(xp: ArrayNamespace, condition: Array, *data: Array, summarize: int) -> None:
     if not condition:
         parts = " ".join(f"[{summarize_value(d, summarize)}]" for d in data)
         raise invalid(f"assertion failed: {parts}")
@@ -90,7 +94,7 @@ ASSERT = define(
 
 
 def Assert(
-    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+    condition: TensorLike, data: Any, summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """Fails with ``data`` in the message if ``condition`` is false when it runs."""
     attrs = {} if summarize is None else {"summarize": summarize}
@@ -114,7 +118,7 @@ def Assert(
 # two tensors ------------------------------------------------------------------------------------
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, Tensor):
         known = static_value(value)
         return str(value.name if known is None else known)
@@ -131,11 +135,11 @@ def _compared(
     sign: str,
     op: str,
     compare: Callable[[Any, Any], Any],
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     data: Any,
     summarize: Any,
-    message: Any,
+    message: object,
     name: str | None,
 ) -> Operation:
     """The shared form of assert_equal, assert_less and so on."""
@@ -163,10 +167,12 @@ def _compared(
         )
 
 
-def _pair(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> Any:
+def _pair(
+    what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def check(
-        x: Any,
-        y: Any,
+        x: TensorLike,
+        y: TensorLike,
         data: Any = None,
         summarize: Any = None,
         message: Any = None,
@@ -177,7 +183,11 @@ def _pair(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> 
         return _compared(what, sign, op, compare, x, y, data, summarize, message, name)
 
     def check_v2(
-        x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None
+        x: Tensor,
+        y: np.generic,
+        message: Any = None,
+        summarize: Any = None,
+        name: str | None = None,
     ) -> Operation:
         return _compared(what, sign, op, compare, x, y, None, summarize, message, name)
 
@@ -200,13 +210,13 @@ assert_greater_equal, assert_greater_equal_v2 = _pair(
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: object = None,
+    atol: object = None,
     data: Any = None,
     summarize: Any = None,
-    message: Any = None,
+    message: object = None,
     name: str | None = None,
 ) -> Operation:
     """Assert ``|x - y| <= atol + rtol * |y|`` for every element; by default both are 10 eps."""
@@ -236,12 +246,12 @@ def assert_near(
 
 
 def assert_near_v2(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    message: Any = None,
-    summarize: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    message: TensorLike | None = None,
+    summarize: TensorLike | None = None,
     name: str | None = None,
 ) -> Operation:
     """Check that ``|x - y| <= atol + rtol * |y|`` everywhere; see ``tf.assert_near``."""
@@ -251,8 +261,12 @@ def assert_near_v2(
 # the sign of a tensor ---------------------------------------------------------------------------
 
 
-def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> Any:
-    def run(x: Any, data: Any, summarize: Any, message: Any, name: str | None) -> Operation:
+def _signed(
+    what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def run(
+        x: Any, data: object, summarize: object, message: object, name: str | None
+    ) -> Operation:
         with name_scope(name, what, [x, data]):
             x = convert_to_tensor(x, name="x")
             if data is None:
@@ -267,7 +281,7 @@ def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -
             return _compared(what, sign, op, compare, x, zero, data, summarize, message, what)
 
     def check(
-        x: Any,
+        x: TensorLike,
         data: Any = None,
         summarize: Any = None,
         message: Any = None,
@@ -276,7 +290,7 @@ def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -
         return run(x, data, summarize, message, name)
 
     def check_v2(
-        x: Any, message: Any = None, summarize: Any = None, name: str | None = None
+        x: object, message: object = None, summarize: object = None, name: str | None = None
     ) -> Operation:
         return run(x, None, summarize, message, name)
 
@@ -302,13 +316,13 @@ assert_non_positive, assert_non_positive_v2 = _signed(
 def _checked_rank(
     what: str,
     x: Any,
-    wanted: Any,
+    wanted: object,
     word: str,
     holds: Callable[[int, int], bool],
     op: str,
     data: Any,
     summarize: Any,
-    message: Any,
+    message: object,
     name: str | None,
 ) -> Operation:
     with name_scope(name, what, [x, data]):
@@ -337,8 +351,8 @@ def _checked_rank(
 
 
 def assert_rank(
-    x: Any,
-    rank: Any,
+    x: object,
+    rank: object,
     data: Any = None,
     summarize: Any = None,
     message: Any = None,
@@ -350,7 +364,9 @@ def assert_rank(
     )
 
 
-def assert_rank_v2(x: Any, rank: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_rank_v2(
+    x: TensorLike, rank: TensorLike, message: TensorLike | None = None, name: str | None = None
+) -> Operation:
     """Check that ``x`` has a rank; see ``tf.assert_rank``."""
     return assert_rank(x, rank, message=message, name=name)
 
@@ -382,18 +398,18 @@ def assert_rank_at_least(
 
 
 def assert_rank_at_least_v2(
-    x: Any, rank: Any, message: Any = None, name: str | None = None
+    x: TensorLike, rank: TensorLike, message: TensorLike | None = None, name: str | None = None
 ) -> Operation:
     """Check that ``x`` has at least a rank; see ``tf.assert_rank_at_least``."""
     return assert_rank_at_least(x, rank, message=message, name=name)
 
 
 def assert_rank_in(
-    x: Any,
+    x: object,
     ranks: Any,
     data: Any = None,
     summarize: Any = None,
-    message: Any = None,
+    message: object = None,
     name: str | None = None,
 ) -> Operation:
     """Assert that the number of dimensions is one of several."""
@@ -424,13 +440,15 @@ def assert_rank_in(
 
 
 def assert_rank_in_v2(
-    x: Any, ranks: Any, message: Any = None, name: str | None = None
+    x: TensorLike, ranks: TensorLike, message: TensorLike | None = None, name: str | None = None
 ) -> Operation:
     """Check that the rank of ``x`` is one of ``ranks``; see ``tf.assert_rank_in``."""
     return assert_rank_in(x, ranks, message=message, name=name)
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(
+    tensor: TensorLike, name: str | None = None, message: str | None = None
+) -> Tensor:
     """The tensor itself; ValueError if it is known not to be a scalar."""
     with name_scope(name, "assert_scalar", [tensor]):
         scalar = convert_to_tensor(tensor)
@@ -472,10 +490,10 @@ def assert_shapes(
 def _check_size(
     x: Tensor,
     i: int,
-    want: Any,
+    want: object,
     sizes: dict[Any, tuple[Any, Any]],
     asserts: list[Operation],
-    message: Any,
+    message: object,
 ) -> None:
     static = None if x._shape is None else x._shape[i]
     dynamic = apply_op("Shape", x)[i]
@@ -510,7 +528,7 @@ def _check_size(
 
 
 def assert_type(
-    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: object, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation:
     """TypeError at once if the tensor is of another type."""
     with name_scope(name, "assert_type", [tensor]):
@@ -523,13 +541,13 @@ def assert_type(
 
 
 def assert_type_v2(
-    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: TensorLike, message: str | None = None, name: str | None = None
 ) -> Operation:
     """Check while the graph is built that a tensor has a type (TypeError otherwise)."""
     return assert_type(tensor, tf_type, message, name)
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Check while the graph is built that ``x`` is of an integer type (TypeError otherwise)."""
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
@@ -538,12 +556,14 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return basic.no_op("statically_determined_was_integer")
 
 
-def assert_integer_v2(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer_v2(
+    x: TensorLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Check while the graph is built that ``x`` is of an integer type (TypeError otherwise)."""
     return assert_integer(x, message, name)
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """TypeError for tensors, arrays and strings: things that iterate but are not collections."""
     single = (Tensor, np.ndarray, bytes, str)
     if isinstance(values, single) or hasattr(values, "_graph_anchor"):
@@ -572,12 +592,12 @@ NUMERIC_TYPES = frozenset(
 )
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """True for a Tensor of floats, integers or complex numbers; False for anything else."""
     return isinstance(tensor, Tensor) and tensor._dtype._base in NUMERIC_TYPES
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
+def assert_same_float_dtype(tensors: Any = None, dtype: DType | None = None) -> Any:
     """The one floating type of all tensors; ValueError if they differ or it is not floating."""
     found = None if dtype is None else dtypes.as_dtype(dtype)
     for t in tensors or ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op, apply_operation
@@ -15,6 +15,10 @@ from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.control.control_flow import cond
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = ["case", "switch_case"]
 
@@ -51,7 +55,7 @@ def case(
             return function()
 
 
-def _tested(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Callable[[], Any]]]:
+def _tested(pred_fn_pairs: object, exclusive: bool) -> list[tuple[Any, Callable[[], Any]]]:
     """The pairs of a predicate and a function, in order.
 
     Those of a plain dict by the names of the predicates.
@@ -87,12 +91,12 @@ def _tested(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Callable[[],
 
 
 def _choose(
-    pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool
+    pred: TensorLike, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool
 ) -> Callable[[], Any]:
     return lambda: cond(pred, fn, otherwise, strict=strict)
 
 
-def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
+def _asserted(pred: TensorLike, fn: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
         message = "Input error: None of conditions evaluated as True (tf.case has no default)"
         check = apply_operation(lookup("Assert"), pred, [constant(message)], summarize=1)
@@ -102,7 +106,7 @@ def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def _at_most_one(preds: list[Any]) -> Any:
+def _at_most_one(preds: list[Any]) -> Operation:
     stacked = apply_op("Pack", [convert_to_tensor(p) for p in preds], axis=0)
     total = apply_op(
         "Sum", apply_op("Cast", stacked, DstT=dtypes.int32), constant([0]), keep_dims=False
@@ -147,7 +151,9 @@ def switch_case(
     return case(tests, default=functions[-1], name=name, strict=True)
 
 
-def _numbered(branch_index: Any, branch_fns: Any, default: Any) -> list[Callable[[], Any]]:
+def _numbered(
+    branch_index: Any, branch_fns: object, default: Callable[..., Any] | None
+) -> list[Callable[[], Any]]:
     """The functions in the order of their numbers, the default last."""
     if not isinstance(branch_index, Tensor):
         raise TypeError(f"branch_index must a Tensor, got {type(branch_index)}")

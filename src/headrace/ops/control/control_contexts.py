@@ -137,7 +137,7 @@ class CondContext(_Shared, CondBase):
         if self.outer_context is not None or op.type not in ("Exit", "RefExit"):
             op.graph.prevent_fetching(op)
 
-    def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def capture_inputs(self, opdef: object, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         # the Switch of this very branch is the way in: its output counts as inside
         return tuple(t if self.is_own_switch(t) else self.capture(t) for t in inputs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_any, apply_many, apply_op
@@ -26,11 +26,15 @@ from headrace.ops.control.control_flow_eager import eager_cond
 from headrace.ops.control.control_flow_ops import MERGE, SWITCH
 from headrace.ops.control.dependencies import with_dependencies
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["cond", "merge", "note_flat", "switch"]
 
 
 def switch(
-    data: Any, pred: Any, dtype: Any = None, name: str | None = None
+    data: TensorLike, pred: TensorLike, dtype: DType | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """(output_false, output_true): ``data`` on the side that ``pred`` names, nothing on the other.
 
@@ -155,7 +159,7 @@ def _flat(given: Any) -> list[Any]:
     return [] if given is None else nest.flatten(given, expand_composites=True)
 
 
-def _indices_at(given: Any) -> list[int]:
+def _indices_at(given: object) -> list[int]:
     """Where the flat results of a branch have the indices of IndexedSlices."""
     found, at = [], 0
     for value in nest.flatten(given):
@@ -232,7 +236,7 @@ def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, lis
         context.Exit()
 
 
-def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any:
+def _branch_result(value: object, context: CondContext, waits: bool = False) -> Any:
     """What a branch returned as a tensor of that branch.
 
     ``waits``: for the control dependencies that are set.
@@ -255,7 +259,7 @@ def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any
     return identity(tensor)
 
 
-def _check_structures(given_t: Any, given_f: Any, in_function: bool) -> None:
+def _check_structures(given_t: object, given_f: object, in_function: bool) -> None:
     try:
         nest.assert_same_structure(given_t, given_f, expand_composites=True)
     except (TypeError, ValueError) as error:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.convert import convert_to_tensor
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["eager_cond", "eager_while"]
 
@@ -22,7 +26,7 @@ def eager_cond(
     return result
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: TensorLike) -> bool:
     if isinstance(value, bool):
         return value
     return bool(convert_to_tensor(value))
@@ -31,7 +35,7 @@ def _truth(value: Any) -> bool:
 def eager_while(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
+    loop_vars: object,
     maximum_iterations: Any,
     return_same_structure: bool,
 ) -> Any:
@@ -55,7 +59,7 @@ def eager_while(
     return values[0] if single or (bare and not return_same_structure) else values
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: int | Tensor | TensorArray) -> Any:
     if isinstance(value, Tensor) or hasattr(value, "_as_tensor_for_control_flow"):
         return value
     return convert_to_tensor(value)

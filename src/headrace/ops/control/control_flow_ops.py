@@ -7,7 +7,7 @@ forward values from are real operations.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import shapes
@@ -15,6 +15,11 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.shape_fns import no_outputs, scalar, unchanged, unknown
 from headrace.core.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.tensor import Tensor
+    from headrace.ops.control.tensor_array_ops import ArrayState
 
 __all__ = [
     "CONTROL_TRIGGER",
@@ -30,11 +35,11 @@ __all__ = [
 ]
 
 
-def _structural(xp: Any, *inputs: Any, node: KernelNode) -> Any:
+def _structural(xp: ArrayNamespace, *inputs: object, node: KernelNode) -> Array:
     raise errors.InternalError(None, node.op, f"{node.op_type} stands outside of a branch or loop")
 
 
-def _by_engine(op: Any, *grads: Any) -> Any:
+def _by_engine(op: Any, *grads: object) -> Tensor:
     raise AssertionError(f"the gradient of {op.type} is made by headrace.autodiff")
 
 
@@ -85,22 +90,22 @@ CONTROL_TRIGGER = define(
 # stacks -----------------------------------------------------------------------------------------
 
 
-def _stack(xp: Any, max_size: Any) -> list[Any]:
+def _stack(xp: ArrayNamespace, max_size: Array) -> list[Any]:
     return []
 
 
-def _push(xp: Any, handle: list[Any], elem: Any) -> Any:
+def _push(xp: ArrayNamespace, handle: list[Any], elem: Array | ArrayState) -> Array | ArrayState:
     handle.append(elem)
     return elem
 
 
-def _pop(xp: Any, handle: list[Any]) -> Any:
+def _pop(xp: ArrayNamespace, handle: list[Any]) -> Any:
     if not handle:
         raise errors.InvalidArgumentError(None, None, "Stack is empty when calling Pop()")
     return handle.pop()
 
 
-def _close(xp: Any, handle: list[Any]) -> None:
+def _close(xp: ArrayNamespace, handle: list[Any]) -> None:
     handle.clear()
 
 

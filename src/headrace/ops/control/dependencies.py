@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import identity, no_op
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["group", "tuple", "with_dependencies"]
 
@@ -88,7 +91,7 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
             return identity(convert_to_tensor(output_tensor), name=scope)
 
 
-def _gateable(item: Any) -> Any:
+def _gateable(item: TensorLike | None) -> Any:
     """Arrays and plain values become constants."""
     plain = isinstance(item, (np.ndarray, np.generic, list, int, float, complex, str, bytes))
     return convert_to_tensor(item) if plain else item

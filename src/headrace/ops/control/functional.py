@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
@@ -15,6 +15,9 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.control.while_loops import while_loop
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
@@ -30,7 +33,9 @@ def _rows(tensors: list[Tensor]) -> tuple[Any, int | None]:
     return apply_op("GatherV2", apply_op("Shape", tensors[0], out_type=dtypes.int32), 0, 0), None
 
 
-def _spread(elems: Any, n: Any) -> tuple[list[Tensor], list[TensorArray]]:
+def _spread(
+    elems: Tensor | Sequence[Tensor] | Mapping[str, Any], n: int | Tensor
+) -> tuple[list[Tensor], list[TensorArray]]:
     flat = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
     size = _rows(flat)[0] if n is None else n
     arrays = [TensorArray(t.dtype.base_dtype, size=size, infer_shape=True).unstack(t) for t in flat]
@@ -56,14 +61,14 @@ def _loop(test: Any, body: Any, start: list[Any], rows: int | None, **options: A
     return while_loop(test, counted, start, **options)
 
 
-def _pack(like: Any, flat: list[Any]) -> Any:
+def _pack(like: object, flat: list[Any]) -> Any:
     return nest.pack_sequence_as(like, flat) if nest.is_sequence(like) else flat[0]
 
 
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
+    elems: object,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -108,7 +113,7 @@ def _with_rows(tensor: Tensor, rows: int | None) -> Tensor:
 
 
 def _fold(
-    fn: Any,
+    fn: Callable[..., Any],
     elems: Any,
     initializer: Any,
     name: str | None,
@@ -132,7 +137,7 @@ def _fold(
             start = initializer
             start = _pack(start, [convert_to_tensor(s) for s in nest.flatten(start)])
 
-        def body(i: Tensor, so_far: Any) -> Any:
+        def body(i: Tensor, so_far: TensorLike) -> Any:
             value = fn(so_far, _pack(elems, [a.read(i) for a in arrays]))
             return apply_op("AddV2", i, step), value
 
@@ -144,9 +149,9 @@ def _fold(
 
 
 def foldl(
-    fn: Any,
-    elems: Any,
-    initializer: Any = None,
+    fn: Callable[..., Any],
+    elems: TensorLike,
+    initializer: TensorLike | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -161,9 +166,9 @@ def foldl(
 
 
 def foldr(
-    fn: Any,
-    elems: Any,
-    initializer: Any = None,
+    fn: Callable[..., Any],
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -176,8 +181,8 @@ def foldr(
 
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: TensorLike,
+    initializer: TensorLike | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -213,7 +218,7 @@ def scan(
         if initializer is None:
             results = [r.write(begin, t) for r, t in zip(results, flat_start)]
 
-        def body(i: Tensor, so_far: Any, outs: list[TensorArray]) -> Any:
+        def body(i: Tensor, so_far: TensorLike, outs: list[TensorArray]) -> Any:
             value = fn(so_far, _pack(elems, [a.read(i) for a in arrays]))
             nest.assert_same_structure(start, value)
             return (

@@ -7,7 +7,7 @@ import itertools
 import traceback
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from headrace.core.convert import _string_array
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.tensor import Operation
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
 
 __all__ = ["numpy_function", "py_func"]
 
@@ -71,7 +76,7 @@ def failure(error: Exception) -> errors.OpError:
     return error if isinstance(error, errors.OpError) else _as_op_error(error)
 
 
-def from_python(result: Any, types: tuple[Any, ...]) -> Any:
+def from_python(result: object, types: tuple[Any, ...]) -> Any:
     """What a Python function returned, as arrays."""
     results = (
         list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
@@ -88,7 +93,7 @@ def from_python(result: Any, types: tuple[Any, ...]) -> Any:
     return arrays if len(arrays) != 1 else arrays[0]
 
 
-def for_user(value: Any) -> Any:
+def for_user(value: TensorLike) -> Any:
     """The function gets arrays of its own.
 
     NumPy scalars, or bytes, where the rank is 0 (as in TF).
@@ -98,7 +103,7 @@ def for_user(value: Any) -> Any:
     return np.array(value) if value.ndim else value[()]
 
 
-def _from_user(value: Any, dtype: Any, i: int) -> Any:
+def _from_user(value: object, dtype: DType, i: int) -> Array:
     if dtype is dtypes.string:
         return _string_array(np.asarray(value, dtype=object))
     if type(value) is np.ndarray and value.dtype == dtype.np_dtype:
@@ -175,7 +180,9 @@ PY_FUNC_STATELESS = define(
 )
 
 
-def _eager_kernel(xp: Any, *inputs: Any, token: str, Tin: tuple[Any, ...]) -> Any:
+def _eager_kernel(
+    xp: ArrayNamespace, *inputs: Array, token: str, Tin: tuple[Any, ...]
+) -> Array | tuple[Array, ...]:
     try:
         results = find(token).call(*inputs, input_types=Tin)
     except errors.OpError:
@@ -189,7 +196,7 @@ def _eager_kernel(xp: Any, *inputs: Any, token: str, Tin: tuple[Any, ...]) -> An
 eager_gradient: Callable[..., Any] | None = None
 
 
-def _eager_grad(op: Any, *grads: Any) -> Any:
+def _eager_grad(op: Operation, *grads: Tensor) -> Any:
     assert eager_gradient is not None
     return eager_gradient(op, *grads)
 
@@ -230,7 +237,7 @@ def py_func(
     return result[0] if single else list(result)
 
 
-def check_callable(func: Any) -> None:
+def check_callable(func: object) -> None:
     """Refuse what cannot be called when the operation is made, not when it runs."""
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
@@ -238,8 +245,8 @@ def check_callable(func: Any) -> None:
 
 def numpy_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
-    Tout: Any = None,
+    inp: TensorLike | None = None,
+    Tout: DTypeLike | None = None,
     name: str | None = None,
 ) -> Any:
     """A Python function of arrays as an operation; without ``func`` a decorator."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_many, apply_op, apply_operation
@@ -15,13 +15,16 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.control import tensor_array_ops as ops
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["TensorArray"]
 
 
 class TensorArray:
     """A handle and the flow that orders what was done to it; every change returns a new object."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+    def __new__(cls, *args: object, **kwargs: object) -> TensorArray:
         if cls is TensorArray and get_default_graph()._is_eager:
             from headrace.ops.control.tensor_array_eager import EagerTensorArray
 
@@ -38,7 +41,7 @@ class TensorArray:
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: object = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -91,6 +94,15 @@ class TensorArray:
         return shapes.from_plain(self._element_shape[0])
 
     @property
+    def _type_spec(self) -> Any:
+        """How it travels in a dataset."""
+        from headrace.ops.control.tensor_array_spec import TensorArraySpec
+
+        return TensorArraySpec(
+            self.element_shape, self._dtype, self._dynamic_size, self._infer_shape
+        )
+
+    @property
     def _graph_anchor(self) -> Tensor:
         return self._flow
 
@@ -131,7 +143,7 @@ class TensorArray:
         other._handle = handle
         return other
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         value: Tensor = apply(
             ops.READ, self._handle, index, self._flow, dtype=self._dtype, name=name
         )
@@ -139,7 +151,7 @@ class TensorArray:
             value.set_shape(self._element_shape[0])
         return value
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: object, name: str | None = None) -> TensorArray:
         value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
         self._check_dtype(value)
         self._note_shape(value._shape)
@@ -160,7 +172,7 @@ class TensorArray:
                 indices = apply_op("Range", start, size, delta, name=scope)
             return self.gather(indices)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         value: Tensor = apply(
             ops.GATHER,
             self._handle,
@@ -184,7 +196,7 @@ class TensorArray:
         )
         return value
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         with name_scope(name, "TensorArrayUnstack", [value]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype)
             self._check_dtype(value)
@@ -194,7 +206,9 @@ class TensorArray:
             rows = apply_op("GatherV2", apply_op("Shape", value, out_type=dtypes.int32), 0, 0)
             return self.scatter(apply_op("Range", 0, rows, 1), value)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(
+        self, indices: TensorLike, value: TensorLike, name: str | None = None
+    ) -> TensorArray:
         value = convert_to_tensor(value, preferred_dtype=self._dtype)
         self._check_dtype(value)
         if value._shape is not None:

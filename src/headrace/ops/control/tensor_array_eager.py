@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["EagerTensorArray"]
 
@@ -33,7 +36,7 @@ class EagerTensorArray(TensorArray):
         handle: Any = None,
         flow: Any = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: object = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -59,7 +62,7 @@ class EagerTensorArray(TensorArray):
     def _as_tensor_for_control_flow(self) -> Any:
         return self
 
-    def _from_tensor_for_control_flow(self, flow: Any) -> TensorArray:
+    def _from_tensor_for_control_flow(self, flow: object) -> TensorArray:
         return self
 
     def identity(self) -> TensorArray:
@@ -86,7 +89,7 @@ class EagerTensorArray(TensorArray):
             self._cleared.add(i)
         return value  # type: ignore[no-any-return]
 
-    def _value(self, i: int) -> Any:
+    def _value(self, i: int) -> Tensor:
         """An element that stays; zeros where there is none (any more), as in TensorFlow."""
         if not 0 <= i < len(self._items):
             raise errors.OutOfRangeError(
@@ -163,7 +166,7 @@ class EagerTensorArray(TensorArray):
             return convert_to_tensor(np.zeros((0,), self._dtype.np_dtype))
         return parts[0] if len(parts) == 1 else apply_op("ConcatV2", parts, 0)
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         rows = self._rows(value)
         if len(rows) > len(self._items) and not self._dynamic_size:
             raise ValueError(

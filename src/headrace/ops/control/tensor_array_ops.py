@@ -7,7 +7,7 @@ add up, elements never written are zero.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["ArrayState"]
 
@@ -66,7 +70,7 @@ class ArrayState:
             self.cleared.extend([False] * more)
         return i
 
-    def write(self, index: Any, value: Any) -> None:
+    def write(self, index: TensorLike, value: Any) -> None:
         i = self._index(index, grow=self.forward is None or self.dynamic)
         value = np.asarray(value, object if self.dtype is dtypes.string else None)
         if value.dtype != self.dtype.np_dtype:
@@ -96,7 +100,7 @@ class ArrayState:
         else:
             self.items[i] = value
 
-    def read(self, index: Any) -> Any:
+    def read(self, index: TensorLike) -> Any:
         i = self._index(index)
         value = self.items[i]
         if value is None:
@@ -106,7 +110,7 @@ class ArrayState:
             self.cleared[i] = True
         return value
 
-    def _missing(self, i: int) -> Any:
+    def _missing(self, i: int) -> Array:
         if self.cleared[i]:
             raise _invalid(
                 f"Could not read index {i} twice because it was cleared after a previous "
@@ -174,7 +178,7 @@ def _make(
     ), _FLOW
 
 
-def _write(xp: Any, handle: ArrayState, index: Any, value: Any, flow: Any) -> Any:
+def _write(xp: ArrayNamespace, handle: ArrayState, index: Array, value: Array, flow: Array) -> Any:
     handle.write(index, value)
     return _FLOW
 
@@ -187,8 +191,14 @@ def _read(xp: Any, handle: ArrayState, index: Any, flow: Any, *, dtype: Any) -> 
 
 
 def _gather(
-    xp: Any, handle: ArrayState, indices: Any, flow: Any, *, dtype: Any, element_shape: Any
-) -> Any:
+    xp: ArrayNamespace,
+    handle: ArrayState,
+    indices: Array,
+    flow: Array,
+    *,
+    dtype: DType,
+    element_shape: Any,
+) -> Array:
     wanted = np.asarray(indices).reshape(-1)
     if wanted.size == 0:
         shape = shapes.known(element_shape) or shapes.known(handle.element_shape)
@@ -220,7 +230,9 @@ def _scatter(xp: Any, handle: ArrayState, indices: Any, value: Any, flow: Any) -
     return _FLOW
 
 
-def _concat(xp: Any, handle: ArrayState, flow: Any, *, dtype: Any) -> Any:
+def _concat(
+    xp: ArrayNamespace, handle: ArrayState, flow: Array, *, dtype: DType
+) -> tuple[Array, Array]:
     items = [handle.read(i) for i in range(len(handle.items))]
     if not items:
         return np.zeros((0,), dtype.np_dtype), np.zeros((0,), np.int64)
@@ -240,7 +252,9 @@ def _concat(xp: Any, handle: ArrayState, flow: Any, *, dtype: Any) -> Any:
     return np.concatenate(items), np.asarray([i.shape[0] for i in items], np.int64)
 
 
-def _split(xp: Any, handle: ArrayState, value: Any, lengths: Any, flow: Any) -> Any:
+def _split(
+    xp: ArrayNamespace, handle: ArrayState, value: Array, lengths: Array, flow: Array
+) -> Any:
     lengths = np.asarray(lengths)
     if lengths.ndim != 1:
         raise _invalid(
@@ -267,11 +281,11 @@ def _split(xp: Any, handle: ArrayState, value: Any, lengths: Any, flow: Any) -> 
     return _FLOW
 
 
-def _size(xp: Any, handle: ArrayState, flow: Any) -> Any:
+def _size(xp: ArrayNamespace, handle: ArrayState, flow: Array) -> Any:
     return np.int32(len(handle.items))
 
 
-def _grad_array(xp: Any, handle: ArrayState, flow: Any, *, source: str) -> Any:
+def _grad_array(xp: ArrayNamespace, handle: ArrayState, flow: Array, *, source: str) -> Any:
     return handle.gradient(source), _FLOW
 
 
@@ -309,7 +323,7 @@ def _after(flow_grad: Tensor, grad_flow: Tensor) -> Tensor:
     """The flow to read gradients with: all writes that produced ``flow_grad`` come before."""
     from headrace.core.build import apply_op
 
-    return apply_op("AddV2", flow_grad, grad_flow)  # type: ignore[no-any-return]
+    return apply_op("AddV2", flow_grad, grad_flow)
 
 
 def _gather_grad(op: Operation, grad: Tensor) -> list[Any]:
@@ -333,7 +347,7 @@ def _scatter_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     return [None, None, read, flow_grad]
 
 
-def _concat_grad(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+def _concat_grad(op: Operation, grad: Tensor, _: object) -> list[Any]:
     handle, flow = op.inputs
     grads, grad_flow = _gradient_array(handle, flow, grad)
     return [None, apply(SPLIT, grads, grad, op.outputs[1], grad_flow)]
@@ -347,7 +361,7 @@ def _split_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     return [None, value, None, flow_grad]
 
 
-def _make_grad(op: Operation, *_: Any) -> list[Any]:
+def _make_grad(op: Operation, *_: object) -> list[Any]:
     return [None]
 
 

@@ -8,8 +8,8 @@ that nobody can write to them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
 from headrace.core.shape_fns import scalar
 from headrace.core.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["TensorList"]
 
@@ -117,7 +120,7 @@ def _index(handle: TensorList, index: Any) -> int:
     return i
 
 
-def _size(number: Any) -> int:
+def _size(number: int | Array | np.generic) -> int:
     n = int(number)
     if not 0 <= n <= MAX_ELEMENTS:
         raise _invalid(f"The num_elements to reserve must be a non negative number, but got {n}")
@@ -133,11 +136,15 @@ def _empty(
     return TensorList([], element_dtype, _shape(element_shape), int(max_num_elements))
 
 
-def _reserve(xp: Any, element_shape: Any, num_elements: Any, *, element_dtype: DType) -> TensorList:
+def _reserve(
+    xp: ArrayNamespace, element_shape: Array, num_elements: Array, *, element_dtype: DType
+) -> TensorList:
     return TensorList([None] * _size(num_elements), element_dtype, _shape(element_shape))
 
 
-def _from_tensor(xp: Any, tensor: Any, element_shape: Any, *, element_dtype: DType) -> TensorList:
+def _from_tensor(
+    xp: ArrayNamespace, tensor: Array, element_shape: Array, *, element_dtype: DType
+) -> TensorList:
     array = np.array(tensor)
     if array.ndim == 0:
         raise _invalid("Tensor must be at least a vector, but saw shape: []")
@@ -145,7 +152,7 @@ def _from_tensor(xp: Any, tensor: Any, element_shape: Any, *, element_dtype: DTy
     return TensorList(list(array), element_dtype, shape)
 
 
-def _push(xp: Any, handle: TensorList, tensor: Any) -> TensorList:
+def _push(xp: ArrayNamespace, handle: TensorList, tensor: Any) -> TensorList:
     if 0 <= handle.limit <= len(handle.elements):
         raise _invalid(
             f"Tried to push item into a full list list size: {len(handle.elements)} "
@@ -155,7 +162,7 @@ def _push(xp: Any, handle: TensorList, tensor: Any) -> TensorList:
     return handle.having([*handle.elements, _own(tensor)])
 
 
-def _pop(xp: Any, handle: TensorList, element_shape: Any) -> tuple[TensorList, Any]:
+def _pop(xp: ArrayNamespace, handle: TensorList, element_shape: Array) -> tuple[TensorList, Any]:
     if not handle.elements:
         raise _invalid("Trying to pop from an empty list.")
     last = handle.elements[-1]
@@ -163,12 +170,12 @@ def _pop(xp: Any, handle: TensorList, element_shape: Any) -> tuple[TensorList, A
     return handle.having(handle.elements[:-1]), value
 
 
-def _get(xp: Any, handle: TensorList, index: Any, element_shape: Any) -> Any:
+def _get(xp: ArrayNamespace, handle: TensorList, index: Array, element_shape: Array) -> Any:
     found = handle.elements[_index(handle, index)]
     return handle.zeros(_shape(element_shape)) if found is None else _own(found)
 
 
-def _set(xp: Any, handle: TensorList, index: Any, item: Any) -> TensorList:
+def _set(xp: ArrayNamespace, handle: TensorList, index: Array, item: Array) -> TensorList:
     _narrowed(handle.element_shape, np.shape(item))
     elements = list(handle.elements)
     elements[_index(handle, index)] = _own(item)
@@ -189,7 +196,9 @@ def _stacked(handle: TensorList, elements: Sequence[Any], shape: Shape) -> Any:
     return np.stack(values)
 
 
-def _stack(xp: Any, handle: TensorList, element_shape: Any, *, num_elements: int) -> Any:
+def _stack(
+    xp: ArrayNamespace, handle: TensorList, element_shape: Array, *, num_elements: int
+) -> Any:
     if num_elements >= 0 and num_elements != len(handle.elements):
         raise _invalid(
             f"Operation expected a list with {num_elements} elements but got a list with "
@@ -198,7 +207,7 @@ def _stack(xp: Any, handle: TensorList, element_shape: Any, *, num_elements: int
     return _stacked(handle, handle.elements, _shape(element_shape))
 
 
-def _gather(xp: Any, handle: TensorList, indices: Any, element_shape: Any) -> Any:
+def _gather(xp: ArrayNamespace, handle: TensorList, indices: Array, element_shape: Array) -> Any:
     found = [handle.elements[_index(handle, i)] for i in np.asarray(indices).reshape(-1)]
     return _stacked(handle, found, _shape(element_shape))
 
@@ -221,7 +230,9 @@ def _scatter(
     return out
 
 
-def _scatter_into(xp: Any, handle: TensorList, tensor: Any, indices: Any) -> TensorList:
+def _scatter_into(
+    xp: ArrayNamespace, handle: TensorList, tensor: Array, indices: Array
+) -> TensorList:
     places = np.asarray(indices).reshape(-1).tolist()
     elements = list(handle.elements)
     size = max([*places, len(elements) - 1]) + 1
@@ -232,22 +243,24 @@ def _scatter_into(xp: Any, handle: TensorList, tensor: Any, indices: Any) -> Ten
     return out
 
 
-def _length(xp: Any, handle: TensorList) -> Any:
+def _length(xp: ArrayNamespace, handle: TensorList) -> Array:
     return np.asarray(len(handle.elements), np.int32)
 
 
-def _resize(xp: Any, handle: TensorList, size: Any) -> TensorList:
+def _resize(xp: ArrayNamespace, handle: TensorList, size: Array) -> TensorList:
     n = _size(size)
     return handle.having([*handle.elements[:n], *[None] * (n - len(handle.elements))])
 
 
-def _element_shape(xp: Any, handle: TensorList, *, shape_type: DType) -> Any:
+def _element_shape(xp: ArrayNamespace, handle: TensorList, *, shape_type: DType) -> Any:
     if handle.element_shape is None:
         return np.asarray(-1, shape_type.np_dtype)
     return np.asarray([-1 if d is None else d for d in handle.element_shape], shape_type.np_dtype)
 
 
-def _concat(xp: Any, handle: TensorList, element_shape: Any, leading_dims: Any) -> tuple[Any, Any]:
+def _concat(
+    xp: ArrayNamespace, handle: TensorList, element_shape: Array, leading_dims: Array
+) -> tuple[Any, Any]:
     shape = _shape(element_shape)
     dims = np.asarray(leading_dims).tolist()
     parts = []
@@ -271,7 +284,7 @@ def _concat(xp: Any, handle: TensorList, element_shape: Any, leading_dims: Any) 
 
 
 def _split(
-    xp: Any, tensor: Any, element_shape: Any, lengths: Any, *, element_dtype: DType
+    xp: ArrayNamespace, tensor: Array, element_shape: Array, lengths: Array, *, element_dtype: DType
 ) -> TensorList:
     sizes = np.asarray(lengths).tolist()
     array = np.array(tensor)
@@ -286,7 +299,7 @@ def _split(
 # shapes -------------------------------------------------------------------------------------------
 
 
-def _item_shape(at: int, extra: int = 0) -> Any:
+def _item_shape(at: int, extra: int = 0) -> Callable[..., Any]:
     """The shape that the ``element_shape`` argument declares.
 
     ``extra`` dimensions of unknown size in front.

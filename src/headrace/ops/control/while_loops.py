@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest, shapes, specs
 from headrace.core.build import apply, apply_many, apply_op
@@ -19,6 +19,11 @@ from headrace.ops.control.control_contexts import WhileContext, in_context
 from headrace.ops.control.control_flow import _open_regions, _pending
 from headrace.ops.control.control_flow_eager import eager_while
 from headrace.ops.control.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
+
+if TYPE_CHECKING:
+    from headrace.core.shapes import TensorShape
+    from headrace.core.specs import TypeSpec
+    from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["while_loop"]
 
@@ -87,14 +92,14 @@ def while_loop(
 
 
 def _noting(function: Callable[..., Any], results: list[Any]) -> Callable[..., Any]:
-    def noted(*values: Any) -> Any:
+    def noted(*values: object) -> Any:
         results.append(function(*values))
         return results[-1]
 
     return noted
 
 
-def _like_sequence(given: Any, values: list[Any]) -> Any:
+def _like_sequence(given: Sequence[Any], values: list[Any]) -> Any:
     if isinstance(given, tuple) and len(given) == len(values):
         return type(given)(*values) if hasattr(given, "_fields") else tuple(values)
     return values
@@ -107,13 +112,13 @@ def _iteration_limit(limit: Any) -> Tensor:
     return limit  # type: ignore[no-any-return]
 
 
-def _limited(cond: Any, body: Any, limit: Tensor) -> tuple[Any, Any]:
+def _limited(cond: Callable[..., Any], body: Callable[..., Any], limit: Tensor) -> tuple[Any, Any]:
     """Condition and body with a counter in front that stops the loop after ``limit`` iterations."""
 
-    def limited_cond(i: Tensor, *values: Any) -> Any:
+    def limited_cond(i: Tensor, *values: object) -> Tensor:
         return apply_op("LogicalAnd", apply_op("Less", i, limit), cond(*values))
 
-    def limited_body(i: Tensor, *values: Any) -> Any:
+    def limited_body(i: Tensor, *values: object) -> list[Any]:
         with name_scope(
             "add"
         ) as scope:  # TF counts before it builds the body, which random seeds follow from
@@ -127,12 +132,16 @@ def _limited(cond: Any, body: Any, limit: Tensor) -> tuple[Any, Any]:
     return limited_cond, limited_body
 
 
-def _is_one_list(value: Any) -> bool:
+def _is_one_list(value: Sequence[Tensor]) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 1 and not hasattr(value, "_fields")
 
 
 def _build_loop(
-    context: WhileContext, cond: Any, body: Any, variables: list[Any], invariants: Any
+    context: WhileContext,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    variables: list[Any],
+    invariants: object,
 ) -> list[Any]:
     graph = get_default_graph()
     flat = nest.flatten(variables, expand_composites=True)
@@ -197,9 +206,9 @@ _LoopVariable = collections.namedtuple(
 )
 
 
-def _loop_tensor(value: Any) -> Tensor:
+def _loop_tensor(value: float | Tensor | TensorArray) -> Tensor:
     if hasattr(value, "_as_tensor_for_control_flow"):
-        return value._as_tensor_for_control_flow()  # type: ignore[no-any-return]
+        return value._as_tensor_for_control_flow()
     return convert_to_tensor(value)
 
 
@@ -215,7 +224,7 @@ def _repack(variables: list[Any], flat: list[Any], tensors: list[Tensor]) -> Any
     return nest.pack_sequence_as(variables, _rebuilt(flat, tensors), expand_composites=True)
 
 
-def _body_results(results: Any, variables: list[Any]) -> list[Tensor]:
+def _body_results(results: Tensor | Sequence[Any] | None, variables: list[Any]) -> list[Tensor]:
     if (
         (isinstance(results, (list, tuple)) and len(variables) == 1 and not _is_one_list(results))
         or not isinstance(results, (list, tuple))
@@ -278,7 +287,7 @@ def _invariant_shapes(tensors: list[Tensor], invariants: Any, variables: list[An
 _OWN: Any = object()  # the shape that a variable enters the loop with
 
 
-def _part_shapes(value: Any, given: Any, default: bool) -> list[Any]:
+def _part_shapes(value: object, given: TensorShape | TypeSpec | None, default: bool) -> list[Any]:
     """The invariant shapes of the tensors that a loop variable consists of.
 
     One, or those of its parts.
@@ -295,7 +304,7 @@ def _part_shapes(value: Any, given: Any, default: bool) -> list[Any]:
     return [part.shape._plain for part in spec.component_specs]
 
 
-def _tensor_shape(value: Any, given: Any) -> Any:
+def _tensor_shape(value: Any, given: object) -> tuple[int | None, ...] | None:
     if not isinstance(given, specs.TypeSpec):
         return shapes.to_plain(given)
     dtype = getattr(value, "dtype", None)
@@ -306,7 +315,7 @@ def _tensor_shape(value: Any, given: Any) -> Any:
     return given.shape._plain
 
 
-def _spec_of_shape(value: Any, spec: Any, shape: shapes.TensorShape) -> Any:
+def _spec_of_shape(value: object, spec: object, shape: shapes.TensorShape) -> Any:
     """What a plain shape says of a composite.
 
     The rank of a SparseTensor, the values' shape of IndexedSlices.
@@ -333,7 +342,7 @@ class _Leaf:
         self.value = value
 
 
-def _as_leaves(invariants: Any) -> Any:
+def _as_leaves(invariants: object) -> Any:
     if invariants is None or isinstance(invariants, (shapes.TensorShape, specs.TypeSpec)):
         return _Leaf(invariants)
     if isinstance(invariants, (list, tuple)) and hasattr(invariants, "_fields"):
@@ -345,7 +354,9 @@ def _as_leaves(invariants: Any) -> Any:
     return _Leaf(invariants)
 
 
-def _is_generalisation(general: Any, special: Any) -> bool:
+def _is_generalisation(
+    general: Sequence[int | None] | None, special: Sequence[int | None] | None
+) -> bool:
     if general is None:
         return True
     if special is None or len(general) != len(special):

@@ -7,7 +7,8 @@ Boxes are [y1, x1, y2, x2], in units of the image's height and width.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.opdef import OpDef
+
 __all__ = [
     "draw_bounding_boxes",
     "draw_bounding_boxes_v2",
@@ -33,7 +38,7 @@ __all__ = [
 # non-maximum suppression --------------------------------------------------------------------------
 
 
-def _overlaps(boxes: Any, i: int) -> Any:
+def _overlaps(boxes: Array, i: int) -> Array:
     """Intersection over union of box i with all boxes. Corners may come in either order."""
     y1, y2 = np.minimum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 0], boxes[:, 2])
     x1, x2 = np.minimum(boxes[:, 1], boxes[:, 3]), np.maximum(boxes[:, 1], boxes[:, 3])
@@ -45,13 +50,19 @@ def _overlaps(boxes: Any, i: int) -> Any:
     return np.where((areas <= 0) | (areas[i] <= 0), 0, shared)
 
 
-def _suppressed(boxes: Any, scores: Any, limit: Any, iou: Any, least: Any = None) -> Any:
+def _suppressed(
+    boxes: Array,
+    scores: Array,
+    limit: Array | np.generic,
+    iou: float | Array | np.generic,
+    least: Array | np.generic | None = None,
+) -> Array:
     """Indices of the boxes that are kept, best first; of equal scores the earlier box."""
     _check(boxes, scores, iou)
     return _greedy(lambda i: _overlaps(boxes, i), scores, int(limit), float(iou), least)
 
 
-def _check(boxes: Any, scores: Any, iou: Any) -> None:
+def _check(boxes: Array, scores: Array, iou: float | Array | np.generic) -> None:
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise invalid(f"boxes must have 4 columns, got shape {shapes.show(boxes.shape)}")
     if scores.shape != boxes.shape[:1]:
@@ -60,7 +71,13 @@ def _check(boxes: Any, scores: Any, iou: Any) -> None:
         raise invalid("iou_threshold must be in [0, 1]")
 
 
-def _greedy(overlaps: Any, scores: Any, limit: int, threshold: float, least: Any) -> Any:
+def _greedy(
+    overlaps: Callable[..., Any],
+    scores: Array,
+    limit: int,
+    threshold: float,
+    least: Array | np.generic | None,
+) -> Array:
     if limit < 0:
         raise invalid("max_output_size must be non-negative")
     order = np.argsort(-scores.astype(np.float64), kind="stable")
@@ -78,25 +95,31 @@ def _greedy(overlaps: Any, scores: Any, limit: int, threshold: float, least: Any
     return np.array(kept, np.int32)
 
 
-def _nms_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, *, iou_threshold: float) -> Any:
+def _nms_kernel(
+    xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, *, iou_threshold: float
+) -> Array:
     return _suppressed(boxes, scores, limit, iou_threshold)
 
 
-def _nms_v2_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any) -> Any:
+def _nms_v2_kernel(
+    xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, iou: Array
+) -> Array:
     return _suppressed(boxes, scores, limit, iou)
 
 
-def _nms_v3_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least: Any) -> Any:
+def _nms_v3_kernel(
+    xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, iou: Array, least: Array
+) -> Array:
     return _suppressed(boxes, scores, limit, iou, least)
 
 
 def _nms_v4_kernel(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
-    limit: Any,
-    iou: Any,
-    least: Any,
+    xp: ArrayNamespace,
+    boxes: Array,
+    scores: Array,
+    limit: Array,
+    iou: Array,
+    least: Array,
     *,
     pad_to_max_output_size: bool,
 ) -> Any:
@@ -112,13 +135,13 @@ def _padded(values: Any, size: int) -> Any:
 
 
 def _nms_v5_kernel(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
-    limit: Any,
-    iou: Any,
-    least: Any,
-    sigma: Any,
+    xp: ArrayNamespace,
+    boxes: Array,
+    scores: Array,
+    limit: Array,
+    iou: Array,
+    least: Array,
+    sigma: Array,
     *,
     pad_to_max_output_size: bool,
 ) -> Any:
@@ -135,7 +158,7 @@ def _nms_v5_kernel(
 
 
 def _soft(
-    boxes: Any, scores: Any, limit: int, iou: float, least: float, sigma: float
+    boxes: Array, scores: Array, limit: int, iou: float, least: float, sigma: float
 ) -> tuple[Any, Any]:
     """Soft suppression.
 
@@ -157,8 +180,8 @@ def _soft(
 
 
 def _nms_overlaps_kernel(
-    xp: Any, overlaps: Any, scores: Any, limit: Any, threshold: Any, least: Any
-) -> Any:
+    xp: ArrayNamespace, overlaps: Array, scores: Array, limit: Array, threshold: Array, least: Array
+) -> Array:
     return _greedy(lambda i: overlaps[i], scores, int(limit), float(threshold), least)
 
 
@@ -173,7 +196,7 @@ def _check_boxes(c: Inference, width: int | None = 4) -> None:
         raise ValueError(f"Dimension must be {width} but is {boxes[1]}")
 
 
-def _kept_shape(n_scalars: int, width: int | None = 4) -> Any:
+def _kept_shape(n_scalars: int, width: int | None = 4) -> Callable[..., Any]:
     def shape(c: Inference) -> list[Shape]:
         _check_boxes(c, width)
         for i in range(2, 2 + n_scalars):
@@ -183,7 +206,7 @@ def _kept_shape(n_scalars: int, width: int | None = 4) -> Any:
     return shape
 
 
-def _maybe_padded_shape(n_vectors: int) -> Any:
+def _maybe_padded_shape(n_vectors: int) -> Callable[..., Any]:
     def shape(c: Inference) -> list[Shape]:
         _check_boxes(c)
         limit = c.value(2) if c.attr("pad_to_max_output_size") else None
@@ -197,7 +220,9 @@ _T = "T: type(float)=float32"
 _THRESHOLD = f"{_T}, T_threshold: type(float)=float32"
 
 
-def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
+def _define(
+    name: str, signature: str, kernel: Callable[..., Any], shape: Callable[..., Any]
+) -> OpDef:
     return define(
         name,
         signature,
@@ -259,11 +284,11 @@ NMS_OVERLAPS = _define(
 
 
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
     """Indices of the best boxes, without those that overlap a better one too much."""
@@ -274,12 +299,12 @@ def non_max_suppression(
 
 
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Chosen boxes and their scores: ``non_max_suppression``, also with soft suppression.
@@ -295,11 +320,11 @@ def non_max_suppression_with_scores(
 
 
 def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -320,11 +345,11 @@ def non_max_suppression_padded(
 
 
 def non_max_suppression_padded_v2(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     pad_to_max_output_size: bool = False,
     name: str | None = None,
     sorted_input: bool = False,
@@ -349,11 +374,11 @@ def non_max_suppression_padded_v2(
 
 
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
     """``non_max_suppression`` from a matrix of overlaps [n, n] instead of boxes."""
@@ -382,7 +407,7 @@ _COLORS = np.array(
 )
 
 
-def _draw(images: Any, boxes: Any, colors: Any) -> Any:
+def _draw(images: Array, boxes: Array, colors: Array) -> Array:
     batch, height, width, depth = images.shape
     if depth not in (1, 3, 4):
         raise invalid("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
@@ -397,7 +422,7 @@ def _draw(images: Any, boxes: Any, colors: Any) -> Any:
     return out
 
 
-def _draw_one(image: Any, box: tuple[int, int, int, int], color: Any) -> None:
+def _draw_one(image: Array, box: tuple[int, int, int, int], color: Array) -> None:
     """The four edges, as far as they lie in the image."""
     height, width, _ = image.shape
     y1, x1, y2, x2 = box
@@ -415,11 +440,11 @@ def _draw_one(image: Any, box: tuple[int, int, int, int], color: Any) -> None:
         image[rows, x2] = color
 
 
-def _draw_kernel(xp: Any, images: Any, boxes: Any) -> Any:
+def _draw_kernel(xp: ArrayNamespace, images: Array, boxes: Array) -> Array:
     return _draw(images, boxes, _COLORS)
 
 
-def _draw_v2_kernel(xp: Any, images: Any, boxes: Any, colors: Any) -> Any:
+def _draw_v2_kernel(xp: ArrayNamespace, images: Array, boxes: Array, colors: Array) -> Array:
     return _draw(images, boxes, colors if colors.size else _COLORS)
 
 
@@ -447,13 +472,15 @@ DRAW_V2 = define(
 
 
 def draw_bounding_boxes(
-    images: Any, boxes: Any, name: str | None = None, colors: Any = None
+    images: TensorLike, boxes: TensorLike, name: str | None = None, colors: object = None
 ) -> Tensor:
     """The images of a batch with their boxes (batch x boxes x 4) drawn in."""
     return draw_bounding_boxes_v2(images, boxes, colors, name)
 
 
-def draw_bounding_boxes_v2(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+def draw_bounding_boxes_v2(
+    images: TensorLike, boxes: TensorLike, colors: object, name: str | None = None
+) -> Tensor:
     """Pictures with frames of ``boxes`` [batch, n, 4] drawn into them, in ``colors`` in turn.
 
     Coordinates are fractions of height and width: [y_min, x_min, y_max, x_max].

@@ -8,7 +8,7 @@ Adjustments are computed in floats; an integer image is converted and converted 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
@@ -24,6 +24,10 @@ from headrace.ops.image.image_check import at_least_3d, require
 from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_std
 from headrace.ops.math.unary import rsqrt
 from headrace.ops.random.random_ops import random_uniform
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "adjust_brightness",
@@ -42,14 +46,14 @@ __all__ = [
 ]
 
 
-def _as_float(image: Tensor, original: Any) -> Tensor:
+def _as_float(image: Tensor, original: DType) -> Tensor:
     """float16 and float32 stay, everything else becomes float32."""
     if original in (dtypes.float16, dtypes.float32):
         return image
     return convert_image_dtype(image, dtypes.float32)
 
 
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """``delta`` added to all values, in the scale [0, 1]."""
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = convert_to_tensor(image, name="image")
@@ -60,7 +64,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
         return convert_image_dtype(brighter, original, saturate=True)
 
 
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: object, contrast_factor: object) -> Tensor:
     """Each channel's distance from its mean, multiplied."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -78,7 +82,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(out, original)
 
 
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(image: object, saturation_factor: object, name: str | None = None) -> Tensor:
     """The picture with its saturation (in HSV) multiplied by a factor, clipped to [0, 1]."""
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
@@ -106,7 +110,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         return convert_image_dtype(out, original, saturate=True)
 
 
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Each image with mean 0 and variance 1; a flat image is not blown up."""
     with name_scope(None, "per_image_standardization", [image]) as scope:
         image = convert_to_tensor(image, name="image")
@@ -168,13 +172,15 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
 # JPEG noise ---------------------------------------------------------------------------------------
 
 
-def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+def adjust_jpeg_quality(
+    image: TensorLike, jpeg_quality: TensorLike, name: str | None = None
+) -> Tensor:
     """The image as it looks after saving it as JPEG."""
     return adjust_jpeg_quality_v2(image, jpeg_quality, "", name)
 
 
 def adjust_jpeg_quality_v2(
-    image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
+    image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
     """The image as it looks after saving it as JPEG and decoding it with ``dct_method``."""
     with name_scope(name, "adjust_jpeg_quality", [image]) as scope:
@@ -189,7 +195,7 @@ def adjust_jpeg_quality_v2(
 
 
 def random_jpeg_quality(
-    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+    image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
     """The picture after JPEG compression of a quality drawn from the range (0 to 100)."""
     if min(min_jpeg_quality, max_jpeg_quality) < 0 or max(min_jpeg_quality, max_jpeg_quality) > 100:

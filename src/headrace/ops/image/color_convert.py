@@ -7,7 +7,8 @@ Integer images use the whole range of their type, float images [0, 1].
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,10 @@ from headrace.ops.array.padding import tile
 from headrace.ops.image.image_check import at_least_3d, require
 from headrace.ops.linalg.contraction import tensordot
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = [
     "convert_image_dtype",
     "grayscale_to_rgb",
@@ -37,13 +42,13 @@ __all__ = [
 
 
 def convert_image_dtype(
-    image: Any, dtype: Any, saturate: bool = False, name: str | None = None
+    image: Any, dtype: DType, saturate: bool = False, name: str | None = None
 ) -> Tensor:
     """An image of another type, its values scaled to that type's range."""
     image = convert_to_tensor(image, name="image")
     want, have = dtypes.as_dtype(dtype), image.dtype.base_dtype
     if want is have:
-        return identity(image, name=name)  # type: ignore[no-any-return]
+        return identity(image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
         if have.is_integer and want.is_integer:
             return _between_integers(image, have, want, saturate, scope)
@@ -75,7 +80,7 @@ def _between_integers(image: Tensor, have: Any, want: Any, saturate: bool, scope
 _GRAY = [0.2989, 0.5870, 0.1140]
 
 
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """The brightness of colours; the last dimension becomes 1."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -92,7 +97,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(expand_dims(gray, -1), original, name=scope)
 
 
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """The gray value in all three channels."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -115,10 +120,10 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         return out
 
 
-def _mixer(matrix: Any, what: str) -> Any:
+def _mixer(matrix: Sequence[Sequence[float]], what: str) -> Callable[..., Any]:
     kernel = np.array(matrix, np.float32)
 
-    def convert(images: Any) -> Tensor:
+    def convert(images: Array | Tensor) -> Tensor:
         tensor = convert_to_tensor(images, name="images")
         if not tensor.dtype.is_floating and not tensor.dtype.is_complex:
             raise TypeError(

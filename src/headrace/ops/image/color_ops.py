@@ -7,7 +7,7 @@ The last axis holds the channels. Hue, saturation and value are all in [0, 1].
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,14 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["hsv_to_rgb", "rgb_to_hsv"]
 
 
-def _to_hsv(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+def _to_hsv(xp: ArrayNamespace, x: Array) -> tuple[Any, Any, Any]:
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     value = xp.maximum(xp.maximum(red, green), blue)
     spread = value - xp.minimum(xp.minimum(red, green), blue)
@@ -41,14 +45,14 @@ def _to_hsv(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     return xp.where(hue < 0, hue + one(1), hue), saturation, value
 
 
-def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
+def _to_rgb(xp: ArrayNamespace, hue: Array, saturation: Array, value: Array) -> Array:
     six = hue * hue.dtype.type(6)
     parts = (abs(six - 3) - 1, 2 - abs(six - 2), 2 - abs(six - 4))
     rest = 1 - saturation
     return xp.stack([(rest + saturation * xp.clip(p, 0, 1)) * value for p in parts], axis=-1)
 
 
-def _three(x: Any) -> Any:
+def _three(x: Array) -> Array:
     if x.ndim < 1 or x.shape[-1] != 3:
         raise errors.FailedPreconditionError(
             None, None, f"input must have 3 channels but instead has shape {shapes.show(x.shape)}"
@@ -56,16 +60,16 @@ def _three(x: Any) -> Any:
     return x
 
 
-def _rgb_to_hsv_kernel(xp: Any, x: Any) -> Any:
+def _rgb_to_hsv_kernel(xp: ArrayNamespace, x: Array) -> Array:
     return xp.stack(_to_hsv(xp, _three(x)), axis=-1)
 
 
-def _hsv_to_rgb_kernel(xp: Any, x: Any) -> Any:
+def _hsv_to_rgb_kernel(xp: ArrayNamespace, x: Array) -> Array:
     _three(x)
     return _to_rgb(xp, x[..., 0], x[..., 1], x[..., 2])
 
 
-def _hue_kernel(xp: Any, x: Any, delta: Any) -> Any:
+def _hue_kernel(xp: ArrayNamespace, x: Array, delta: Array) -> Array:
     """The hue is a circle."""
     wide = _three(x).astype(np.float32)
     hue, saturation, value = _to_hsv(xp, wide)
@@ -73,14 +77,14 @@ def _hue_kernel(xp: Any, x: Any, delta: Any) -> Any:
     return _to_rgb(xp, hue - xp.floor(hue), saturation, value).astype(x.dtype)
 
 
-def _saturation_kernel(xp: Any, x: Any, scale: Any) -> Any:
+def _saturation_kernel(xp: ArrayNamespace, x: Array, scale: Array) -> Array:
     wide = _three(x).astype(np.float32)
     hue, saturation, value = _to_hsv(xp, wide)
     saturation = xp.clip(saturation * _require_scalar("scale", scale), 0, 1)
     return _to_rgb(xp, hue, saturation, value).astype(x.dtype)
 
 
-def _contrast_kernel(xp: Any, x: Any, factor: Any) -> Any:
+def _contrast_kernel(xp: ArrayNamespace, x: Array, factor: Array) -> Any:
     """Away from (or towards) the mean of each channel of each image."""
     if x.ndim < 3:
         raise invalid(f"input must be at least 3-D, got shape{shapes.show(x.shape)}")
@@ -92,11 +96,11 @@ def _contrast_kernel(xp: Any, x: Any, factor: Any) -> Any:
 # gradients ----------------------------------------------------------------------------------------
 
 
-def _mul(a: Any, b: Any) -> Any:
+def _mul(a: Tensor, b: Tensor) -> Tensor:
     return apply_op("Mul", a, b)
 
 
-def _rgb_to_hsv_grad(op: Operation, g: Any) -> list[Any]:
+def _rgb_to_hsv_grad(op: Operation, g: Tensor) -> list[Any]:
     """With v the largest and m the smallest channel: s = (v - m) / v, h = (next - last) / (6 (v -
     m)) + a third of i.
 
@@ -128,13 +132,13 @@ def _rgb_to_hsv_grad(op: Operation, g: Any) -> list[Any]:
     return [apply_op("Pack", out, axis=-1)]
 
 
-def _one_hot(index: Any, dtype: Any) -> Any:
+def _one_hot(index: Tensor, dtype: DType) -> list[Tensor]:
     """Three masks."""
     full = apply_op("OneHot", index, const(3), const(1, dtype), const(0, dtype), axis=-1)
     return apply_list(lookup("Unpack"), full, num=3, axis=-1)
 
 
-def _contrast_grad(op: Operation, g: Any) -> list[Any]:
+def _contrast_grad(op: Operation, g: Tensor) -> list[Any]:
     """y = f (x - mean x) + mean x."""
     x, factor = op._inputs
     axes, dtype = const([-3, -2]), x._dtype._base
@@ -207,11 +211,11 @@ ADJUST_CONTRAST = define(
 )
 
 
-def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green, blue in [0, 1] to hue, saturation, value in [0, 1]."""
-    return apply(RGB_TO_HSV, images, name=name)  # type: ignore[no-any-return]
+    return apply(RGB_TO_HSV, images, name=name)
 
 
-def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Pictures of hue, saturation and value, all in [0, 1], as RGB in [0, 1]."""
-    return apply(HSV_TO_RGB, images, name=name)  # type: ignore[no-any-return]
+    return apply(HSV_TO_RGB, images, name=name)

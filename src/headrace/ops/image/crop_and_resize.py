@@ -8,7 +8,8 @@ given value.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from headrace.core.opdef import NO_GRADIENT_YET, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import invalid, one_of
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["crop_and_resize", "crop_and_resize_v1"]
 
@@ -35,7 +40,7 @@ class _Axis(NamedTuple):
     nearest: Any
 
 
-def _axis(first: Any, second: Any, size: int, points: int) -> _Axis:
+def _axis(first: Array, second: Array, size: int, points: int) -> _Axis:
     f4 = np.float32
     last = f4(size - 1)
     if points > 1:
@@ -56,7 +61,9 @@ def _axis(first: Any, second: Any, size: int, points: int) -> _Axis:
     )
 
 
-def _axes(image_shape: Any, boxes: Any, box_ind: Any, crop: tuple[int, int]) -> tuple[_Axis, _Axis]:
+def _axes(
+    image_shape: Sequence[int], boxes: Array, box_ind: Array, crop: tuple[int, int]
+) -> tuple[_Axis, _Axis]:
     batch, height, width, _ = image_shape
     wrong = (box_ind < 0) | (box_ind >= batch)
     if wrong.any():
@@ -68,11 +75,11 @@ def _axes(image_shape: Any, boxes: Any, box_ind: Any, crop: tuple[int, int]) -> 
 
 
 def _kernel(
-    xp: Any,
-    image: Any,
-    boxes: Any,
-    box_ind: Any,
-    crop_size: Any,
+    xp: ArrayNamespace,
+    image: Array,
+    boxes: Array,
+    box_ind: Array,
+    crop_size: Array,
     *,
     method: str,
     extrapolation_value: float,
@@ -92,7 +99,7 @@ def _kernel(
     return out
 
 
-def _corners(image: Any, which: Any, y: _Axis, x: _Axis) -> list[Any]:
+def _corners(image: Array, which: Array, y: _Axis, x: _Axis) -> list[Any]:
     """Top left, top right, bottom left, bottom right: boxes x height x width x channels,
     float32.
     """
@@ -103,7 +110,7 @@ def _corners(image: Any, which: Any, y: _Axis, x: _Axis) -> list[Any]:
     ]
 
 
-def _corners_mixed(image: Any, which: Any, y: _Axis, x: _Axis) -> Any:
+def _corners_mixed(image: Array, which: Array, y: _Axis, x: _Axis) -> Any:
     top_left, top_right, low_left, low_right = _corners(image, which, y, x)
     wx, wy = x.weight[:, None, :, None], y.weight[:, :, None, None]
     top = top_left + (top_right - top_left) * wx
@@ -112,8 +119,15 @@ def _corners_mixed(image: Any, which: Any, y: _Axis, x: _Axis) -> Any:
 
 
 def _image_grad_kernel(
-    xp: Any, grads: Any, boxes: Any, box_ind: Any, image_size: Any, *, method: str, T: Any
-) -> Any:
+    xp: ArrayNamespace,
+    grads: Array,
+    boxes: Array,
+    box_ind: Array,
+    image_size: Array,
+    *,
+    method: str,
+    T: DType,
+) -> Array:
     shape = tuple(int(d) for d in image_size)
     y, x = _axes(shape, boxes, box_ind, grads.shape[1:3])
     out = np.zeros(shape, np.float32)
@@ -131,8 +145,8 @@ def _image_grad_kernel(
 
 
 def _boxes_grad_kernel(
-    xp: Any, grads: Any, image: Any, boxes: Any, box_ind: Any, *, method: str
-) -> Any:
+    xp: ArrayNamespace, grads: Array, image: Array, boxes: Array, box_ind: Array, *, method: str
+) -> Array:
     """An edge moves the points along its axis, each by its share.
 
     A point moves the value by the slope there.
@@ -172,7 +186,7 @@ def _crops_shape(c: Inference) -> list[Shape]:
     return [(_count(c, 1, 2), size[0], size[1], image[3])]
 
 
-def _grad(op: Operation, g: Any) -> list[Any]:
+def _grad(op: Operation, g: Tensor) -> list[Any]:
     image, boxes, box_ind = op._inputs[:3]
     method = op._attrs["method"]
     d_image = None
@@ -219,14 +233,14 @@ define(
 
 
 def crop_and_resize_v1(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_ind: TensorLike | None = None,
+    crop_size: TensorLike | None = None,
     method: str = "bilinear",
     extrapolation_value: float = 0,
     name: str | None = None,
-    box_indices: Any = None,
+    box_indices: object = None,
 ) -> Tensor:
     """A piece of an image for each box, all resized to ``crop_size``; float32."""
     which = one_of("box_indices", box_indices, "box_ind", box_ind)
@@ -243,10 +257,10 @@ def crop_and_resize_v1(
 
 
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: TensorLike,
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     name: str | None = None,

@@ -10,7 +10,8 @@ bytes that are there, before anything is allocated.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +24,17 @@ from headrace.ops.image.gif import decode_gif, gif_frames
 from headrace.ops.image.jpeg import JpegOptions, decode_jpeg, jpeg_frame
 from headrace.ops.image.png import load_png, open_png, png_header, read_png
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
+
 __all__ = ["DECODE_BMP", "DECODE_GIF", "DECODE_JPEG", "DECODE_PNG"]
 
 _JPEG, _PNG, _GIF = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8"
 MAX_BMP_PIXELS = (2**31 - 1) // 8
 
 
-def _pixels(image: Any) -> Any:
+def _pixels(image: object) -> Array:
     """Height x width x channels of a decoded picture."""
     array = np.array(image)
     return array if array.ndim == 3 else array[:, :, None]
@@ -38,7 +43,7 @@ def _pixels(image: Any) -> Any:
 # PNG ----------------------------------------------------------------------------------------------
 
 
-def _png(contents: bytes, channels: int, wide: bool) -> Any:
+def _png(contents: bytes, channels: int, wide: bool) -> Array:
     header = png_header(contents)
     if header.depth == 16 and (wide or header.color == 0):
         pixels = read_png(contents)
@@ -54,7 +59,7 @@ def _png(contents: bytes, channels: int, wide: bool) -> Any:
     return pixels.astype(np.uint16) * 257 if wide else pixels
 
 
-def _with_channels(pixels: Any, channels: int) -> Any:
+def _with_channels(pixels: Array, channels: int) -> Array:
     """Gray to colour and back, alpha added (opaque) or dropped."""
     have = pixels.shape[2]
     if channels in (0, have):
@@ -71,7 +76,7 @@ def _with_channels(pixels: Any, channels: int) -> Any:
     return np.concatenate([color, alpha], axis=2)
 
 
-def _gray(color: Any) -> Any:
+def _gray(color: Array) -> Array:
     """libpng's way: integer weights, cut off; a pixel that is gray already stays as it is."""
     red, green, blue = (color[:, :, i].astype(np.int64) for i in range(3))
     mixed = (9797 * red + 19234 * green + 3737 * blue) >> 15
@@ -82,7 +87,7 @@ def _gray(color: Any) -> Any:
 # BMP ----------------------------------------------------------------------------------------------
 
 
-def _bmp_kernel(xp: Any, contents: Any, *, channels: int) -> Any:
+def _bmp_kernel(xp: ArrayNamespace, contents: Array, *, channels: int) -> Array:
     """Uncompressed, 8 bits (the palette is not looked at), 24 or 32."""
     data = contents.item()
     if channels not in (0, 1, 3, 4):
@@ -182,9 +187,9 @@ def _jpeg_kernel(
 
 
 def _crop_kernel(
-    xp: Any,
-    contents: Any,
-    crop_window: Any,
+    xp: ArrayNamespace,
+    contents: Array,
+    crop_window: Array,
     *,
     channels: int,
     ratio: int,
@@ -206,12 +211,12 @@ def _png_kernel(xp: Any, contents: Any, *, channels: int, dtype: Any) -> Any:
     return _decode(contents.item(), JpegOptions(channels), dtype is dtypes.uint16)
 
 
-def _gif_kernel(xp: Any, contents: Any) -> Any:
+def _gif_kernel(xp: ArrayNamespace, contents: Array) -> Array:
     data = contents.item()
     return decode_gif(data) if data.startswith(_GIF) else _decode(data, JpegOptions(3))[None]
 
 
-def _jpeg_shape_kernel(xp: Any, contents: Any, *, output_type: Any) -> Any:
+def _jpeg_shape_kernel(xp: ArrayNamespace, contents: Array, *, output_type: DType) -> Array:
     data = contents.item()
     frame = jpeg_frame(data) if data.startswith(_JPEG) else None
     if frame is None:
@@ -236,7 +241,7 @@ def _cropped_shape(c: Inference) -> list[Shape]:
     return [(int(window[2]), int(window[3]), shape[2])]  # type: ignore[index]
 
 
-def _fixed_shape(*dims: int | None) -> Any:
+def _fixed_shape(*dims: int | None) -> Callable[..., Any]:
     def shape(c: Inference) -> list[Shape]:
         c.require_rank(0, 0)
         return [dims]

@@ -13,7 +13,7 @@ crops.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from headrace.core.shapes import Shape
 from headrace.kernels.numpy import philox
 from headrace.ops.array.array_shape import invalid
 from headrace.ops.random.random_ops import generator
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = ["sample_distorted_bounding_box", "sample_distorted_bounding_box_v2"]
 
@@ -196,20 +199,26 @@ def _first_good(
 
 
 def _kernel(
-    xp: Any,
-    image_size: Any,
-    boxes: Any,
+    xp: ArrayNamespace,
+    image_size: Array,
+    boxes: Array,
     *,
     min_object_covered: float,
     node: KernelNode,
     rt: Runtime,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     return _sample(image_size, boxes, min_object_covered, node, rt)
 
 
 def _v2_kernel(
-    xp: Any, image_size: Any, boxes: Any, covered: Any, *, node: KernelNode, rt: Runtime
-) -> Any:
+    xp: ArrayNamespace,
+    image_size: Array,
+    boxes: Array,
+    covered: Array,
+    *,
+    node: KernelNode,
+    rt: Runtime,
+) -> tuple[Array, Array, Array]:
     return _sample(image_size, boxes, covered, node, rt)
 
 
@@ -248,11 +257,11 @@ SAMPLE_V2 = define(
 
 
 def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
     seed: int | None = None,
     seed2: int | None = None,
-    min_object_covered: Any = 0.1,
+    min_object_covered: TensorLike = 0.1,
     aspect_ratio_range: Any = None,
     area_range: Any = None,
     max_attempts: int | None = None,
@@ -274,12 +283,12 @@ def sample_distorted_bounding_box(
 
 
 def sample_distorted_bounding_box_v2(
-    image_size: Any,
-    bounding_boxes: Any,
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
     seed: int = 0,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: TensorLike | None = None,
+    area_range: TensorLike | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,

@@ -7,7 +7,7 @@ files.
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from headrace.ops.image.decode import (
     EXTRACT_JPEG_SHAPE,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = [
     "decode_and_crop_jpeg",
     "decode_bmp",
@@ -43,7 +47,7 @@ __all__ = [
 ]
 
 
-def _string(data: bytes) -> Any:
+def _string(data: bytes) -> Array:
     out = np.empty((), object)
     out[()] = data
     return out
@@ -84,8 +88,8 @@ def jpeg_bytes(
 
 
 def _jpeg_kernel(
-    xp: Any,
-    image: Any,
+    xp: ArrayNamespace,
+    image: Array,
     *,
     format: str,
     quality: int,
@@ -96,7 +100,7 @@ def _jpeg_kernel(
     x_density: int,
     y_density: int,
     xmp_metadata: str,
-) -> Any:
+) -> Array:
     if not 0 <= quality <= 100:
         raise invalid(f"quality must be in [0,100], got {quality}")
     if format not in ("", "grayscale", "rgb"):
@@ -115,13 +119,13 @@ def _jpeg_kernel(
     return _string(jpeg_bytes(image, quality, sampling, progressive, optimize_size, **more))
 
 
-def _variable_quality_kernel(xp: Any, image: Any, quality: Any) -> Any:
+def _variable_quality_kernel(xp: ArrayNamespace, image: Array, quality: Array) -> Array:
     if not 0 <= int(quality) <= 100:
         raise invalid(f"quality must be in [0,100], got {int(quality)}")
     return _string(jpeg_bytes(image, int(quality), 2, dpi=(300, 300)))
 
 
-def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
+def _png_kernel(xp: ArrayNamespace, image: Array, *, compression: int) -> Array:
     if image.ndim != 3 or not 1 <= image.shape[2] <= 4:
         raise invalid(
             f"image must have 1, 2, 3, or 4 channels, got shape {shapes.show(image.shape)}"
@@ -168,7 +172,7 @@ ENCODE_PNG = define(
 
 
 def encode_jpeg(
-    image: Any,
+    image: TensorLike,
     format: str = "",
     quality: int = 95,
     progressive: bool = False,
@@ -181,7 +185,7 @@ def encode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """height x width x 1 or 3 values as a JPEG file."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         ENCODE_JPEG,
         image,
         format=format,
@@ -197,12 +201,12 @@ def encode_jpeg(
     )
 
 
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
     """height x width x channels values (uint8 or uint16) as a PNG file."""
     tensor = image
     if not isinstance(image, Tensor):
         tensor = convert_to_tensor(image, None if hasattr(image, "dtype") else dtypes.uint8)
-    return apply(ENCODE_PNG, tensor, compression=compression, name=name)  # type: ignore[no-any-return]
+    return apply(ENCODE_PNG, tensor, compression=compression, name=name)
 
 
 # reading ------------------------------------------------------------------------------------------
@@ -219,7 +223,7 @@ def decode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """A JPEG file (a PNG or still GIF too) as height x width x channels values."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         DECODE_JPEG,
         contents,
         channels=channels or 0,
@@ -233,8 +237,8 @@ def decode_jpeg(
 
 
 def decode_and_crop_jpeg(
-    contents: Any,
-    crop_window: Any,
+    contents: TensorLike,
+    crop_window: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -244,7 +248,7 @@ def decode_and_crop_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """The window [y, x, height, width] of a JPEG file."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         DECODE_AND_CROP_JPEG,
         contents,
         crop_window,
@@ -259,50 +263,53 @@ def decode_and_crop_jpeg(
 
 
 def decode_png(
-    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+    contents: TensorLike,
+    channels: int = 0,
+    dtype: DTypeLike = dtypes.uint8,
+    name: str | None = None,
 ) -> Tensor:
     """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
 
     ``channels`` is 1, 3 or 4; 0 means those of the file.
     """
-    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)
 
 
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """All frames of a GIF file: frames x height x width x 3."""
-    return apply(DECODE_GIF, contents, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_GIF, contents, name=name)
 
 
-def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels of a BMP file, [height, width, channels], uint8.
 
     ``channels`` is 3 or 4; 0 means those of the file.
     """
-    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)
 
 
 def extract_jpeg_shape(
-    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
+    contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> Tensor:
     """[height, width, channels] of a JPEG file, from its head alone."""
-    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)  # type: ignore[no-any-return]
+    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)
 
 
-def _starts_with(contents: Any, text: bytes, name: str | None = None) -> Tensor:
+def _starts_with(contents: TensorLike, text: bytes, name: str | None = None) -> Tensor:
     start = apply_op("Substr", contents, const(0), const(len(text)))
-    return apply_op("Equal", start, const(text, dtypes.string), name=name)  # type: ignore[no-any-return]
+    return apply_op("Equal", start, const(text, dtypes.string), name=name)
 
 
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     """Whether the file starts as JPEG files do."""
     with name_scope(name, "is_jpeg"):
         return _starts_with(contents, b"\xff\xd8\xff")
 
 
 def decode_image(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = None,
-    dtype: Any = dtypes.uint8,
+    dtype: DType = dtypes.uint8,
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
@@ -321,7 +328,7 @@ def decode_image(
     with name_scope(name, "decode_image"):
         contents = convert_to_tensor(contents, dtypes.string)
 
-        def as_first(image: Any) -> Any:
+        def as_first(image: Tensor) -> Tensor:
             return image if first is dtypes.uint8 else convert_image_dtype(image, first)
 
         def still() -> Any:
@@ -340,7 +347,7 @@ def decode_image(
             frames: Any = as_first(apply(DECODE_GIF, contents))
             return frames if expand_animations else frames[0]
 
-        def bmp() -> Any:
+        def bmp() -> Tensor:
             return as_first(apply(DECODE_BMP, contents, channels=n))
 
         image = cond(
@@ -348,4 +355,4 @@ def decode_image(
             bmp,
             lambda: cond(_starts_with(contents, b"GIF"), gif, still),
         )
-        return image if want is first else convert_image_dtype(image, want)  # type: ignore[no-any-return]
+        return image if want is first else convert_image_dtype(image, want)

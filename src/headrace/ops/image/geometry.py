@@ -9,7 +9,7 @@ Every function takes one image (height x width x channels) or a batch of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
@@ -27,6 +27,9 @@ from headrace.ops.control.case_branches import case
 from headrace.ops.control.control_flow import cond
 from headrace.ops.image.image_check import at_least_3d, not_empty, require
 from headrace.ops.random.random_ops import random_uniform
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "central_crop",
@@ -59,12 +62,12 @@ def _flip(image: Any, axis: int, scope: str) -> Tensor:
         raise ValueError("'image' must have either 3 or 4 dimensions.")
 
 
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """Pictures mirrored, left and right exchanged; [height, width, c] or a batch of them."""
     return _flip(image, 1, "flip_left_right")
 
 
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: object) -> Tensor:
     """Pictures upside down; [height, width, channels] or a batch of them."""
     return _flip(image, 0, "flip_up_down")
 
@@ -89,17 +92,17 @@ def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Te
         return flips * reverse(image, [axis + 1]) + (1 - flips) * image  # type: ignore[no-any-return]
 
 
-def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """Mirrored or not; each image of a batch by its own chance."""
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
-def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: object, seed: int | None = None) -> Tensor:
     """Each picture turned upside down with a chance of one half."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 
-def transpose_image(image: Any, name: str | None = None) -> Tensor:
+def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
     """Rows and columns of pictures exchanged: [height, width, c] to [width, height, c]."""
     with name_scope(name, "transpose", [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
@@ -111,7 +114,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
         raise ValueError("'image' must have either 3 or 4 dimensions.")
 
 
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: Any, k: TensorLike = 1, name: str | None = None) -> Tensor:
     """Turned counter-clockwise, ``k`` times a quarter."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
@@ -190,7 +193,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         return out
 
 
-def _central(size: Any, fraction: float) -> tuple[Any, Any]:
+def _central(size: int | Tensor, fraction: float) -> tuple[Any, Any]:
     """Start and length."""
     if not isinstance(size, Tensor):
         start = int((size - size * fraction) / 2)
@@ -200,7 +203,7 @@ def _central(size: Any, fraction: float) -> tuple[Any, Any]:
     return begin, size - begin * 2
 
 
-def _batched(image: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
+def _batched(image: TensorLike, function: Callable[[Tensor], Tensor]) -> Tensor:
     """``function`` of a batch, applied to an image or a batch."""
     image = convert_to_tensor(image, name="image")
     dims = image._rank()

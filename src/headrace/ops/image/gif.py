@@ -10,11 +10,14 @@ before one is decoded. Pillow's LZW decoder then makes colour numbers of each fr
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace.ops.array.array_shape import invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["decode_gif", "gif_frames"]
 
@@ -58,7 +61,7 @@ class _Blocks:
     def number(self) -> int:
         return int.from_bytes(self.take(2), "little")
 
-    def colors(self, flags: int) -> Any:
+    def colors(self, flags: int) -> Array | None:
         if not flags & 0x80:
             return None
         count = 2 << (flags & 7)
@@ -122,7 +125,7 @@ def _canvas(frames: list[GifFrame]) -> tuple[int, int]:
     return max(f.width for f in frames), max(f.height for f in frames)
 
 
-def decode_gif(data: bytes, frames: list[GifFrame] | None = None) -> Any:
+def decode_gif(data: bytes, frames: list[GifFrame] | None = None) -> Array:
     """Frames x height x width x 3. What a frame does not cover is as in the frame before."""
     frames = gif_frames(data) if frames is None else frames
     width, height = _canvas(frames)
@@ -139,7 +142,7 @@ def decode_gif(data: bytes, frames: list[GifFrame] | None = None) -> Any:
     return out
 
 
-def _color_numbers(data: bytes, frame: GifFrame) -> Any:
+def _color_numbers(data: bytes, frame: GifFrame) -> Array:
     """Height x width numbers, each that of one of the frame's colours."""
     from PIL import Image
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from headrace.ops.image.color_convert import convert_image_dtype
 from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_sum
 from headrace.ops.math.unary import abs as abs_op
 from headrace.ops.math.unary import log
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
@@ -46,14 +49,14 @@ def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), top
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels."""
     with name_scope(name, "PSNR", [a, b]):
         a, b, top = _same_images(a, b, max_val)
         error = reduce_mean(apply_op("SquaredDifference", a, b), [-3, -2, -1])
         peak: Any = 20 * log(top) / np.float32(np.log(10.0))
         out: Any = apply_op("Sub", peak, np.float32(10 / np.log(10)) * log(error), name="psnr")
-        return identity(out)  # type: ignore[no-any-return]
+        return identity(out)
 
 
 # structural similarity ----------------------------------------------------------------------------
@@ -67,7 +70,7 @@ def _gauss(size: int, sigma: float) -> Tensor:
     return convert_to_tensor((window / window.sum()).reshape(size, size, 1, 1).astype(np.float32))
 
 
-def _filtered(x: Any, window: Tensor) -> Any:
+def _filtered(x: Tensor, window: Tensor) -> Tensor:
     """Each channel of each image by itself."""
     channels = x._shape[-1] if x._shape is not None else None
     if channels is None:
@@ -82,7 +85,7 @@ def _filtered(x: Any, window: Tensor) -> Any:
 
 
 def _ssim_parts(
-    a: Any, b: Any, top: Any, size: int, sigma: float, k1: float, k2: float
+    a: Tensor, b: Tensor, top: Tensor, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
     """Similarity, and its part that is contrast and structure: for each image and channel."""
     window = _gauss(size, sigma)
@@ -112,16 +115,16 @@ def ssim(
     with name_scope(None, "SSIM", [img1, img2]):
         a, b, top = _same_images(img1, img2, max_val)
         found, _ = _ssim_parts(a, b, top, filter_size, filter_sigma, k1, k2)
-        return reduce_mean(found, [-1])  # type: ignore[no-any-return]
+        return reduce_mean(found, [-1])
 
 
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def ssim_v2(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -161,7 +164,7 @@ def ssim_multiscale(
         parts[-1] = apply_op("Relu", found)
         powers = convert_to_tensor(np.array(power_factors, np.float32))
         whole = apply_op("Pow", stack(parts, axis=-1), powers)
-        return reduce_mean(reduce_prod(whole, [-1]), [-1])  # type: ignore[no-any-return]
+        return reduce_mean(reduce_prod(whole, [-1]), [-1])
 
 
 def _halved(x: Any) -> Any:
@@ -198,10 +201,10 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
             axes = [1, 2, 3]
         else:
             raise ValueError("'images' must be either 3 or 4-dimensional.")
-        return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)  # type: ignore[no-any-return]
+        return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)
 
 
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: object) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column; zero at the end."""
     require_tensor(image, "tf.image.image_gradients")
     image = convert_to_tensor(image)
@@ -219,7 +222,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     return reshape(rows, whole), reshape(columns, whole)
 
 
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: object) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
     require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import io
 import struct
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace import errors
 from headrace.ops.array.array_shape import invalid
 from headrace.ops.image import jpeg_turbo as image_turbo
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["JpegFrame", "JpegOptions", "decode_jpeg", "jpeg_frame"]
 
@@ -115,12 +118,12 @@ def _checked(image: Any, size: tuple[int, int], problem: str) -> Any:
     return image
 
 
-def _decoded(data: bytes, options: JpegOptions, problem: str) -> Any:
+def _decoded(data: bytes, options: JpegOptions, problem: str) -> Array:
     found = image_turbo.decode(data, *options)
     return _by_pillow(data, options, problem) if found is None else found
 
 
-def _by_pillow(data: bytes, options: JpegOptions, problem: str) -> Any:
+def _by_pillow(data: bytes, options: JpegOptions, problem: str) -> Array:
     from PIL.JpegImagePlugin import JpegImageFile
 
     channels, ratio, fancy, recover, dct_method = options

@@ -11,11 +11,14 @@ not understand, are left to Pillow.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.ops.array.array_shape import invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["decode"]
 
@@ -100,7 +103,7 @@ def _eighths(height: int, width: int, scale: int) -> tuple[int, int]:
     return -(-height * scale // 8), -(-width * scale // 8)
 
 
-def _mixed(inks: Any, inverted: bool) -> Any:
+def _mixed(inks: Array, inverted: bool) -> Array:
     """Red, green and blue from four inks."""
     wide = inks.astype(np.uint16) if inverted else 255 - inks.astype(np.uint16)
     return (wide[:, :, :3] * wide[:, :, 3:] // 255).astype(np.uint8)

@@ -15,12 +15,15 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace import errors
 from headrace.ops.array.array_shape import invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["load_png", "open_png", "png_header", "read_png", "write_png"]
 
@@ -195,7 +198,7 @@ def _damage(data: bytes) -> Iterator[None]:
 _HIGH_AND_LOW = {2: ("RGB;16B", "RGB;16L"), 6: ("RGBA;16B", "RGBA;16L")}
 
 
-def read_png(data: bytes) -> Any:
+def read_png(data: bytes) -> Array:
     """The pixels of a file with sixteen bits a channel: height x width x channels, uint16."""
     header = png_header(data)
     if header.depth != 16 or header.color not in _CHANNELS:
@@ -215,7 +218,7 @@ def read_png(data: bytes) -> Any:
     return out.reshape(shape)
 
 
-def _decoded_as(data: bytes, mode: str, raw: str) -> Any:
+def _decoded_as(data: bytes, mode: str, raw: str) -> Array:
     """The bytes that a decoder of rows gives which takes ``raw`` pixels and makes ``mode`` of
     them.
     """

@@ -7,7 +7,7 @@ ratio kept or not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from headrace.ops.image.resize_ops import (
 )
 from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.unary import floor, round
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "ResizeMethod",
@@ -74,9 +77,9 @@ _RESIZERS = {
 
 
 def resize_images(
-    images: Any,
-    size: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    images: TensorLike,
+    size: TensorLike,
+    method: TensorLike = ResizeMethod.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
@@ -99,8 +102,8 @@ def resize_images(
 
 
 def resize_images_v2(
-    images: Any,
-    size: Any,
+    images: object,
+    size: object,
     method: Any = ResizeMethodV2.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
@@ -180,10 +183,10 @@ def _fitting(batch: Tensor, size: Any) -> Any:
 
 
 def resize_image_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    image: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
+    method: TensorLike = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
     """As large as fits with its aspect ratio kept, in the middle of zeros."""
@@ -193,10 +196,10 @@ def resize_image_with_pad(
 
 
 def resize_image_with_pad_v2(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
-    method: Any = ResizeMethodV2.BILINEAR,
+    image: object,
+    target_height: object,
+    target_width: object,
+    method: object = ResizeMethodV2.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
     """Pictures resized to fit into the target size, with zeros around, undistorted."""

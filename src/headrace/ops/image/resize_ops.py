@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
@@ -16,6 +17,9 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.numpy import resample
 from headrace.ops.array.array_shape import const, invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = [
     "resize_area",
@@ -27,7 +31,7 @@ __all__ = [
 Resampler = Callable[..., Any]
 
 
-def _library(xp: Any) -> Any:
+def _library(xp: ArrayNamespace) -> ModuleType:
     """Another array namespace brings its own functions of
     :mod:`headrace.kernels.numpy.resample`.
     """
@@ -61,7 +65,7 @@ def _centers(align_corners: bool, half_pixel_centers: bool) -> bool:
     return half_pixel_centers
 
 
-def _area_kernel(xp: Any, x: Any, size: Any, *, align_corners: bool) -> Any:
+def _area_kernel(xp: ArrayNamespace, x: Array, size: Array, *, align_corners: bool) -> Any:
     return _library(xp).area(x, _checked(x, size), align_corners)
 
 
@@ -77,7 +81,7 @@ def _grad_kernel(name: str) -> Resampler:
 
 
 def _nearest_grad_kernel(
-    xp: Any, g: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool
+    xp: ArrayNamespace, g: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
     return _library(xp).nearest_grad(g, _checked(g, size), align_corners, half_pixel_centers)
 
@@ -133,7 +137,7 @@ def _size_of(tensor: Tensor) -> Any:
     return whole[1:3]
 
 
-def _nearest_grad(op: Operation, g: Any) -> list[Any]:
+def _nearest_grad(op: Operation, g: Tensor) -> list[Any]:
     return [apply_op("ResizeNearestNeighborGrad", g, _size_of(op._inputs[0]), **_attrs(op)), None]
 
 
@@ -197,61 +201,61 @@ define(
 
 
 def resize_bilinear(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Images of a batch to one size, mixing the four nearest pixels; float32."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESIZE_BILINEAR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_bicubic(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESIZE_BICUBIC,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Pictures [batch, height, width, c] resized by the nearest pixel; the type stays."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESIZE_NEAREST_NEIGHBOR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_area(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None
+    images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over the area that an output pixel covers; float32."""
-    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)  # type: ignore[no-any-return]
+    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)

@@ -5,13 +5,16 @@ A composite of the user's in training, and its gradient, as one step each.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import infer
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.kernels.numpy import lstm_kernels as lstm
 from headrace.kernels.numpy import row_gradients
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__: list[str] = []
 
@@ -22,7 +25,9 @@ def _layer_norm_shapes(c: infer.Inference) -> list[Shape]:
     return [x, lead, lead]
 
 
-def _layer_norm_kernel(xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: float) -> Any:
+def _layer_norm_kernel(
+    xp: ArrayNamespace, x: Array, scale: Array, offset: Array, *, epsilon: float
+) -> Any:
     if xp.name == "numpy":
         return row_gradients.layer_norm_training(x, scale, offset, epsilon)
     mean = x.mean(-1)
@@ -47,7 +52,14 @@ def _layer_norm_grad_shapes(c: infer.Inference) -> list[Shape]:
 
 
 def _layer_norm_grad_kernel(
-    xp: Any, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, *, epsilon: float
+    xp: ArrayNamespace,
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    *,
+    epsilon: float,
 ) -> Any:
     if xp.name == "numpy":
         return row_gradients.layer_norm_grad(dy, x, scale, mean, variance, epsilon)
@@ -75,7 +87,7 @@ def _like_first(c: infer.Inference) -> list[Shape]:
     return [c.shape(0)]
 
 
-def _softmax_grad_kernel(xp: Any, dy: Any, y: Any) -> Any:
+def _softmax_grad_kernel(xp: ArrayNamespace, dy: Array, y: Array) -> Any:
     if xp.name == "numpy":
         return row_gradients.softmax_grad(y, dy)
     return (dy - (dy * y).sum(-1, keepdims=True)) * y
@@ -90,7 +102,7 @@ SOFTMAX_GRAD = define(
 )
 
 
-def _gelu_grad_kernel(xp: Any, dy: Any, x: Any, *, approximate: bool) -> Any:
+def _gelu_grad_kernel(xp: ArrayNamespace, dy: Any, x: Any, *, approximate: bool) -> Any:
     if xp.name == "numpy":
         return row_gradients.gelu_grad(dy, x, approximate)
     kind = x.dtype.type
@@ -183,7 +195,7 @@ LSTM_CELL_GRAD = define(
 
 def _layer_kernel(
     xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float, training: bool
-) -> Any:
+) -> tuple[Array, ...]:
     """Not in ``training`` the last three results are nobody's, and not made."""
     inputs, (h, c, kernel, bias) = arrays[:N], arrays[N:]
     if xp.name == "numpy":

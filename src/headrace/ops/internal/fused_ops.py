@@ -8,7 +8,8 @@ activation of ``kernels/numpy/activation_kernels.py``.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +22,15 @@ from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.numpy.gemm import matmul_bias
 from headrace.ops.linalg import matmul as linalg
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+
 __all__ = ["product_step"]
 
 _BLAS_TYPES = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 
 
-def _activated(name: str, xp: Any, x: Any) -> Any:
+def _activated(name: str, xp: ArrayNamespace, x: Any) -> Any:
     """For namespaces other than NumPy."""
     if name.startswith("Gelu"):
         return _gelu(xp, x, name == "GeluApproximate")
@@ -49,7 +53,7 @@ def _gelu(xp: Any, x: Any, approximate: bool) -> Any:
 # products ---------------------------------------------------------------------------------------
 
 
-def _make_product_step(activation: str) -> Any:
+def _make_product_step(activation: str) -> Callable[..., Any]:
     def step(a: Any, b: Any, bias: Any) -> Any:
         out = matmul_bias(a, b, bias)
         activations.in_place(activation, out)
@@ -62,13 +66,20 @@ def _make_product_step(activation: str) -> Any:
 _steps = {name: _make_product_step(name) for name in activations.IN_PLACE}
 
 
-def product_step(fused_ops: tuple[str, ...]) -> Any:
+def product_step(fused_ops: tuple[str, ...]) -> Callable[..., Any]:
     """``f(a, b, bias)`` for float32 and float64 matrices."""
     return matmul_bias if len(fused_ops) == 1 else _steps[fused_ops[1]]
 
 
 def _fused_matmul_kernel(
-    xp: Any, a: Any, b: Any, bias: Any, *, transpose_a: bool, transpose_b: bool, fused_ops: Any
+    xp: ArrayNamespace,
+    a: Array,
+    b: Array,
+    bias: Array,
+    *,
+    transpose_a: bool,
+    transpose_b: bool,
+    fused_ops: Sequence[str],
 ) -> Any:
     x, y = a.T if transpose_a else a, b.T if transpose_b else b
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
@@ -97,7 +108,7 @@ FUSED_MATMUL = define(
 # gradients of means -------------------------------------------------------------------------------
 
 
-def _inverse_size_kernel(xp: Any, x: Any) -> Any:
+def _inverse_size_kernel(xp: ArrayNamespace, x: Array) -> Any:
     return x.dtype.type(1) / x.dtype.type(x.size)
 
 
@@ -131,7 +142,9 @@ GELU = define(
 )
 
 
-def _layer_norm_kernel(xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: float) -> Any:
+def _layer_norm_kernel(
+    xp: ArrayNamespace, x: Array, scale: Array, offset: Array, *, epsilon: float
+) -> Any:
     if xp.name == "numpy":
         return attention.layer_norm(x, scale, offset, epsilon)
     mean = x.mean(-1, keepdims=True)
@@ -149,7 +162,15 @@ LAYER_NORM = define(
 )
 
 
-def _attention_kernel(xp: Any, q: Any, k: Any, v: Any, *args: Any, steps: Any, adj_y: bool) -> Any:
+def _attention_kernel(
+    xp: ArrayNamespace,
+    q: Array,
+    k: Array,
+    v: Array,
+    *args: Array,
+    steps: Sequence[str],
+    adj_y: bool,
+) -> Any:
     for a, b, what in ((q, k, "query and key"), (q, v, "query and value")):
         if a.ndim < 2 or b.ndim < 2:
             raise errors.InvalidArgumentError(

@@ -12,8 +12,8 @@ The builders take a plain number on either side: it gets the type of the tensor 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = [
     "add",
@@ -53,7 +56,7 @@ def _reduction_vectors(c: Inference) -> list[Shape]:
     return [(None,), (None,)]
 
 
-def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> Any:
+def _broadcast_gradient_args(xp: ArrayNamespace, s0: Array, s1: Array) -> tuple[Array, Array]:
     """Axes of the broadcast shape along which each input has one element (none at all for equal
     shapes).
     """
@@ -101,11 +104,11 @@ mul = _builder("Mul")
 div = _builder("RealDiv")
 
 
-def neg(x: Any) -> Any:
+def neg(x: TensorLike) -> Tensor:
     return apply_op("Neg", x)
 
 
-def square(x: Any) -> Any:
+def square(x: TensorLike) -> Tensor:
     return apply_op("Square", x)
 
 
@@ -114,11 +117,11 @@ def conj(x: Any) -> Any:
     return apply_op("Conj", x) if x._dtype._kind == "c" else x
 
 
-def zeros_like(x: Any) -> Any:
+def zeros_like(x: TensorLike) -> Tensor:
     return apply_op("ZerosLike", x)
 
 
-def select(condition: Any, x: Any, y: Any) -> Any:
+def select(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     return apply_op("Select", condition, x, y)
 
 
@@ -126,7 +129,7 @@ def real_dtype(x: Tensor) -> Any:
     return x._dtype._base.real_dtype
 
 
-def shape_of(x: Tensor) -> Any:
+def shape_of(x: Tensor) -> Array | Tensor:
     """The shape as an array if it is known while building, else as a tensor."""
     known = shapes.known(x._shape)
     return apply_op("Shape", x) if known is None else np.array(known, np.int32)
@@ -157,7 +160,7 @@ def unbroadcast(op: Operation, gx: Any, gy: Any) -> list[Any]:
     return reduce_to(x, y, gx, gy)
 
 
-def reduce_to(x: Tensor, y: Tensor, gx: Any, gy: Any) -> list[Any]:
+def reduce_to(x: Tensor, y: Tensor, gx: TensorLike | None, gy: TensorLike | None) -> list[Any]:
     axes: list[Any] = [_repeated_axes(x._shape, y._shape), _repeated_axes(y._shape, x._shape)]
     grads = [gx, gy]
     if any(a is None and g is not None for a, g in zip(axes, grads)):
@@ -194,7 +197,7 @@ def _repeated_axes(own: Shape, other: Shape) -> tuple[int, ...] | None:
     return tuple(axes)
 
 
-def _summed(g: Any, own: Tensor, other: Tensor, axes: Any) -> Any:
+def _summed(g: TensorLike, own: Tensor, other: Tensor, axes: Tensor | Sequence[int]) -> Any:
     if isinstance(axes, Tensor):
         return apply_op("Reshape", apply_op("Sum", g, axes, keep_dims=False), shape_of(own))
     if not axes:

@@ -13,7 +13,7 @@ A handle is made anew whenever its loop is entered, so runs at the same time hav
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape, show
 from headrace.kernels.numpy import gemm
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["MOST_BYTES", "MOST_ROWS", "RowSum"]
 
@@ -80,7 +83,7 @@ def _joined(parts: list[Any]) -> Any:
 # kernels ------------------------------------------------------------------------------------------
 
 
-def _add_product(xp: Any, handle: RowSum, a: Any, b: Any) -> None:
+def _add_product(xp: ArrayNamespace, handle: RowSum, a: Array, b: Array) -> None:
     if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[0]:
         text = f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
@@ -89,18 +92,18 @@ def _add_product(xp: Any, handle: RowSum, a: Any, b: Any) -> None:
     handle.add(a, b)
 
 
-def _add_rows(xp: Any, handle: RowSum, b: Any) -> None:
+def _add_rows(xp: ArrayNamespace, handle: RowSum, b: Array) -> None:
     _same_columns(handle.rights, b)
     handle.add(None, b)
 
 
-def _same_columns(kept: list[Any], new: Any) -> None:
+def _same_columns(kept: list[Any], new: Array) -> None:
     if kept and kept[-1].shape[1:] != new.shape[1:]:
         text = f"Incompatible shapes: {show(kept[-1].shape)} vs. {show(new.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
 
 
-def _sum(xp: Any, handle: RowSum, start: Any, *, from_zero: bool) -> Any:
+def _sum(xp: ArrayNamespace, handle: RowSum, start: Array, *, from_zero: bool) -> Any:
     handle.settle()
     total = handle.total
     if total is None:  # no round

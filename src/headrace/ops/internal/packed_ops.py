@@ -7,7 +7,8 @@ They have no gradient and no wrapper, like the ops of ``fused_ops``. ``held`` is
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from headrace.kernels.numpy import windowed
 from headrace.ops.linalg import matmul as linalg
 from headrace.ops.nn import conv_ops as nn_conv
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.kernels.packed_weights import Held
+
 __all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL", "holder"]
 
 
@@ -30,14 +35,14 @@ def holder(held: Any) -> packed.Held:
 
 
 def _matmul_kernel(
-    xp: Any,
-    a: Any,
-    b: Any,
-    held: Any,
-    *args: Any,
+    xp: ArrayNamespace,
+    a: Array,
+    b: Array,
+    held: Array | Held,
+    *args: Array,
     transpose_a: bool,
     transpose_b: bool,
-    fused_ops: Any,
+    fused_ops: Sequence[str],
     weights: str,
 ) -> Any:
     x, y = a.T if transpose_a else a, b.T if transpose_b else b
@@ -48,7 +53,9 @@ def _matmul_kernel(
     return packed.product(x, y, holder(held), args[0] if args else None, activation, weights)
 
 
-def _conv_kernel(xp: Any, x: Any, w: Any, held: Any, *args: Any, node: KernelNode) -> Any:
+def _conv_kernel(
+    xp: ArrayNamespace, x: Array, w: Array, held: Array | Held, *args: Array, node: KernelNode
+) -> Any:
     first = nn_conv.channels_first(node.attrs)
     bias, add, relu = nn_conv.fused_parts(node, args, first)
     x = nn_conv.to_last(x, first)
@@ -78,7 +85,9 @@ HELD_MATMUL = define(
 )
 
 
-def _lstm_kernel(xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float) -> Any:
+def _lstm_kernel(
+    xp: ArrayNamespace, *arrays: Any, N: int, order: Any, forget_bias: float
+) -> tuple[Array, ...]:
     inputs, (h, c, kernel, bias, held) = arrays[:N], arrays[N:]
     outputs, last = lstm.held_layer(
         inputs, h, c, kernel, bias, holder(held), tuple(order), forget_bias

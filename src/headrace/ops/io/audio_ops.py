@@ -88,7 +88,7 @@ DECODE_WAV = define(
 
 def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
     """The WAV file (a string) of ``audio``, frames x channels with values from -1 to 1."""
-    return apply(ENCODE_WAV, audio, sample_rate, name=name)  # type: ignore[no-any-return]
+    return apply(ENCODE_WAV, audio, sample_rate, name=name)
 
 
 def decode_wav(

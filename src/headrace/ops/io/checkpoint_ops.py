@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from headrace.wire.tensor_bundle import (
     bundle_exists,
     merge_bundles,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = [
     "CheckpointFile",
@@ -58,7 +61,7 @@ def _text(array: Any) -> str:
     return os.fsdecode(array.item())
 
 
-def _texts(array: Any) -> list[str]:
+def _texts(array: Array) -> list[str]:
     return [os.fsdecode(v) for v in array.reshape(-1).tolist()]
 
 
@@ -102,7 +105,12 @@ def _make_folder(prefix: str) -> None:
 
 
 def _save_v2_kernel(
-    xp: Any, prefix: Any, names: Any, slices: Any, *tensors: Any, dtypes: Any
+    xp: ArrayNamespace,
+    prefix: Array,
+    names: Array,
+    slices: Array,
+    *tensors: Array,
+    dtypes: Sequence[DType],
 ) -> tuple[()]:
     path, listed, specs = _text(prefix), _texts(names), _texts(slices)
     _check_counts(listed, specs, tensors)
@@ -122,7 +130,9 @@ def _save_v2_kernel(
     return ()
 
 
-def _save_v1_kernel(xp: Any, filename: Any, names: Any, slices: Any, *tensors: Any) -> tuple[()]:
+def _save_v1_kernel(
+    xp: ArrayNamespace, filename: Array, names: Array, slices: Array, *tensors: Any
+) -> tuple[()]:
     path, listed, specs = _text(filename), _texts(names), _texts(slices)
     _check_counts(listed, specs, tensors)
     items = []
@@ -136,11 +146,15 @@ def _save_v1_kernel(xp: Any, filename: Any, names: Any, slices: Any, *tensors: A
     return ()
 
 
-def _save_plain_kernel(xp: Any, filename: Any, names: Any, *tensors: Any) -> tuple[()]:
+def _save_plain_kernel(
+    xp: ArrayNamespace, filename: Array, names: Array, *tensors: object
+) -> tuple[()]:
     return _save_v1_kernel(xp, filename, names, object_array([b""] * names.size, (-1,)), *tensors)
 
 
-def _restore_kernel(xp: Any, prefix: Any, names: Any, slices: Any, *, dtypes: Any) -> Any:
+def _restore_kernel(
+    xp: ArrayNamespace, prefix: Array, names: Array, slices: Array, *, dtypes: Sequence[DType]
+) -> Array | tuple[Array, ...]:
     listed, specs = _texts(names), _texts(slices)
     _check_counts(listed, specs, dtypes)
     reader = open_checkpoint(_text(prefix))
@@ -151,7 +165,7 @@ def _restore_kernel(xp: Any, prefix: Any, names: Any, slices: Any, *, dtypes: An
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _restored(reader: CheckpointFile, name: str, spec: str, dtype: Any) -> Any:
+def _restored(reader: CheckpointFile, name: str, spec: str, dtype: object) -> Any:
     want = as_dtype(dtype)._base
     have = as_dtype(reader.dtype(name))._base
     if have is not want:
@@ -185,15 +199,19 @@ def _dims(shape: Sequence[int]) -> str:
     return f"[{','.join(map(str, shape))}]"
 
 
-def _restore_one_kernel(xp: Any, pattern: Any, name: Any, *, dt: Any) -> Any:
+def _restore_one_kernel(xp: ArrayNamespace, pattern: Array, name: str, *, dt: Array) -> Any:
     return _restored(open_checkpoint(_text(pattern)), _text(name), "", dt)
 
 
-def _restore_slice_kernel(xp: Any, pattern: Any, name: Any, spec: Any, *, dt: Any) -> Any:
+def _restore_slice_kernel(
+    xp: ArrayNamespace, pattern: Any, name: str | None, spec: Any, *, dt: Any
+) -> Any:
     return _restored(open_checkpoint(_text(pattern)), _text(name), _text(spec), dt)
 
 
-def _merge_kernel(xp: Any, prefixes: Any, destination: Any, *, delete_old_dirs: bool) -> tuple[()]:
+def _merge_kernel(
+    xp: ArrayNamespace, prefixes: Array, destination: Array, *, delete_old_dirs: bool
+) -> tuple[()]:
     try:
         merge_bundles(_texts(prefixes), _text(destination), delete_old_dirs)
     except OSError as error:
@@ -201,17 +219,17 @@ def _merge_kernel(xp: Any, prefixes: Any, destination: Any, *, delete_old_dirs: 
     return ()
 
 
-def _string(value: str) -> Any:
+def _string(value: str) -> Array:
     out = np.empty((), object)
     out[()] = os.fsencode(value)
     return out
 
 
-def _sharded_name_kernel(xp: Any, basename: Any, shard: Any, count: Any) -> Any:
+def _sharded_name_kernel(xp: ArrayNamespace, basename: Array, shard: Array, count: Array) -> Array:
     return _string(f"{_text(basename)}-{int(shard):05d}-of-{int(count):05d}")
 
 
-def _filespec_kernel(xp: Any, basename: Any, count: Any) -> Any:
+def _filespec_kernel(xp: ArrayNamespace, basename: Array, count: Array) -> Array:
     return _string(f"{_text(basename)}-?????-of-{int(count):05d}")
 
 
@@ -341,7 +359,11 @@ SHARDED_FILESPEC = define(
 
 
 def save_v2(
-    prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: Any, name: str | None = None
+    prefix: TensorLike,
+    tensor_names: TensorLike,
+    shape_and_slices: TensorLike,
+    tensors: object,
+    name: str | None = None,
 ) -> Operation:
     """Writes tensors to a V2 checkpoint.
 
@@ -351,7 +373,11 @@ def save_v2(
 
 
 def save_slices(
-    filename: Any, tensor_names: Any, tensors: Any, tensor_slices: Any, name: str = "save"
+    filename: TensorLike,
+    tensor_names: TensorLike,
+    tensors: object,
+    tensor_slices: TensorLike,
+    name: str = "save",
 ) -> Operation:
     """Writes tensors to a V1 file."""
     return apply_operation(SAVE_SLICES, filename, tensor_names, tensor_slices, tensors, name=name)
@@ -373,8 +399,8 @@ def restore_v2(
 
 
 def merge_v2_checkpoints(
-    checkpoint_prefixes: Any,
-    destination_prefix: Any,
+    checkpoint_prefixes: TensorLike,
+    destination_prefix: TensorLike,
     delete_old_dirs: bool = True,
     name: str | None = None,
 ) -> Operation:
@@ -388,11 +414,15 @@ def merge_v2_checkpoints(
     )
 
 
-def sharded_filename(basename: Any, shard: Any, num_shards: Any, name: str | None = None) -> Tensor:
+def sharded_filename(
+    basename: TensorLike, shard: TensorLike, num_shards: TensorLike, name: str | None = None
+) -> Tensor:
     """``basename-00000-of-00002``."""
     return apply(SHARDED_FILENAME, basename, shard, num_shards, name=name)
 
 
-def sharded_filespec(basename: Any, num_shards: Any, name: str | None = None) -> Tensor:
+def sharded_filespec(
+    basename: TensorLike, num_shards: TensorLike, name: str | None = None
+) -> Tensor:
     """The pattern that fits all shards."""
     return apply(SHARDED_FILESPEC, basename, num_shards, name=name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,19 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid
 from headrace.ops.strings.string_ops import decode_raw, mapped
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["decode_compressed", "decode_raw_v2", "parse_tensor", "serialize_tensor"]
 
 
 # raw bytes ----------------------------------------------------------------------------------------
 
 
-def _padded_kernel(xp: Any, x: Any, length: Any, *, out_type: Any, little_endian: bool) -> Any:
+def _padded_kernel(
+    xp: ArrayNamespace, x: Array, length: Array, *, out_type: DType, little_endian: bool
+) -> Array:
     dtype, size = out_type.np_dtype, int(length)
     if size <= 0:
         raise invalid(f"fixed_length ({size}) must be greater than zero.")
@@ -64,10 +70,10 @@ DECODE_PADDED_RAW = define(
 
 
 def decode_raw_v2(
-    input_bytes: Any,
-    out_type: Any,
+    input_bytes: object,
+    out_type: DTypeLike,
     little_endian: bool = True,
-    fixed_length: Any = None,
+    fixed_length: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The bytes of each string as a vector of numbers, cut or padded with zeros to
@@ -109,7 +115,7 @@ def _inflate(data: bytes, bits: int) -> bytes:
     return out
 
 
-def _compressed_kernel(xp: Any, x: Any, *, compression_type: str) -> Any:
+def _compressed_kernel(xp: ArrayNamespace, x: Array, *, compression_type: str) -> Any:
     if not compression_type:
         return x
     bits = _WINDOW_BITS.get(compression_type)
@@ -129,7 +135,9 @@ DECODE_COMPRESSED = define(
 )
 
 
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+def decode_compressed(
+    bytes: TensorLike, compression_type: str = "", name: str | None = None
+) -> Tensor:
     """Strings decompressed: "ZLIB", "GZIP" or "" (as they are)."""
     return apply(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 
@@ -162,13 +170,13 @@ def tensor_bytes(array: Any, dtype: dtypes.DType) -> bytes:
     return head + (_part(0x22, content) if content else b"")
 
 
-def _serialize_kernel(xp: Any, x: Any, *, T: Any) -> Any:
+def _serialize_kernel(xp: ArrayNamespace, x: Array, *, T: DType) -> Array:
     out = np.empty((), object)
     out[()] = tensor_bytes(np.asarray(x), T)
     return out
 
 
-def _parse_kernel(xp: Any, serialized: Any, *, out_type: Any) -> Any:
+def _parse_kernel(xp: ArrayNamespace, serialized: Array, *, out_type: DType) -> Any:
     if serialized.shape:
         shown = shapes.show(serialized.shape)
         raise invalid(f"Expected `serialized` to be a scalar, got shape: {shown}")
@@ -246,7 +254,7 @@ def _damaged(reason: str) -> Exception:
 MAX_REPEATED = 1 << 30
 
 
-def _filled(values: Any, dims: list[int]) -> Any:
+def _filled(values: Array, dims: list[int]) -> Array:
     """Fewer values than elements: the last one is repeated. More: TensorFlow drops them."""
     count = math.prod(dims)
     values = values[:count]
@@ -284,11 +292,11 @@ PARSE_TENSOR = define(
 )
 
 
-def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
     """A tensor as a serialized TensorProto."""
     return apply(SERIALIZE_TENSOR, tensor, name=name)
 
 
-def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
     """The tensor that a serialized TensorProto holds."""
     return apply(PARSE_TENSOR, serialized, out_type=out_type, name=name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["decode_csv", "decode_csv_v2"]
 
@@ -81,7 +85,9 @@ def _quoted(record: bytes, at: int, delim: bytes) -> tuple[bytes, int]:
         at += 1
 
 
-def _column(values: Sequence[bytes], default: Any, dtype: Any, column: int, na: bytes) -> Any:
+def _column(
+    values: Sequence[bytes], default: Array | np.generic, dtype: DType, column: int, na: bytes
+) -> Array:
     """One column, converted; ``default`` has no element where a value is required."""
     fallback: Any = default.reshape(-1).tolist()[0] if default.size else None
     if dtype is dtypes.string:
@@ -110,7 +116,7 @@ def _same(text: bytes) -> bytes:
     return text
 
 
-def _numbers(out: list[Any], values: Sequence[bytes], dtype: Any, column: int) -> Any:
+def _numbers(out: list[Any], values: Sequence[bytes], dtype: DType, column: int) -> Array:
     """Python reads underscores in numbers, and integers of any size."""
     for i, text in enumerate(values):
         if b"_" in text:
@@ -123,7 +129,7 @@ def _numbers(out: list[Any], values: Sequence[bytes], dtype: Any, column: int) -
         raise _not_valid(column, i, dtype, values[i]) from None
 
 
-def _not_valid(column: int, record: int, dtype: Any, text: bytes) -> Exception:
+def _not_valid(column: int, record: int, dtype: DType, text: bytes) -> Exception:
     kind = _NAMES.get(dtype, dtype.name)
     return invalid(
         f"Field {column} in record {record} is not a valid {kind}: {text.decode(errors='replace')}"
@@ -131,14 +137,14 @@ def _not_valid(column: int, record: int, dtype: Any, text: bytes) -> Exception:
 
 
 def _kernel(
-    xp: Any,
-    records: Any,
-    *defaults: Any,
+    xp: ArrayNamespace,
+    records: Array,
+    *defaults: Array,
     field_delim: str,
     use_quote_delim: bool,
     na_value: str,
-    select_cols: Any,
-    OUT_TYPE: Any,
+    select_cols: Sequence[int],
+    OUT_TYPE: Sequence[DType],
 ) -> Any:
     delim, na, n = field_delim.encode(), na_value.encode(), len(defaults)
     rows = []
@@ -222,12 +228,12 @@ def decode_csv(
 
 
 def decode_csv_v2(
-    records: Any,
-    record_defaults: Any,
+    records: TensorLike,
+    record_defaults: object,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     na_value: str = "",
-    select_cols: Any = None,
+    select_cols: TensorLike | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
     """As ``tf.decode_csv``, with ``name`` last."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.strings.string_ops import object_array
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = ["match_filenames_once", "matching_files", "read_bytes", "read_file", "write_file"]
 
@@ -51,14 +56,14 @@ def read_bytes(path: bytes) -> bytes:
         raise errors.os_error(path, error) from None
 
 
-def _read_kernel(xp: Any, filename: Any) -> Any:
+def _read_kernel(xp: ArrayNamespace, filename: Array) -> Array:
     path = filename.item()
     out = np.empty((), object)
     out[()] = read_bytes(path)
     return out
 
 
-def _write_kernel(xp: Any, filename: Any, contents: Any) -> tuple[()]:
+def _write_kernel(xp: ArrayNamespace, filename: Array, contents: Array) -> tuple[()]:
     path = filename.item()
     try:
         os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
@@ -69,7 +74,7 @@ def _write_kernel(xp: Any, filename: Any, contents: Any) -> tuple[()]:
     return ()
 
 
-def _matching_kernel(xp: Any, pattern: Any) -> Any:
+def _matching_kernel(xp: ArrayNamespace, pattern: Array) -> Any:
     """Sorted; what fits two patterns is there twice.
 
     A folder that is not there is an error, as in TensorFlow; no file that fits is not.
@@ -90,7 +95,7 @@ def _matching_shape(c: Inference) -> list[Shape]:
     return [(None,)]
 
 
-def _scalar_inputs(n_outputs: int) -> Any:
+def _scalar_inputs(n_outputs: int) -> Callable[..., Any]:
     def shape(c: Inference) -> list[Shape]:
         for i in range(c.n_inputs):
             c.require_rank(i, 0)
@@ -129,22 +134,22 @@ MATCHING_FILES = define(
 )
 
 
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """The whole contents of a file, as a string tensor; the file is read in every run."""
-    return apply(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
+    return apply(READ_FILE, filename, name=name)
 
 
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+def write_file(filename: TensorLike, contents: str, name: str | None = None) -> Operation:
     """Writes a file, making its folder if it is not there."""
     return apply_operation(WRITE_FILE, filename, contents, name=name)
 
 
-def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that fit one or several patterns."""
-    return apply(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
+    return apply(MATCHING_FILES, pattern, name=name)
 
 
-def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+def match_filenames_once(pattern: str, name: str | None = None) -> Any:
     """The files that fit, found once and kept in a local variable."""
     from headrace.variables.variable import Variable
 

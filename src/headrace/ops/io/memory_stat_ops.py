@@ -47,14 +47,14 @@ MAX_BYTES_IN_USE = define(
 
 def BytesInUse() -> Tensor:
     """Resident bytes of the process when the operation runs."""
-    return apply(BYTES_IN_USE)  # type: ignore[no-any-return]
+    return apply(BYTES_IN_USE)
 
 
 def BytesLimit() -> Tensor:
     """Bytes that the process may use: the container's limit or the machine's memory."""
-    return apply(BYTES_LIMIT)  # type: ignore[no-any-return]
+    return apply(BYTES_LIMIT)
 
 
 def MaxBytesInUse() -> Tensor:
     """The most resident bytes that the process ever had."""
-    return apply(MAX_BYTES_IN_USE)  # type: ignore[no-any-return]
+    return apply(MAX_BYTES_IN_USE)

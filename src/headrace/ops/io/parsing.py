@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from headrace.core.shapes import Shape
 from headrace.ops.array.array_shape import invalid
 from headrace.wire.example_columns import Column, ColumnReader
 from headrace.wire.example_reader import BYTES, FLOAT, INT64, ExampleReader, WireError
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = ["PARSE_EXAMPLE", "PARSE_SINGLE_EXAMPLE"]
 
@@ -133,14 +136,14 @@ def own(kind: int, values: Any) -> Any:
 
 
 def _single_kernel(
-    xp: Any,
-    serialized: Any,
-    *defaults: Any,
-    sparse_keys: Any,
-    dense_keys: Any,
-    sparse_types: Any,
-    Tdense: Any,
-    dense_shapes: Any,
+    xp: ArrayNamespace,
+    serialized: Array,
+    *defaults: Array,
+    sparse_keys: Sequence[str],
+    dense_keys: Sequence[str],
+    sparse_types: Sequence[DType],
+    Tdense: Sequence[DType],
+    dense_shapes: Sequence[Sequence[int | None]],
 ) -> Any:
     wanted = parser(sparse_keys, sparse_types, dense_keys, Tdense, dense_shapes)
     found = wanted.read(serialized.item())
@@ -221,15 +224,15 @@ PARSE_SINGLE_EXAMPLE = define(
 
 
 def _batch_kernel(
-    xp: Any,
-    serialized: Any,
-    names: Any,
-    *rest: Any,
+    xp: ArrayNamespace,
+    serialized: Array,
+    names: Array,
+    *rest: Array,
     Nsparse: int,
     Ndense: int,
-    sparse_types: Any,
-    Tdense: Any,
-    dense_shapes: Any,
+    sparse_types: Sequence[DType],
+    Tdense: Sequence[DType],
+    dense_shapes: Sequence[Sequence[int | None]],
 ) -> Any:
     sparse_keys = tuple(k.item() for k in rest[:Nsparse])
     dense_keys = tuple(k.item() for k in rest[Nsparse : Nsparse + Ndense])
@@ -285,7 +288,7 @@ class Batch:
         flat = strings(values) if feature.kind == BYTES else values.reshape(-1)
         return indices, flat, np.array([self.size, width], np.int64)
 
-    def dense_column(self, feature: Dense, column: Any, default: Any) -> Any:
+    def dense_column(self, feature: Dense, column: Any, default: object) -> Any:
         if column is None:
             return self.dense_rows(feature, [None] * self.size, default)
         kind, values = column
@@ -304,7 +307,7 @@ class Batch:
         values = strings(column.values) if column.kind == BYTES else own(column.kind, column.values)
         return self._sparse(values, column.counts)
 
-    def dense_flat(self, feature: Dense, column: Column | None, default: Any) -> Any:
+    def dense_flat(self, feature: Dense, column: Column | None, default: TensorLike) -> Any:
         if column is None:
             return self.dense_rows(feature, [None] * self.size, default)
         kind, values, counts = column
@@ -336,7 +339,7 @@ class Batch:
             values = np.concatenate(parts) if parts else np.empty(0, NUMPY_TYPES[feature.kind])
         return self._sparse(values, counts)
 
-    def _sparse(self, values: Any, counts: Any) -> tuple[Any, Any, Any]:
+    def _sparse(self, values: Array, counts: Array) -> tuple[Any, Any, Any]:
         """The parts of a SparseTensor whose rows have so many values."""
         total = len(values)
         indices = np.empty((total, 2), np.int64)

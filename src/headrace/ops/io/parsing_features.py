@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from headrace.ops.array.array_shape import const
 from headrace.ops.io.parsing import KIND_OF, PARSE_EXAMPLE, PARSE_SINGLE_EXAMPLE
 from headrace.ops.io.parsing_sequence import PARSE_SEQUENCE_EXAMPLE, PARSE_SINGLE_SEQUENCE_EXAMPLE
 from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_merge
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FixedLenFeature",
@@ -87,12 +90,14 @@ class _Raw:
     shapes: dict[str, Shape] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
 
-    def add_sparse(self, key: str, dtype: Any) -> None:
+    def add_sparse(self, key: str, dtype: DType) -> None:
         have = self.sparse.setdefault(key, as_dtype(dtype))
         if have != as_dtype(dtype):
             raise ValueError(f"Conflicting type {as_dtype(dtype)} vs {have} for feature {key}.")
 
-    def add_dense(self, key: str, dtype: Any, shape: Shape, default: Any) -> None:
+    def add_dense(
+        self, key: str, dtype: DType, shape: Shape, default: float | Sequence[float] | None
+    ) -> None:
         if key in self.sparse:
             raise ValueError(f"Dense and sparse keys must not intersect; intersection: {{{key!r}}}")
         self.dense[key] = as_dtype(dtype)
@@ -230,7 +235,7 @@ _EXAMPLE_KINDS = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenc
 
 
 def parse_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
+    serialized: Any, features: Any, name: str | None = None, example_names: object = None
 ) -> dict[str, Any]:
     """A vector of serialized Examples to a dict of batched tensors."""
     if not features:
@@ -254,14 +259,17 @@ def parse_example(
 
 
 def parse_example_v2(
-    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+    serialized: TensorLike,
+    features: object,
+    example_names: TensorLike | None = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """As ``tf.parse_example``, with ``example_names`` before ``name``."""
     return parse_example(serialized, features, name, example_names)
 
 
 def parse_single_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
+    serialized: object, features: Any, name: str | None = None, example_names: object = None
 ) -> dict[str, Any]:
     """One serialized Example (a scalar) to a dict of tensors."""
     if not features:
@@ -287,7 +295,7 @@ def parse_single_example(
 
 
 def _parse_single_named(
-    serialized: Any, features: Any, name: str | None, example_name: Any
+    serialized: object, features: object, name: str | None, example_name: Any
 ) -> dict[str, Any]:
     """As a batch of one: only that op takes names."""
     with name_scope(name, "ParseSingleExample", [serialized, example_name]):
@@ -297,7 +305,7 @@ def _parse_single_named(
         return {key: _first(value) for key, value in batch.items()}
 
 
-def _first(value: Any) -> Any:
+def _first(value: Tensor | SparseTensor) -> Tensor | SparseTensor:
     if not isinstance(value, SparseTensor):
         return apply_op("Squeeze", value, squeeze_dims=[0])
     rank = value.dense_shape._shape
@@ -308,7 +316,7 @@ def _first(value: Any) -> Any:
 
 
 def parse_single_example_v2(
-    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+    serialized: TensorLike, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
     """As ``tf.parse_single_example``, with ``example_names`` before ``name``."""
     return parse_single_example(serialized, features, name, example_names)
@@ -332,10 +340,10 @@ def _both_raw(context_features: Any, sequence_features: Any) -> tuple[_Raw, _Raw
 
 
 def parse_single_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Any = None,
     sequence_features: Any = None,
-    example_name: Any = None,
+    example_name: object = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """One serialized SequenceExample to the tensors of its context and of its feature lists."""
@@ -372,7 +380,7 @@ def _sequence_attrs(context: _Raw, lists: _Raw) -> dict[str, Any]:
 
 
 def parse_sequence_example(
-    serialized: Any,
+    serialized: object,
     context_features: Any = None,
     sequence_features: Any = None,
     example_names: Any = None,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from headrace.ops.io.parsing import (
     strings,
 )
 from headrace.wire.example_reader import BYTES, WireError, entries, feature_span, fields, read_list
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
 
 __all__ = ["PARSE_SEQUENCE_EXAMPLE", "PARSE_SINGLE_SEQUENCE_EXAMPLE"]
 
@@ -156,7 +160,7 @@ def _list_steps(example: Sequences, feature: Sparse | Dense) -> list[Any] | None
     return [empty if found is None else found[1] for found in steps]
 
 
-def _list_dense(example: Sequences, feature: Dense, optional: frozenset[str]) -> Any:
+def _list_dense(example: Sequences, feature: Dense, optional: frozenset[str]) -> Array:
     """Steps x shape."""
     steps = _list_steps(example, feature)
     if steps is None:
@@ -187,7 +191,7 @@ def _joined(kind: int, parts: Sequence[Any]) -> Any:
     return np.concatenate(parts) if parts else np.empty(0, NUMPY_TYPES[kind])
 
 
-def _within(counts: Any) -> Any:
+def _within(counts: Array) -> Any:
     """0, 1, .. for each of the counts."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
@@ -196,20 +200,20 @@ def _within(counts: Any) -> Any:
 
 
 def _single_kernel(
-    xp: Any,
-    serialized: Any,
-    optional: Any,
-    *rest: Any,
+    xp: ArrayNamespace,
+    serialized: Array,
+    optional: Array,
+    *rest: Array,
     Ncontext_sparse: int,
     Ncontext_dense: int,
     Nfeature_list_sparse: int,
     Nfeature_list_dense: int,
-    context_sparse_types: Any,
-    Tcontext_dense: Any,
-    feature_list_sparse_types: Any,
-    feature_list_dense_types: Any,
-    context_dense_shapes: Any,
-    feature_list_dense_shapes: Any,
+    context_sparse_types: Sequence[DType],
+    Tcontext_dense: Sequence[DType],
+    feature_list_sparse_types: Sequence[DType],
+    feature_list_dense_types: Sequence[DType],
+    context_dense_shapes: Sequence[Sequence[int]],
+    feature_list_dense_shapes: Sequence[Sequence[int]],
 ) -> Any:
     keys, at = [], 0
     for n in (Ncontext_sparse, Ncontext_dense, Nfeature_list_sparse, Nfeature_list_dense):
@@ -301,21 +305,21 @@ PARSE_SINGLE_SEQUENCE_EXAMPLE = define(
 
 
 def _batch_kernel(
-    xp: Any,
-    serialized: Any,
-    names: Any,
-    *defaults: Any,
-    context_sparse_keys: Any,
-    context_dense_keys: Any,
-    feature_list_sparse_keys: Any,
-    feature_list_dense_keys: Any,
-    context_sparse_types: Any,
-    Tcontext_dense: Any,
-    feature_list_sparse_types: Any,
-    feature_list_dense_types: Any,
-    context_dense_shapes: Any,
-    feature_list_dense_shapes: Any,
-    feature_list_dense_missing_assumed_empty: Any,
+    xp: ArrayNamespace,
+    serialized: Array,
+    names: Array,
+    *defaults: Array,
+    context_sparse_keys: Sequence[str],
+    context_dense_keys: Sequence[str],
+    feature_list_sparse_keys: Sequence[str],
+    feature_list_dense_keys: Sequence[str],
+    context_sparse_types: Sequence[DType],
+    Tcontext_dense: Sequence[DType],
+    feature_list_sparse_types: Sequence[DType],
+    feature_list_dense_types: Sequence[DType],
+    context_dense_shapes: Sequence[Sequence[Any]],
+    feature_list_dense_shapes: Sequence[Sequence[int]],
+    feature_list_dense_missing_assumed_empty: Sequence[str],
 ) -> Any:
     keys = (
         context_sparse_keys,
@@ -354,7 +358,7 @@ def _batch_context_sparse(examples: list[Sequences], feature: Sparse) -> tuple[A
     return indices, values, np.array([len(parts), counts.max(initial=0)], np.int64)
 
 
-def _batch_context_dense(examples: list[Sequences], feature: Dense, default: Any) -> Any:
+def _batch_context_dense(examples: list[Sequences], feature: Dense, default: object) -> Array:
     out = np.empty((len(examples), *feature.shape), NUMPY_TYPES[feature.kind])
     for i, example in enumerate(examples):
         out[i] = _context_dense(example, feature, default)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pprint
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import invalid
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.opdef import KernelNode
+    from headrace.lower.session_state import RunContext
 
 __all__ = ["Print", "print_v2", "string_format", "summarize_value", "timestamp"]
 
@@ -61,7 +66,7 @@ def _float_text(value: Any) -> str:
     return text if kind(text) == value else f"{float(value):.{long}g}"
 
 
-def summarize_value(x: Any, limit: int) -> str:
+def summarize_value(x: TensorLike, limit: int) -> str:
     """The old way: at most ``limit`` elements, inner dimensions in brackets."""
     x = np.asarray(x)
     count = x.size if limit < 0 else min(limit, x.size)
@@ -74,7 +79,7 @@ def summarize_value(x: Any, limit: int) -> str:
     return "".join(out) + more
 
 
-def _old_rows(x: Any, depth: int, limit: int, printed: int, out: list[str]) -> int:
+def _old_rows(x: Array, depth: int, limit: int, printed: int, out: list[str]) -> int:
     if printed >= limit:
         return printed
     if x.ndim == 1:
@@ -94,7 +99,7 @@ def _old_rows(x: Any, depth: int, limit: int, printed: int, out: list[str]) -> i
     return printed
 
 
-def format_value(x: Any, ends: int) -> str:
+def format_value(x: TensorLike, ends: int) -> str:
     """NumPy's way: the first and last ``ends`` entries of each dimension."""
     x = np.asarray(x)
     return _new_rows(x, 0, x.ndim, ends if ends >= 0 else max(x.shape, default=0))
@@ -116,8 +121,15 @@ def _new_rows(x: Any, depth: int, rank: int, ends: int) -> str:
 
 
 def _print_kernel(
-    xp: Any, x: Any, *data: Any, message: str, first_n: int, summarize: int, rt: Any, node: Any
-) -> Any:
+    xp: ArrayNamespace,
+    x: Array,
+    *data: Array,
+    message: str,
+    first_n: int,
+    summarize: int,
+    rt: RunContext,
+    node: KernelNode,
+) -> Array:
     if first_n >= 0:
         seen = rt.session_resource(("Print", node.key), lambda: [0])
         if seen[0] >= first_n:
@@ -141,8 +153,8 @@ PRINT = define(
 
 
 def Print(
-    input_: Any,
-    data: Any,
+    input_: TensorLike,
+    data: TensorLike,
     message: str | None = None,
     first_n: int | None = None,
     summarize: int | None = None,
@@ -159,7 +171,7 @@ def Print(
     return apply(PRINT, input_, list(data), name=name, **attrs)
 
 
-def _print_v2_kernel(xp: Any, text: Any, *, output_stream: str, end: str) -> None:
+def _print_v2_kernel(xp: ArrayNamespace, text: Array, *, output_stream: str, end: str) -> None:
     line = text.item().decode(errors="replace")
     if output_stream.startswith("file://"):
         with open(output_stream[7:], "a") as file:
@@ -180,7 +192,9 @@ PRINT_V2 = define(
 )
 
 
-def _format_kernel(xp: Any, *inputs: Any, template: str, placeholder: str, summarize: int) -> Any:
+def _format_kernel(
+    xp: ArrayNamespace, *inputs: Array, template: str, placeholder: str, summarize: int
+) -> Array:
     pieces = template.split(placeholder)
     if len(pieces) - 1 != len(inputs):
         raise invalid(
@@ -206,7 +220,11 @@ STRING_FORMAT = define(
 
 
 def string_format(
-    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+    template: str,
+    inputs: TensorLike,
+    placeholder: str = "{}",
+    summarize: int = 3,
+    name: str | None = None,
 ) -> Tensor:
     """The template with each placeholder replaced by a tensor."""
     items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
@@ -251,7 +269,7 @@ def _marked(value: Any, found: list[Tensor]) -> Any:
     return value
 
 
-def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
+def print_v2(*inputs: object, **kwargs: Any) -> Operation:
     """``tf.print``: an operation that writes its arguments when it runs."""
     stream, end = kwargs.pop("output_stream", sys.stderr), kwargs.pop("end", "\n")
     summarize, sep, name = (
@@ -277,7 +295,7 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     return apply_operation(PRINT_V2, text, output_stream=target, end=end, name=name)
 
 
-def _stream_name(stream: Any) -> str:
+def _stream_name(stream: object) -> str:
     if stream is sys.stdout or stream is sys.__stdout__:
         return "stdout"
     if stream is sys.stderr or stream is sys.__stderr__:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["einsum", "tensordot"]
 
@@ -88,7 +91,7 @@ def _product(sizes: Iterable[Any]) -> Any:
     return unknown if known == 1 else unknown * known
 
 
-def _reshape(tensor: Any, sizes: list[Any]) -> Any:
+def _reshape(tensor: Tensor, sizes: list[Any]) -> Tensor:
     unknown = [i for i, s in enumerate(sizes) if not isinstance(s, int)]
     if len(unknown) == 1 and 0 not in [s for s in sizes if isinstance(s, int)]:
         sizes = [-1 if i == unknown[0] else s for i, s in enumerate(sizes)]
@@ -173,7 +176,7 @@ def _multiplied(a: _Part, b: _Part, batch: Labels) -> _Part:
 # einsum -----------------------------------------------------------------------------------------
 
 
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
+def einsum(equation: str, *inputs: object, **kwargs: Any) -> Any:
     """Einstein's summation.
 
     ``einsum("ij,jk->ik", a, b)``. Ellipses broadcast; a repeated label is a diagonal.
@@ -271,7 +274,7 @@ def _check_sizes(equation: str, tensors: list[Tensor], terms: list[Labels]) -> N
 # the op -----------------------------------------------------------------------------------------
 
 
-def _einsum_kernel(xp: Any, *inputs: Any, equation: str) -> Any:
+def _einsum_kernel(xp: ArrayNamespace, *inputs: Array, equation: str) -> Array:
     dtype = inputs[0].dtype
     if dtype.itemsize == 2:  # half types
         return xp.einsum(equation, *(x.astype(np.float32) for x in inputs)).astype(dtype)
@@ -294,13 +297,15 @@ def _einsum_shape(c: Inference) -> list[Shape]:
     return [tuple(sizes[x] for x in output)]
 
 
-def _einsum_grad(op: Operation, g: Any) -> list[Any]:
+def _einsum_grad(op: Operation, g: Tensor) -> list[Any]:
     """Each input: the output's gradient contracted with the other inputs."""
     terms, output = _parse(op._attrs["equation"].replace(" ", ""), [_rank(t) for t in op._inputs])
     return [_einsum_grad_of(i, list(op._inputs), terms, output, g) for i in range(len(terms))]
 
 
-def _einsum_grad_of(i: int, inputs: list[Any], terms: list[Labels], output: Labels, g: Any) -> Any:
+def _einsum_grad_of(
+    i: int, inputs: list[Any], terms: list[Labels], output: Labels, g: Tensor
+) -> Tensor:
     x, labels = inputs[i], terms[i]
     if len(set(labels)) != len(labels):
         raise NotImplementedError(
@@ -347,7 +352,7 @@ EINSUM = define(
 # tensordot --------------------------------------------------------------------------------------
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+def tensordot(a: object, b: object, axes: object, name: str | None = None) -> Any:
     """The sum of products over pairs of axes.
 
     An int n means the last n of ``a`` with the first n of ``b``.
@@ -377,7 +382,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         return named_result(out, scope)
 
 
-def _tensordot_of_any_rank(a: Tensor, b: Tensor, axes: Any, scope: str) -> Any:
+def _tensordot_of_any_rank(a: Tensor, b: Tensor, axes: object, scope: str) -> Tensor:
     """Which axes are summed is found when it runs: both sides become matrices."""
     before = ops_counted(a._op.graph)
     pair = _axes_when_run(axes, a, b)
@@ -410,7 +415,7 @@ def _axes_when_run(axes: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
     return np.array(left, np.int32), np.array(right, np.int32)
 
 
-def _matrix_when_run(x: Tensor, axes: Any, summed_last: bool) -> tuple[Any, Any]:
+def _matrix_when_run(x: Tensor, axes: Array | Tensor, summed_last: bool) -> tuple[Any, Any]:
     """``x`` with the summed axes as one, last or first, the others as the other one.
 
     And the others' sizes.
@@ -429,7 +434,7 @@ def _matrix_when_run(x: Tensor, axes: Any, summed_last: bool) -> tuple[Any, Any]
     return apply_op("Reshape", apply_op("Transpose", x, order), sizes), outer
 
 
-def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
+def _paired_axes(axes: object, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
     found = np.asarray(axes) if not isinstance(axes, (list, tuple)) else axes
     if isinstance(found, np.ndarray) and found.ndim == 0:
         n = int(found)

@@ -8,7 +8,7 @@ computed in float32.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from headrace import errors
 from headrace.core import shapes
 from headrace.core.infer import Inference
 from headrace.core.shapes import Dim, Shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "batch_only",
@@ -59,12 +63,12 @@ def _square(x: Any) -> None:
         raise _invalid(f"Input matrix must be square, got shape {shapes.show(x.shape)}")
 
 
-def _adjoint(xp: Any, x: Any) -> Any:
+def _adjoint(xp: ArrayNamespace, x: Array) -> Array:
     x = xp.swapaxes(x, -1, -2)
     return x.conj() if x.dtype.kind == "c" else x
 
 
-def _require_pivot(xp: Any, x: Any, message: str) -> None:
+def _require_pivot(xp: ArrayNamespace, x: Array, message: str) -> None:
     """A NaN in the first place is a pivot that no comparison accepts.
 
     Any later NaN spreads through the result.
@@ -73,7 +77,7 @@ def _require_pivot(xp: Any, x: Any, message: str) -> None:
         raise _invalid(f"{message} (its first element is NaN)")
 
 
-def _spread_nan(xp: Any, x: Any, out: Any) -> Any:
+def _spread_nan(xp: ArrayNamespace, x: Array, out: Array) -> Array:
     """A matrix with a NaN has no inverse with a number in it, whichever rows LAPACK did not
     touch.
     """
@@ -84,7 +88,7 @@ def _spread_nan(xp: Any, x: Any, out: Any) -> Any:
     return out
 
 
-def inverse_kernel(xp: Any, x: Any, *, adjoint: bool) -> Any:
+def inverse_kernel(xp: ArrayNamespace, x: Array, *, adjoint: bool) -> Array:
     _square(x)
     _require_pivot(xp, x, "Input is not invertible.")
     try:
@@ -94,7 +98,7 @@ def inverse_kernel(xp: Any, x: Any, *, adjoint: bool) -> Any:
     return _spread_nan(xp, x, out).astype(x.dtype)
 
 
-def _slogdet(xp: Any, x: Any) -> tuple[Any, Any]:
+def _slogdet(xp: ArrayNamespace, x: Array) -> tuple[Any, Any]:
     """Sign and logarithm.
 
     Where the logarithm is not finite the sign is 0 and the logarithm an infinity.
@@ -104,7 +108,7 @@ def _slogdet(xp: Any, x: Any) -> tuple[Any, Any]:
     return xp.where(finite, sign, 0), xp.where(finite, log, xp.where(log > 0, np.inf, -np.inf))
 
 
-def determinant_kernel(xp: Any, x: Any) -> Any:
+def determinant_kernel(xp: ArrayNamespace, x: Array) -> Any:
     _square(x)
     wide = _wide(x)
     out = xp.linalg.det(wide)
@@ -114,13 +118,13 @@ def determinant_kernel(xp: Any, x: Any) -> Any:
     return out.astype(x.dtype)
 
 
-def log_determinant_kernel(xp: Any, x: Any) -> Any:
+def log_determinant_kernel(xp: ArrayNamespace, x: Array) -> tuple[Array, Array]:
     _square(x)
     sign, log = _slogdet(xp, _wide(x))
     return sign.astype(x.dtype), log.astype(x.dtype)
 
 
-def cholesky_kernel(xp: Any, x: Any) -> Any:
+def cholesky_kernel(xp: ArrayNamespace, x: Array) -> Any:
     _square(x)
     try:
         return xp.linalg.cholesky(_wide(x)).astype(x.dtype)
@@ -130,7 +134,7 @@ def cholesky_kernel(xp: Any, x: Any) -> Any:
         ) from None
 
 
-def cholesky_grad_kernel(xp: Any, l: Any, grad: Any) -> Any:  # noqa: E741 (TensorFlow's name)
+def cholesky_grad_kernel(xp: ArrayNamespace, l: Array, grad: Array) -> Any:  # noqa: E741 (TensorFlow's name)
     """l^-H (tril(l^H g) with its diagonal halved) l^-1, made symmetric."""
     low, g = _wide(l), _wide(grad)
     middle = xp.tril(_adjoint(xp, low) @ g)
@@ -140,7 +144,7 @@ def cholesky_grad_kernel(xp: Any, l: Any, grad: Any) -> Any:  # noqa: E741 (Tens
     return (0.5 * (out + _adjoint(xp, out))).astype(l.dtype)
 
 
-def qr_kernel(xp: Any, x: Any, *, full_matrices: bool) -> Any:
+def qr_kernel(xp: ArrayNamespace, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
     q, r = xp.linalg.qr(_wide(x), mode="complete" if full_matrices else "reduced")
     return q.astype(x.dtype), r.astype(x.dtype)
 
@@ -166,7 +170,7 @@ def svd_kernel(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any
     return s.astype(x.dtype), u.astype(x.dtype), _adjoint(xp, vh).astype(x.dtype)
 
 
-def eigh_kernel(xp: Any, x: Any, *, compute_v: bool) -> Any:
+def eigh_kernel(xp: ArrayNamespace, x: Array, *, compute_v: bool) -> tuple[Array, Array]:
     _square(x)
     if xp.name == "numpy" and x.shape[-1] > 1 and not np.isfinite(np.tril(x)).all():
         raise _invalid(
@@ -191,7 +195,7 @@ def _check_right_side(matrix: Any, rhs: Any) -> None:
         )
 
 
-def solve_kernel(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
+def solve_kernel(xp: ArrayNamespace, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
     _square(matrix)
     _check_right_side(matrix, rhs)
     _require_pivot(xp, matrix, "Input matrix is not invertible.")
@@ -202,7 +206,9 @@ def solve_kernel(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     return _spread_nan(xp, matrix, out).astype(matrix.dtype)
 
 
-def triangular_solve_kernel(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
+def triangular_solve_kernel(
+    xp: ArrayNamespace, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool
+) -> Any:
     _square(matrix)
     _check_right_side(matrix, rhs)
     if xp.name != "numpy":
@@ -281,7 +287,7 @@ def matrix_function(name: str) -> Any:
     return kernel
 
 
-def lu_kernel(xp: Any, x: Any, *, output_idx_type: Any) -> Any:
+def lu_kernel(xp: ArrayNamespace, x: Array, *, output_idx_type: DType) -> tuple[Array, Array]:
     """Both triangles in one matrix, and the permutation of rows."""
     _square(x)
     from scipy.linalg import lu_factor

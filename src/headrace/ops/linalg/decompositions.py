@@ -8,7 +8,7 @@ TensorFlow's do.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.linalg import decomposition_kernels as kernels
 from headrace.ops.linalg.matmul import adjoint, matmul, matrix_transpose
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "cholesky",
@@ -50,43 +53,43 @@ GROUPS["complex"] = frozenset([complex64, complex128])
 # gradients --------------------------------------------------------------------------------------
 
 
-def _inverse_grad(op: Operation, g: Any) -> list[Any]:
+def _inverse_grad(op: Operation, g: Tensor) -> list[Any]:
     inverse = op._outputs[0]
     if op._attrs["adjoint"]:
         return [-matmul(inverse, matmul(adjoint(g), inverse))]
     return [-matmul(inverse, matmul(g, inverse, adjoint_b=True), adjoint_a=True)]
 
 
-def _per_matrix(x: Any) -> Any:
+def _per_matrix(x: Tensor) -> Tensor:
     """One number per matrix, with two axes added."""
     return apply_op("ExpandDims", apply_op("ExpandDims", x, -1), -1)
 
 
-def _determinant_grad(op: Operation, g: Any) -> list[Any]:
+def _determinant_grad(op: Operation, g: Tensor) -> list[Any]:
     inverse = apply_op("MatrixInverse", op._inputs[0], adjoint=True)
     return [_per_matrix(g * op._outputs[0]) * inverse]
 
 
-def _log_determinant_grad(op: Operation, g_sign: Any, g: Any) -> list[Any]:
+def _log_determinant_grad(op: Operation, g_sign: Tensor, g: Tensor) -> list[Any]:
     if g is None:
         return [None]
     return [_per_matrix(g) * apply_op("MatrixInverse", op._inputs[0], adjoint=True)]
 
 
-def _eye_like(x: Tensor) -> Any:
+def _eye_like(x: Tensor) -> Tensor:
     diagonal = apply_op("OnesLike", apply_op("MatrixDiagPart", x))
     return apply_op("MatrixDiag", diagonal)
 
 
-def _halved_diagonal(x: Any) -> Any:
+def _halved_diagonal(x: Tensor) -> Tensor:
     return apply_op("MatrixSetDiag", x, 0.5 * apply_op("MatrixDiagPart", x))
 
 
-def _band(x: Any, lower: int, upper: int) -> Any:
+def _band(x: Tensor, lower: int, upper: int) -> Tensor:
     return apply_op("MatrixBandPart", x, lower, upper)
 
 
-def _cholesky_grad(op: Operation, g: Any) -> list[Any]:
+def _cholesky_grad(op: Operation, g: Tensor) -> list[Any]:
     low = op._outputs[0]
     inverse = apply_op("MatrixTriangularSolve", low, _eye_like(low), lower=True)
     middle = _band(_halved_diagonal(matmul(low, g, adjoint_a=True)), -1, 0)
@@ -94,11 +97,11 @@ def _cholesky_grad(op: Operation, g: Any) -> list[Any]:
     return [(out + adjoint(out)) * 0.5]
 
 
-def _zeros_if_none(g: Any, like: Tensor) -> Any:
+def _zeros_if_none(g: Tensor, like: Tensor) -> Tensor:
     return apply_op("ZerosLike", like) if g is None else g
 
 
-def _qr_grad(op: Operation, dq: Any, dr: Any) -> list[Any]:
+def _qr_grad(op: Operation, dq: Tensor, dr: Tensor) -> list[Any]:
     q, r = op._outputs
     if q._dtype._kind == "c":
         raise NotImplementedError(f"QrGrad not implemented for dtype: {q.dtype}")
@@ -115,12 +118,12 @@ def _qr_grad(op: Operation, dq: Any, dr: Any) -> list[Any]:
     return [matmul(q, dr + _times_inverse(lower, r)) + _times_inverse(dq - matmul(q, qdq), r)]
 
 
-def _times_inverse(x: Any, r: Any) -> Any:
+def _times_inverse(x: Tensor, r: Tensor) -> Tensor:
     """x r^-H for upper triangular r."""
     return adjoint(apply_op("MatrixTriangularSolve", r, adjoint(x), lower=False))
 
 
-def _solve_grad(op: Operation, g: Any) -> list[Any]:
+def _solve_grad(op: Operation, g: Tensor) -> list[Any]:
     a, x = op._inputs[0], op._outputs[0]
     flip = op._attrs["adjoint"]
     grad_b = apply_op("MatrixSolve", a, g, adjoint=not flip)
@@ -128,7 +131,7 @@ def _solve_grad(op: Operation, g: Any) -> list[Any]:
     return [-grad_a, grad_b]
 
 
-def _triangular_solve_grad(op: Operation, g: Any) -> list[Any]:
+def _triangular_solve_grad(op: Operation, g: Tensor) -> list[Any]:
     a, x = op._inputs[0], op._outputs[0]
     flip, lower = op._attrs["adjoint"], op._attrs["lower"]
     grad_b = apply_op("MatrixTriangularSolve", a, g, lower=lower, adjoint=not flip)
@@ -136,7 +139,7 @@ def _triangular_solve_grad(op: Operation, g: Any) -> list[Any]:
     return [_band(grad_a, -1, 0) if lower else _band(grad_a, 0, -1), grad_b]
 
 
-def _least_squares_grad(op: Operation, g: Any) -> list[Any]:
+def _least_squares_grad(op: Operation, g: Tensor) -> list[Any]:
     a = op._inputs[0]
     if not op._attrs["fast"]:
         raise ValueError("Gradient not defined for fast=False")
@@ -147,7 +150,7 @@ def _least_squares_grad(op: Operation, g: Any) -> list[Any]:
     return [*_wide_least_squares_grad(op, g), None]
 
 
-def _gram_factor(op: Operation, tall: bool) -> Any:
+def _gram_factor(op: Operation, tall: bool) -> Tensor:
     """Cholesky factor of a^H a + weight I (or of a a^H + weight I)."""
     a, _, weight = op._inputs
     gram = matmul(a, a, adjoint_a=tall, adjoint_b=not tall)
@@ -155,12 +158,12 @@ def _gram_factor(op: Operation, tall: bool) -> Any:
     return apply_op("Cholesky", gram + apply_op("Cast", weight, DstT=a._dtype._base) * eye)
 
 
-def _cholesky_solve(low: Any, rhs: Any) -> Any:
+def _cholesky_solve(low: TensorLike, rhs: TensorLike) -> Tensor:
     half = apply_op("MatrixTriangularSolve", low, rhs, lower=True, adjoint=False)
     return apply_op("MatrixTriangularSolve", low, half, lower=True, adjoint=True)
 
 
-def _tall_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
+def _tall_least_squares_grad(op: Operation, g: Tensor) -> tuple[Any, Any]:
     """x = (a^H a + w)^-1 a^H b."""
     a, b, x = op._inputs[0], op._inputs[1], op._outputs[0]
     z = _cholesky_solve(_gram_factor(op, True), g)
@@ -168,7 +171,7 @@ def _tall_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
     return matmul(b, z, adjoint_b=True) - matmul(a, xz + matrix_transpose(xz)), matmul(a, z)
 
 
-def _wide_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
+def _wide_least_squares_grad(op: Operation, g: Tensor) -> tuple[Any, Any]:
     """x = a^H (a a^H + w)^-1 b."""
     a, b = op._inputs[:2]
     factor = _gram_factor(op, False)
@@ -179,7 +182,7 @@ def _wide_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
     return direct - through, grad_b
 
 
-def _reciprocal_gaps(values: Any) -> Any:
+def _reciprocal_gaps(values: Tensor) -> Tensor:
     """f[i, j] = 1 / (values[j] - values[i]), zero on the diagonal.
 
     The added identity keeps it differentiable.
@@ -189,7 +192,7 @@ def _reciprocal_gaps(values: Any) -> Any:
     return apply_op("MatrixSetDiag", safe, apply_op("ZerosLike", values))
 
 
-def _eigh_grad(op: Operation, g_e: Any, g_v: Any) -> list[Any]:
+def _eigh_grad(op: Operation, g_e: Tensor, g_v: Tensor) -> list[Any]:
     e, v = op._outputs
     diagonal = apply_op("MatrixDiag", _zeros_if_none(g_e, e))
     if not op._attrs["compute_v"]:
@@ -201,7 +204,7 @@ def _eigh_grad(op: Operation, g_e: Any, g_v: Any) -> list[Any]:
     return [_halved_diagonal(_band(out + adjoint(out), -1, 0))]
 
 
-def _svd_grad(op: Operation, g_s: Any, g_u: Any, g_v: Any) -> list[Any]:
+def _svd_grad(op: Operation, g_s: Tensor, g_u: Tensor, g_v: Tensor) -> list[Any]:
     a = op._inputs[0]
     s, u, v = op._outputs
     diagonal = apply_op("MatrixDiag", _zeros_if_none(g_s, s))
@@ -250,7 +253,7 @@ def _wide_svd_grad(
     return out + matmul(u_over_s, rest)
 
 
-def _function_grad(op: Operation, g: Any) -> list[Any]:
+def _function_grad(op: Operation, g: Tensor) -> list[Any]:
     """The derivative of a matrix function f at a in direction e is the upper right block of f([[a,
     e], [0, a]]).
     """
@@ -380,33 +383,33 @@ LU = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Inverses of square matrices (of their adjoints, with ``adjoint``)."""
     return apply(MATRIX_INVERSE, input, adjoint=adjoint, name=name)
 
 
-def matrix_determinant(input: Any, name: str | None = None) -> Any:
+def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of square matrices [..., n, n]: [...]."""
     return apply(MATRIX_DETERMINANT, input, name=name)
 
 
-def slogdet(input: Any, name: str | None = None) -> Any:
+def slogdet(input: TensorLike, name: str | None = None) -> Any:
     """Sign and logarithm of the absolute value of determinants."""
     return apply_named(LOG_MATRIX_DETERMINANT, input, name=name)
 
 
-def cholesky(input: Any, name: str | None = None) -> Any:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular factor of a positive definite matrix."""
     return apply(CHOLESKY, input, name=name)
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """Solves ``a x = rhs``, given the Cholesky factor of ``a``."""
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         return _cholesky_solve(chol, rhs)
 
 
-def logdet(matrix: Any, name: str | None = None) -> Any:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of a positive definite matrix."""
     with name_scope(name, "logdet", [matrix]):
         logs = apply_op("Log", _real(apply_op("MatrixDiagPart", cholesky(matrix))))
@@ -429,14 +432,14 @@ def svd(
     return (_real(s), u, v) if compute_uv else _real(s)
 
 
-def _real(x: Any) -> Any:
+def _real(x: Tensor) -> Tensor:
     """Singular values and eigenvalues have a real type, though the op gives them in the type of
     the matrix.
     """
     return apply_op("Real", x, Tout=x._dtype._base.real_dtype) if x._dtype._kind == "c" else x
 
 
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> Any:
     """Eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices.
 
     Only the lower triangle is read.
@@ -444,7 +447,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
     return apply_many(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)
 
 
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of symmetric (Hermitian) matrices, ascending: [..., n].
 
     Only the lower triangle is read.
@@ -452,7 +455,9 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
     return apply_many(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]
 
 
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+def matrix_solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """``x`` with ``matrix @ x = rhs``, for square matrices [..., n, n] and [..., n, k].
 
     ``adjoint=True`` solves with the conjugate transpose. A singular matrix is an error.
@@ -461,8 +466,12 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
 
 
 def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Any:
+    matrix: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """``x`` with ``matrix @ x = rhs`` by substitution; the other triangle is not read.
 
     ``lower=False`` reads the upper triangle.
@@ -471,8 +480,12 @@ def matrix_triangular_solve(
 
 
 def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
-) -> Any:
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: TensorLike = 0.0,
+    fast: bool = True,
+    name: str | None = None,
+) -> Tensor:
     """Least squares.
 
     ``fast=False`` is the way for matrices that lack full rank (and takes no regularizer).
@@ -492,7 +505,7 @@ def matrix_solve_ls(
         return apply(MATRIX_SOLVE_LS, matrix, rhs, l2_regularizer, fast=fast, name=scope + last)
 
 
-def expm(input: Any, name: str | None = None) -> Any:
+def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """The matrix exponential of square matrices [..., n, n]."""
     with name_scope(name or "matrix_exponential"):
         input = convert.convert(input)
@@ -502,17 +515,17 @@ def expm(input: Any, name: str | None = None) -> Any:
         return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 
 
-def logm(input: Any, name: str | None = None) -> Any:
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """The logarithms of complex square matrices [..., n, n]."""
     return apply(MATRIX_LOGARITHM, input, name=name)
 
 
-def sqrtm(input: Any, name: str | None = None) -> Any:
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """Square matrices whose product with themselves is the input."""
     return apply(MATRIX_SQUARE_ROOT, input, name=name)
 
 
-def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any:
+def lu(input: Any, output_idx_type: object = int32, name: str | None = None) -> Any:
     """The LU decomposition with row exchanges: (both factors in one matrix, permutation ``p``)."""
     return apply_named(LU, input, output_idx_type=output_idx_type, name=name)
 
@@ -565,8 +578,8 @@ def _default_cutoff(a: Any, s: Any) -> Any:
 
 
 def matrix_rank(
-    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
-) -> Any:
+    a: Any, tol: object = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """How many singular values are larger than ``tol``."""
     with name_scope(name, "matrix_rank", [a]):
         a = _matrix(a, validate_args)

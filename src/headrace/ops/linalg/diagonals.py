@@ -6,7 +6,7 @@ tf.matrix_diag([1., 2.])  # [[1, 0], [0, 2]]
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import GROUPS, define
 from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "diag",
@@ -34,11 +38,11 @@ GROUPS["matmul"] = (GROUPS["inexact"] or frozenset()) | {int32, int64}
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _diag_kernel(xp: Any, diagonal: Any) -> Any:
+def _diag_kernel(xp: ArrayNamespace, diagonal: Array) -> Array:
     return xp.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
 
 
-def _diag_part_kernel(xp: Any, x: Any) -> Any:
+def _diag_part_kernel(xp: ArrayNamespace, x: Array) -> Array:
     half = x.shape[: x.ndim // 2]
     if x.ndim % 2 or x.ndim == 0 or half != x.shape[x.ndim // 2 :]:
         raise errors.InvalidArgumentError(
@@ -51,14 +55,14 @@ def _diag_part_kernel(xp: Any, x: Any) -> Any:
     return xp.diagonal(x.reshape(n, n)).reshape(half)
 
 
-def _diagonal_slots(x: Any) -> Any:
+def _diagonal_slots(x: Array) -> Array:
     """A writable view of the main diagonals of contiguous matrices."""
     rows, cols = x.shape[-2:]
     count = min(rows, cols)
     return x.reshape(*x.shape[:-2], rows * cols)[..., : (count - 1) * (cols + 1) + 1 : cols + 1]
 
 
-def _at_least(x: Any, rank: int, what: str) -> None:
+def _at_least(x: Array, rank: int, what: str) -> None:
     if x.ndim < rank:
         shape = "vector" if rank == 1 else "matrix"
         raise errors.InvalidArgumentError(
@@ -68,7 +72,7 @@ def _at_least(x: Any, rank: int, what: str) -> None:
         )
 
 
-def _matrix_diag_kernel(xp: Any, diagonal: Any) -> Any:
+def _matrix_diag_kernel(xp: ArrayNamespace, diagonal: Array) -> Array:
     _at_least(diagonal, 1, "diagonal")
     n = diagonal.shape[-1]
     if xp.name != "numpy":
@@ -79,12 +83,12 @@ def _matrix_diag_kernel(xp: Any, diagonal: Any) -> Any:
     return out
 
 
-def _matrix_diag_part_kernel(xp: Any, x: Any) -> Any:
+def _matrix_diag_part_kernel(xp: ArrayNamespace, x: Array) -> Array:
     _at_least(x, 2, "input")
     return xp.diagonal(x, axis1=-2, axis2=-1)
 
 
-def _matrix_set_diag_kernel(xp: Any, x: Any, diagonal: Any) -> Any:
+def _matrix_set_diag_kernel(xp: ArrayNamespace, x: Array, diagonal: Array) -> Array:
     _at_least(x, 2, "input")
     wanted = (*x.shape[:-2], min(x.shape[-2:]))
     if diagonal.shape != wanted:
@@ -104,7 +108,7 @@ def _matrix_set_diag_kernel(xp: Any, x: Any, diagonal: Any) -> Any:
     return out
 
 
-def _band_kernel(xp: Any, x: Any, num_lower: Any, num_upper: Any) -> Any:
+def _band_kernel(xp: ArrayNamespace, x: Any, num_lower: Any, num_upper: Any) -> Array:
     if x.ndim < 2:
         raise errors.InvalidArgumentError(
             None, None, f"input must be at least 2-dim, received shape: {shapes.show(x.shape)}"
@@ -190,21 +194,21 @@ def _set_diag_shape(c: Inference) -> list[Shape]:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _matrix_diag_part_grad(op: Operation, g: Any) -> list[Any]:
+def _matrix_diag_part_grad(op: Operation, g: Tensor) -> list[Any]:
     x = op._inputs[0]
     if x._shape is not None and x._shape[-1] is not None and x._shape[-1] == x._shape[-2]:
         return [apply_op("MatrixDiag", g)]
     return [apply_op("MatrixSetDiag", apply_op("ZerosLike", x), g)]
 
 
-def _set_diag_grad(op: Operation, g: Any) -> list[Any]:
+def _set_diag_grad(op: Operation, g: Tensor) -> list[Any]:
     return [
         apply_op("MatrixSetDiag", g, apply_op("ZerosLike", op._inputs[1])),
         apply_op("MatrixDiagPart", g),
     ]
 
 
-def _band_grad(op: Operation, g: Any) -> list[Any]:
+def _band_grad(op: Operation, g: Tensor) -> list[Any]:
     return [apply_op("MatrixBandPart", g, op._inputs[1], op._inputs[2]), None, None]
 
 
@@ -260,29 +264,29 @@ MATRIX_BAND_PART = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def diag(diagonal: Any, name: str | None = None) -> Any:
+def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of twice the rank with ``diagonal`` on its diagonal."""
     return apply(DIAG, diagonal, name=name)
 
 
-def diag_part(input: Any, name: str | None = None) -> Any:
+def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The diagonal of a tensor of even rank [a, b, a, b] as [a, b]; the inverse of ``tf.diag``."""
     return apply(DIAG_PART, input, name=name)
 
 
-def _main_only(k: Any) -> None:
+def _main_only(k: object) -> None:
     if not (isinstance(k, (int, np.integer)) and k == 0):
         raise NotImplementedError(f"Only the main diagonal (k=0) is supported, got k={k}.")
 
 
 def matrix_diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str | None = "diag",
-    k: Any = 0,
+    k: TensorLike = 0,
     num_rows: int = -1,
     num_cols: int = -1,
-    padding_value: Any = 0,
-) -> Any:
+    padding_value: TensorLike = 0,
+) -> Tensor:
     """Square matrices with the last axis of ``diagonal`` on their main diagonals, zero
     elsewhere.
     """
@@ -295,14 +299,16 @@ def matrix_diag(
 
 
 def matrix_diag_part(
-    input: Any, name: str | None = "diag_part", k: Any = 0, padding_value: Any = 0
-) -> Any:
+    input: TensorLike, name: str | None = "diag_part", k: object = 0, padding_value: TensorLike = 0
+) -> Tensor:
     """The main diagonals of the last two axes."""
     _main_only(k)
     return apply(MATRIX_DIAG_PART, input, name=name or "diag_part")
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0) -> Any:
+def matrix_set_diag(
+    input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag", k: object = 0
+) -> Tensor:
     """Matrices [..., m, n] with the main diagonal replaced by ``diagonal`` [..., min(m, n)].
 
     Other diagonals (``k``) are refused.
@@ -311,7 +317,9 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k:
     return apply(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
 
 
-def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+def matrix_band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """Everything outside a band around the diagonal set to zero.
 
     A negative number keeps the whole triangle.

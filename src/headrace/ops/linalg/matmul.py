@@ -8,7 +8,7 @@ float32 and rounded once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from headrace.core import convert, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.dtypes import bfloat16, float32, int32, int64
 from headrace.core.infer import Inference
-from headrace.core.opdef import GROUPS, define, lookup
+from headrace.core.opdef import GROUPS, OpDef, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.indexed_slices import IndexedSlices
 
 __all__ = ["adjoint", "batch_matmul", "matmul", "matrix_transpose", "matvec", "sparse_matmul"]
 
@@ -30,14 +34,16 @@ GROUPS["single_or_bfloat16"] = frozenset([float32, bfloat16])
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _product(xp: Any, a: Any, b: Any) -> Any:
+def _product(xp: ArrayNamespace, a: Array, b: Array) -> Array:
     dtype = a.dtype
     if dtype.itemsize == 2:  # half types
         return xp.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
     return xp.matmul(a, b)
 
 
-def _matmul_kernel(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _matmul_kernel(
+    xp: ArrayNamespace, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool
+) -> Array:
     try:
         x, y = a.T if transpose_a else a, b.T if transpose_b else b
         if x.ndim == 2 == y.ndim:
@@ -47,19 +53,21 @@ def _matmul_kernel(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: b
     raise errors.InvalidArgumentError(None, None, _mismatch(a, b))
 
 
-def _mismatch(a: Any, b: Any) -> str:
+def _mismatch(a: Array, b: Array) -> str:
     for i, x in enumerate((a, b)):
         if x.ndim != 2:
             return f"In[{i}] is not a matrix. Instead it has shape {shapes.show(x.shape)}"
     return f"Matrix size-incompatible: In[0]: {shapes.show(a.shape)}, In[1]: {shapes.show(b.shape)}"
 
 
-def _adjoint(xp: Any, x: Any) -> Any:
+def _adjoint(xp: ArrayNamespace, x: Array) -> Array:
     x = xp.swapaxes(x, -1, -2)
     return x.conj() if x.dtype.kind == "c" else x
 
 
-def _batch_matmul_kernel(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
+def _batch_matmul_kernel(
+    xp: ArrayNamespace, x: Array, y: Array, *, adj_x: bool, adj_y: bool
+) -> Array:
     try:
         a = _adjoint(xp, x) if adj_x else x
         b = _adjoint(xp, y) if adj_y else y
@@ -74,7 +82,7 @@ def _batch_matmul_kernel(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -
     raise errors.InvalidArgumentError(None, None, _batch_mismatch(x, y, adj_x, adj_y))
 
 
-def _batch_mismatch(x: Any, y: Any, adj_x: bool, adj_y: bool) -> str:
+def _batch_mismatch(x: Array, y: Array, adj_x: bool, adj_y: bool) -> str:
     both = f"{shapes.show(x.shape)} vs. {shapes.show(y.shape)}"
     for i, v in enumerate((x, y)):
         if v.ndim < 2:
@@ -88,7 +96,9 @@ def _batch_mismatch(x: Any, y: Any, adj_x: bool, adj_y: bool) -> str:
     return f"In[0] and In[1] must have compatible batch dimensions: {both}"
 
 
-def _equal_batch_matmul_kernel(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
+def _equal_batch_matmul_kernel(
+    xp: ArrayNamespace, x: Array, y: Array, *, adj_x: bool, adj_y: bool
+) -> Array:
     if x.shape[:-2] != y.shape[:-2]:
         raise errors.InvalidArgumentError(
             None,
@@ -99,7 +109,9 @@ def _equal_batch_matmul_kernel(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: b
     return _batch_matmul_kernel(xp, x, y, adj_x=adj_x, adj_y=adj_y)
 
 
-def _sparse_matmul_kernel(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _sparse_matmul_kernel(
+    xp: ArrayNamespace, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool
+) -> Array:
     wide = (a.astype(np.float32), b.astype(np.float32))
     return _matmul_kernel(xp, *wide, transpose_a=transpose_a, transpose_b=transpose_b)
 
@@ -139,15 +151,15 @@ def _batch_matmul_shape(c: Inference) -> list[Shape]:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _conj(x: Tensor) -> Any:
+def _conj(x: Tensor) -> Tensor:
     return apply_op("Conj", x) if x._dtype._kind == "c" else x
 
 
 def _products(
     op_type: str,
-    g: Any,
-    a: Any,
-    b: Any,
+    g: IndexedSlices | Tensor,
+    a: Tensor,
+    b: Tensor,
     ta: bool,
     tb: bool,
     flags: tuple[str, str],
@@ -158,7 +170,7 @@ def _products(
     Four cases, none of which needs a transpose. ``skip``: which are not wanted.
     """
 
-    def product(x: Any, y: Any, tx: bool, ty: bool) -> Any:
+    def product(x: TensorLike, y: TensorLike, tx: bool, ty: bool) -> Tensor:
         attrs: dict[str, Any] = {flags[0]: tx, flags[1]: ty}
         return apply_op(op_type, x, y, **attrs)
 
@@ -170,14 +182,14 @@ def _products(
     return grad_a, grad_b
 
 
-def _matmul_grad(op: Operation, g: Any) -> list[Any]:
+def _matmul_grad(op: Operation, g: Tensor) -> list[Any]:
     a, b = _conj(op._inputs[0]), _conj(op._inputs[1])
     ta, tb = op._attrs["transpose_a"], op._attrs["transpose_b"]
     flags = ("transpose_a", "transpose_b")
     return list(_products("MatMul", g, a, b, ta, tb, flags, op._skip))
 
 
-def _batch_matmul_grad(op: Operation, g: Any) -> list[Any]:
+def _batch_matmul_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
     x, y = op._inputs
     attrs = op._attrs
     if _is_one_product(op):
@@ -224,7 +236,7 @@ def _same_batch(x: Shape, y: Shape) -> bool:
     return x is not None and y is not None and x[:-2] == y[:-2] and None not in x[:-2]
 
 
-def _sparse_matmul_grad(op: Operation, g: Any) -> list[Any]:
+def _sparse_matmul_grad(op: Operation, g: Tensor) -> list[Any]:
     """Gradients in the types of the inputs; dense products give the same numbers."""
     a, b = (
         apply_op("Cast", t, DstT=float32) if t._dtype._base is bfloat16 else t for t in op._inputs
@@ -239,7 +251,7 @@ def _sparse_matmul_grad(op: Operation, g: Any) -> list[Any]:
 
 # definitions ------------------------------------------------------------------------------------
 
-MATMUL = define(
+MATMUL: OpDef = define(
     "MatMul",
     "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(matmul)",
     shape=_matmul_shape,
@@ -325,8 +337,8 @@ def matmul(
 
 
 def _via_sparse(
-    a: Any, b: Any, ta: bool, tb: bool, a_sparse: bool, b_sparse: bool, name: str | None
-) -> Any:
+    a: Tensor, b: Tensor, ta: bool, tb: bool, a_sparse: bool, b_sparse: bool, name: str | None
+) -> Tensor:
     out = sparse_matmul(a, b, ta, tb, a_sparse, b_sparse, name or "MatMul")
     if a._dtype._base is bfloat16 is b._dtype._base:
         return apply_op("Cast", out, DstT=bfloat16)
@@ -334,14 +346,14 @@ def _via_sparse(
 
 
 def sparse_matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A product of matrices that may hold many zeros (computed densely: the flags are hints)."""
     return apply(
         SPARSE_MATMUL,
@@ -356,21 +368,21 @@ def sparse_matmul(
 
 
 def batch_matmul(
-    x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None
-) -> Any:
+    x: TensorLike, y: TensorLike, adj_x: bool = False, adj_y: bool = False, name: str | None = None
+) -> Tensor:
     """``tf.matmul`` of a batch, by its name before TF 1.0; ``adj_x`` and ``adj_y`` transpose."""
     return apply(BATCH_MATMUL_V2, x, y, adj_x=adj_x, adj_y=adj_y, name=name)
 
 
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Matrices times vectors: [..., m, n] and [..., n] give [..., m]."""
     with name_scope(name, "MatVec", [a, b]):
         x = convert.convert(a, name="a")
@@ -386,7 +398,9 @@ def matvec(
         return apply_op("Squeeze", out, squeeze_dims=[-1], name="Squeeze")
 
 
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Any:
+def matrix_transpose(
+    a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
     """The last two axes exchanged."""
     with name_scope(name or "matrix_transpose", values=[a]):
         a = convert.convert(a, name="a")
@@ -402,13 +416,13 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
         return apply_op(op_type, a, [*range(rank - 2), rank - 1, rank - 2], name="transpose")
 
 
-def _last_two_exchanged(a: Tensor) -> Any:
+def _last_two_exchanged(a: Tensor) -> Tensor:
     rank = apply_op("Rank", a)
     front = apply_op("Range", 0, rank - 2, 1)
     return apply_op("ConcatV2", [front, apply_op("Pack", [rank - 1, rank - 2])], 0)
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Any:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The conjugate transpose of the last two axes."""
     with name_scope(name, "adjoint", [matrix]):
         return matrix_transpose(convert.convert(matrix, name="matrix"), conjugate=True)

@@ -6,7 +6,8 @@ tf.eye(3, batch_shape=[2])
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from headrace.ops.array.filling import ones, zeros
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.math import reductions
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 __all__ = ["einsum", "eye", "norm", "normalize", "tensordot", "trace"]
 
 
@@ -27,13 +31,13 @@ __all__ = ["einsum", "eye", "norm", "normalize", "tensordot", "trace"]
 
 
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: Any = None,
+    tensor: TensorLike,
+    ord: TensorLike = "euclidean",
+    axis: TensorLike | None = None,
+    keepdims: object = None,
     name: str | None = None,
     keep_dims: Any = None,
-) -> Any:
+) -> Tensor:
     """Norms of vectors (one axis, or all), of matrices (a pair of axes).
 
     ``ord``: euclidean, fro, 1, 2, inf, p > 0.
@@ -48,7 +52,7 @@ def norm(
         return out if keep else _without_axes(out, axes)
 
 
-def _norm_axes(axis: Any) -> Any:
+def _norm_axes(axis: object) -> Any:
     """None, an int, or a pair for a matrix norm."""
     if isinstance(axis, np.ndarray):
         axis = axis.tolist()
@@ -77,18 +81,18 @@ def _check_order(ord: Any, matrix: bool) -> None:
         raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
 
 
-def _frobenius(x: Any, axes: Any) -> Any:
+def _frobenius(x: Tensor, axes: object) -> Tensor:
     squares = x * apply_op("Conj", x) if x._dtype._kind == "c" else x * x
     return apply_op("Sqrt", reductions.reduce_sum(squares, axes, True))
 
 
-def _absolute(x: Any) -> Any:
+def _absolute(x: Tensor) -> Tensor:
     if x._dtype._kind == "c":
         return apply_op("ComplexAbs", x, Tout=x._dtype._base.real_dtype)
     return apply_op("Abs", x)
 
 
-def _vector_norm(x: Tensor, ord: Any, axis: Any) -> Any:
+def _vector_norm(x: Tensor, ord: Any, axis: object) -> Any:
     if ord in ("euclidean", 2):
         return _frobenius(x, axis)
     size = _absolute(x)
@@ -100,7 +104,7 @@ def _vector_norm(x: Tensor, ord: Any, axis: Any) -> Any:
     return apply_op("Pow", total, 1.0 / ord)
 
 
-def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, int]) -> Any:
+def _matrix_norm(x: Tensor, ord: object, axes: tuple[int, int]) -> Any:
     if ord in ("euclidean", "fro"):
         return _frobenius(x, list(axes))
     if ord == 2:
@@ -124,7 +128,7 @@ def _largest_singular_value(x: Tensor, axes: tuple[int, int]) -> Any:
     return top
 
 
-def _without_axes(x: Any, axes: Any) -> Any:
+def _without_axes(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
     if axes is None:
         return apply_op("Squeeze", x, squeeze_dims=[])
     return apply_op("Squeeze", x, squeeze_dims=[axes] if isinstance(axes, int) else list(axes))
@@ -145,7 +149,7 @@ def normalize(
 # matrices ---------------------------------------------------------------------------------------
 
 
-def trace(x: Any, name: str | None = None) -> Any:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """Sums of the main diagonals of the last two axes."""
     with name_scope(name, "Trace", [x]) as scope:
         x = convert.convert(x, name="x")
@@ -153,12 +157,12 @@ def trace(x: Any, name: str | None = None) -> Any:
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: TensorLike,
+    num_columns: object = None,
+    batch_shape: ShapeLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Identity matrices, square unless ``num_columns`` is given."""
     kind = dtypes.as_dtype(dtype)
     with name_scope(
@@ -181,7 +185,7 @@ def eye(
         )
 
 
-def _size(value: Any) -> Any:
+def _size(value: object) -> Any:
     """An int, or a scalar int32 tensor."""
     if isinstance(value, Dimension):
         value = value.value
@@ -190,7 +194,7 @@ def _size(value: Any) -> Any:
     return convert.convert(value, dtypes.int32)
 
 
-def _sizes(value: Any) -> Any:
+def _sizes(value: object) -> Any:
     """A list of ints, or a vector."""
     if isinstance(value, TensorShape):
         return value.as_list()
@@ -201,7 +205,7 @@ def _sizes(value: Any) -> Any:
     return convert.convert(value, dtypes.int32)
 
 
-def _smaller(a: Any, b: Any) -> Any:
+def _smaller(a: object, b: object) -> Any:
     return (
         min(a, b)
         if isinstance(a, int) and isinstance(b, int)
@@ -209,7 +213,7 @@ def _smaller(a: Any, b: Any) -> Any:
     )
 
 
-def _joined(batch: Any, last: list[Any]) -> Any:
+def _joined(batch: Sequence[int], last: list[Any]) -> Tensor | list[int]:
     if isinstance(batch, list):
         whole = batch + last
         return whole if all(isinstance(v, int) for v in whole) else apply_op("Pack", whole)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.unary import again
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, ShapeLike, TensorLike
+    from headrace.core.opdef import _Marker
 
 __all__ = [
     "accumulate_n",
@@ -72,7 +76,7 @@ GROUPS["addn"] = _NUMBERS | {dtypes.variant}
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _add(xp: Any, x: Any, y: Any) -> Any:
+def _add(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     """The sum; strings are joined.
 
     Of two scalar strings NumPy makes plain bytes, which is no array.
@@ -81,12 +85,12 @@ def _add(xp: Any, x: Any, y: Any) -> Any:
     return np.asarray(out, object) if isinstance(out, bytes) else out
 
 
-def _check_divisor(xp: Any, y: Any) -> None:
+def _check_divisor(xp: ArrayNamespace, y: Array) -> None:
     if xp.name == "numpy" and not y.all():
         raise errors.InvalidArgumentError(None, None, "Integer division by zero")
 
 
-def _truncated_div(xp: Any, x: Any, y: Any) -> Any:
+def _truncated_div(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     """Division; of integers toward zero, as in C."""
     kind = x.dtype.kind
     if kind not in "iu":
@@ -98,14 +102,14 @@ def _truncated_div(xp: Any, x: Any, y: Any) -> Any:
     return quotient
 
 
-def _floor_div(xp: Any, x: Any, y: Any) -> Any:
+def _floor_div(xp: ArrayNamespace, x: Array, y: Array) -> Any:
     if x.dtype.kind not in "iu":
         return again(xp.floor, xp.divide(x, y))
     _check_divisor(xp, y)
     return xp.floor_divide(x, y)
 
 
-def _floor_mod(xp: Any, x: Any, y: Any) -> Any:
+def _floor_mod(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     """The remainder with the sign of y."""
     if x.dtype.kind in "iu":
         _check_divisor(xp, y)
@@ -114,7 +118,7 @@ def _floor_mod(xp: Any, x: Any, y: Any) -> Any:
     return xp.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
 
 
-def _truncated_mod(xp: Any, x: Any, y: Any) -> Any:
+def _truncated_mod(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     """The remainder with the sign of x."""
     if x.dtype.kind in "iu":
         _check_divisor(xp, y)
@@ -138,7 +142,7 @@ def _reported_as_internal(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _pow(xp: Any, x: Any, y: Any) -> Any:
+def _pow(xp: ArrayNamespace, x: Array, y: Array) -> Any:
     kind = x.dtype.kind
     if kind in "iu":
         if xp.name == "numpy" and kind == "i" and (y < 0).any():
@@ -152,7 +156,7 @@ def _pow(xp: Any, x: Any, y: Any) -> Any:
     return xp.power(x, y)
 
 
-def _cube(x: Any) -> Any:
+def _cube(x: Array | np.generic) -> Array | np.generic:
     out = np.square(x)
     out *= x
     return out
@@ -169,12 +173,12 @@ _POWERS: dict[Any, Callable[[Any], Any]] = {
 }
 
 
-def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+def _squared_difference(xp: ArrayNamespace, x: Array, y: Array) -> Any:
     d = xp.subtract(x, y)
     return xp.multiply(d, xp.conjugate(d)) if d.dtype.kind == "c" else again(xp.square, d)
 
 
-def _zero_where(xp: Any, where: Any, value: Any) -> Any:
+def _zero_where(xp: ArrayNamespace, where: Array, value: Any) -> Array:
     """``value``, freshly made, with 0 at the places in ``where``."""
     if type(value) is not np.ndarray:
         return xp.where(where, value.dtype.type(0), value)
@@ -182,19 +186,19 @@ def _zero_where(xp: Any, where: Any, value: Any) -> Any:
     return value
 
 
-def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+def _div_no_nan(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, y == 0, xp.divide(x, y))
 
 
-def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+def _mul_no_nan(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, y == 0, xp.multiply(x, y))
 
 
-def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+def _xdivy(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, x == 0, xp.divide(x, y))
 
 
-def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+def _xlogy(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, x == 0, xp.multiply(x, xp.log(y)))
 
 
@@ -238,21 +242,21 @@ def _inputs(op: Operation) -> tuple[Any, Any]:
     return gu.conj(x), gu.conj(y)
 
 
-def _add_grad(op: Operation, g: Any) -> list[Any]:
+def _add_grad(op: Operation, g: Tensor) -> list[Any]:
     return gu.unbroadcast(op, g, g)
 
 
-def _sub_grad(op: Operation, g: Any) -> list[Any]:
+def _sub_grad(op: Operation, g: Tensor) -> list[Any]:
     gx, gy = gu.unbroadcast(op, g, g)
     return [gx, gu.neg(gy)]
 
 
-def _mul_grad(op: Operation, g: Any) -> list[Any]:
+def _mul_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
     return gu.unbroadcast(op, gu.mul(g, y), gu.mul(x, g))
 
 
-def _mul_no_nan_grad(op: Operation, g: Any) -> list[Any]:
+def _mul_no_nan_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = op._inputs
     return gu.unbroadcast(op, apply_op("MulNoNan", g, y), apply_op("MulNoNan", x, g))
 
@@ -260,7 +264,7 @@ def _mul_no_nan_grad(op: Operation, g: Any) -> list[Any]:
 def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
     """d(x/y) = dx/y - x/y^2 dy, written with the division op itself."""
 
-    def grad(op: Operation, g: Any) -> list[Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         x, y = _inputs(op)
         slope = apply_op(divide, apply_op(divide, gu.neg(x), y), y)
         return gu.unbroadcast(op, apply_op(divide, g, y), gu.mul(g, slope))
@@ -268,18 +272,18 @@ def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
     return grad
 
 
-def _floor_mod_grad(op: Operation, g: Any) -> list[Any]:
+def _floor_mod_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
     return gu.unbroadcast(op, g, gu.mul(g, gu.neg(apply_op("FloorDiv", x, y))))
 
 
-def _truncated_mod_grad(op: Operation, g: Any) -> list[Any]:
+def _truncated_mod_grad(op: Operation, g: Tensor) -> list[Any]:
     # x = q y + z with an integer q: dz/dy = -q = (z - x) / y
     x, y = op._inputs
     return gu.unbroadcast(op, g, gu.mul(g, apply_op("Div", gu.sub(op._outputs[0], x), y)))
 
 
-def _pow_grad(op: Operation, g: Any) -> list[Any]:
+def _pow_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
     z = gu.conj(op._outputs[0])
     gx = gu.mul(gu.mul(g, y), apply_op("Pow", x, gu.sub(y, 1)))
@@ -296,7 +300,7 @@ def _pow_grad(op: Operation, g: Any) -> list[Any]:
 def _choice_grad(compare: str) -> Callable[..., list[Any]]:
     """Maximum, Minimum: the gradient goes to the input that was taken, to x if both are equal."""
 
-    def grad(op: Operation, g: Any) -> list[Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         x, y = op._inputs
         zero = gu.zeros_like(g)
         took_x = apply_op(compare, x, y)
@@ -305,37 +309,37 @@ def _choice_grad(compare: str) -> Callable[..., list[Any]]:
     return grad
 
 
-def _squared_difference_grad(op: Operation, g: Any) -> list[Any]:
+def _squared_difference_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = op._inputs
     gx, gy = gu.unbroadcast(op, *[gu.mul(gu.mul(g, 2), gu.sub(x, y))] * 2)
     return [gx, gu.neg(gy)]
 
 
-def _not_zero(x: Any) -> Any:
+def _not_zero(x: Tensor) -> Tensor:
     return apply_op("Cast", apply_op("NotEqual", x, 0), DstT=x._dtype._base)
 
 
-def _xlogy_grad(op: Operation, g: Any) -> list[Any]:
+def _xlogy_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = op._inputs
     by_x = apply_op("Xlogy", _not_zero(x), y)
     by_y = apply_op("Xdivy", x, y)
     return gu.unbroadcast(op, gu.mul(by_x, g), gu.mul(by_y, g))
 
 
-def _xdivy_grad(op: Operation, g: Any) -> list[Any]:
+def _xdivy_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = op._inputs
     by_x = apply_op("Xdivy", _not_zero(x), y)
     by_y = apply_op("Xdivy", gu.neg(x), gu.square(y))
     return gu.unbroadcast(op, gu.mul(by_x, g), gu.mul(by_y, g))
 
 
-def _atan2_grad(op: Operation, g: Any) -> list[Any]:
+def _atan2_grad(op: Operation, g: Tensor) -> list[Any]:
     y, x = op._inputs
     scaled = gu.div(g, gu.add(gu.square(x), gu.square(y)))
     return gu.unbroadcast(op, gu.mul(x, scaled), gu.mul(gu.neg(y), scaled))
 
 
-def _next_after_grad(op: Operation, g: Any) -> list[Any]:
+def _next_after_grad(op: Operation, g: Tensor) -> list[Any]:
     return gu.unbroadcast(op, g, gu.zeros_like(g))
 
 
@@ -343,7 +347,11 @@ def _next_after_grad(op: Operation, g: Any) -> list[Any]:
 
 
 def _define(
-    op_type: str, types: str, grad: Any, ufunc: str | None = None, kernel: Any = None
+    op_type: str,
+    types: str,
+    grad: Callable[..., Any] | _Marker,
+    ufunc: str | None = None,
+    kernel: Callable[..., Any] | None = None,
 ) -> OpDef:
     return define(
         op_type,
@@ -423,12 +431,12 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
     return apply(ADD, x, y, name=name)
 
 
-def subtract(x: Any, y: Any, name: str | None = None) -> Any:
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x - y`` element by element, broadcast."""
     return apply(SUB, x, y, name=name)
 
 
-def multiply(x: Any, y: Any, name: str | None = None) -> Any:
+def multiply(x: TensorLike, y: Any, name: str | None = None) -> Tensor:
     """``x * y`` element by element, broadcast; ``tf.matmul`` is the matrix product."""
     return apply(MUL, x, y, name=name)
 
@@ -436,7 +444,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
 sub, mul = subtract, multiply  # before TF 1.0
 
 
-def _converted_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def _converted_pair(x: object, y: object) -> tuple[Tensor, Tensor]:
     """Both as tensors; a plain number takes x's type."""
     x = convert_to_tensor(x, name="x")
     y = convert(y, None, "y", x.dtype.base_dtype)
@@ -458,7 +466,7 @@ _TRUE_QUOTIENT = {
 }
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """Division as in Python 3: small integers give float32, int32 and int64 give float64.
 
     Each argument is converted by itself: ``tf.truediv(float64_tensor, 2.0)`` is a TypeError,
@@ -469,7 +477,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
         return true_quotient(x, y, scope)
 
 
-def true_quotient(x: Any, y: Any, name: str | None = None) -> Any:
+def true_quotient(x: object, y: object, name: str | None = None) -> Any:
     """``x / y`` of the operator: a plain number takes the type of the tensor beside it."""
     if isinstance(x, Tensor) and x._dtype._kind in "fc":
         return apply(REAL_DIV, x, y, name=name or "truediv")
@@ -487,7 +495,7 @@ def true_quotient(x: Any, y: Any, name: str | None = None) -> Any:
         return apply(REAL_DIV, x, y, name=scope)
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Any:
+def div(x: object, y: object, name: str | None = None) -> Tensor:
     """Division as in Python 2: of integers with rounding down."""
     with name_scope(name, "div", [x, y]) as scope:
         x, y = _converted_pair(x, y)
@@ -499,7 +507,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     return x / y if name is None else true_quotient(x, y, name)
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The quotient of numbers; that of integers is cut off, and -1 where the divisor is 0.
 
     (TensorFlow 1.15 computes quotients of integers with XLA.)
@@ -515,7 +523,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
     return apply_op("SelectV2", nothing, most, quotient, name=name or "RealDiv")
 
 
-def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` rounded down, element by element; the type stays that of ``x``.
 
     As Python's ``//``: towards minus infinity for negative quotients.
@@ -523,17 +531,17 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
     return apply(FLOOR_DIV, x, y, name=name or "floordiv")
 
 
-def floor_div(x: Any, y: Any, name: str | None = None) -> Any:
+def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` rounded down, element by element; see ``tf.floordiv``."""
     return apply(FLOOR_DIV, x, y, name=name)
 
 
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` of integers without its fraction: -7 by 2 is -3 (``floordiv``: -4)."""
     return apply(TRUNCATE_DIV, x, y, name=name)
 
 
-def floormod(x: Any, y: Any, name: str | None = None) -> Any:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder with the sign of y, as Python's ``%``."""
     return apply(FLOOR_MOD, x, y, name=name)
 
@@ -541,12 +549,12 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Any:
 mod = floormod
 
 
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of ``truncatediv``, with the sign of ``x``: -7 by 2 leaves -1."""
     return apply(TRUNCATE_MOD, x, y, name=name)
 
 
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0; gradients are 0 there too."""
     with name_scope(name, "div_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -557,7 +565,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 divide_no_nan = div_no_nan
 
 
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x * y, and 0 where y is 0, even if x is infinite or NaN."""
     with name_scope(name, "multiply_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -565,17 +573,17 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
         return apply(MUL_NO_NAN, x, y, name=scope)
 
 
-def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``x`` is 0, even if ``y`` is 0 too."""
     return apply(XDIVY, x, y, name=name)
 
 
-def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x * log(y)``, and 0 where ``x`` is 0, even if ``y`` is 0 too."""
     return apply(XLOGY, x, y, name=name)
 
 
-def pow(x: Any, y: Any, name: str | None = None) -> Any:
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``, element by element, broadcast.
 
     A negative integer exponent of an integer is an error.
@@ -588,27 +596,27 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Any:
     return apply(MAXIMUM, x, y, name=name)
 
 
-def minimum(x: Any, y: Any, name: str | None = None) -> Any:
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """The smaller of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MINIMUM, x, y, name=name)
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``(x - y) * (x - y)`` element by element, broadcast."""
     return apply(SQUARED_DIFFERENCE, x, y, name=name)
 
 
-def atan2(y: Any, x: Any, name: str | None = None) -> Any:
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The angle of the point (x, y) in (-π, π]; ``y`` comes first."""
     return apply(ATAN2, y, x, name=name)
 
 
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
     """The floating point number next to x1 in the direction of x2."""
     return apply(NEXT_AFTER, x1, x2, name=name)
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> IndexedSlices | Tensor:
     """A scalar times a tensor or IndexedSlices, which stay IndexedSlices."""
     scalar = convert(scalar, x.dtype.base_dtype, "scalar")
     if scalar._shape != ():
@@ -636,7 +644,7 @@ def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
         raise ValueError(f"{wanted}: {error}") from error
 
 
-def add_n(inputs: Any, name: str | None = None) -> Any:
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape. IndexedSlices among them are made dense."""
     tensors = _list_of_tensors(inputs, "add_n")
     if len(tensors) == 1:
@@ -645,8 +653,11 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 
 
 def accumulate_n(
-    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
-) -> Any:
+    inputs: TensorLike,
+    shape: ShapeLike | None = None,
+    tensor_dtype: str | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Like ``add_n``, with the shape and type to be checked."""
     tensors = _list_of_tensors(inputs, "accumulate_n")
     dtype = tensors[0].dtype.base_dtype
@@ -664,7 +675,7 @@ def accumulate_n(
     return apply(ACCUMULATE_N, tensors, shape=merged, name=name)
 
 
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
+def polyval(coeffs: object, x: object, name: str | None = None) -> Any:
     """The polynomial with the given coefficients, the highest power first, at x."""
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type found {type(coeffs)}.")

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core import shape_fns
 from headrace.core.build import apply
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "bitwise_and",
@@ -25,7 +29,9 @@ __all__ = [
 ]
 
 
-def _define(op_type: str, ufunc: str | None = None, kernel: Any = None) -> OpDef:
+def _define(
+    op_type: str, ufunc: str | None = None, kernel: Callable[..., Any] | None = None
+) -> OpDef:
     return define(
         op_type,
         "x: T, y: T -> z: T; T: type(int)",
@@ -46,7 +52,7 @@ def _shift(ufunc: str) -> Callable[..., Any]:
     return kernel
 
 
-def _population_count(xp: Any, x: Any) -> Any:
+def _population_count(xp: ArrayNamespace, x: Array) -> Array:
     # bitwise_count counts the bits of |x|; TensorFlow those of the two's complement
     return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
 
@@ -74,36 +80,36 @@ POPULATION_COUNT = define(
 )
 
 
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits set in both integers, element by element."""
     return apply(BITWISE_AND, x, y, name=name)
 
 
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits set in either integer, element by element."""
     return apply(BITWISE_OR, x, y, name=name)
 
 
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits set in exactly one of the integers, element by element."""
     return apply(BITWISE_XOR, x, y, name=name)
 
 
-def invert(x: Any, name: str | None = None) -> Any:
+def invert(x: TensorLike, name: str | None = None) -> Tensor:
     """All bits of an integer inverted: ``-x - 1`` for signed types."""
     return apply(INVERT, x, name=name)
 
 
-def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of ``x`` moved ``y`` places towards the high end; zeros come in."""
     return apply(LEFT_SHIFT, x, y, name=name)
 
 
-def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of ``x`` moved ``y`` places towards the low end; signed integers keep their sign."""
     return apply(RIGHT_SHIFT, x, y, name=name)
 
 
-def population_count(x: Any, name: str | None = None) -> Any:
+def population_count(x: TensorLike, name: str | None = None) -> Tensor:
     """How many bits are set."""
     return apply(POPULATION_COUNT, x, name=name)

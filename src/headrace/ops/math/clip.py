@@ -9,7 +9,7 @@ stays None.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
@@ -26,6 +26,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.filling import ones_like
 from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.binary import true_quotient
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
     "check_numerics",
@@ -49,7 +52,9 @@ def _clip_shape(c: Inference) -> list[Shape]:
     return [c.shape(0)]
 
 
-def _clip_by_value(xp: Any, t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
+def _clip_by_value(
+    xp: ArrayNamespace, t: Array, clip_value_min: Array, clip_value_max: Array
+) -> Array:
     allowed = (t.shape, ())
     if clip_value_min.shape not in allowed or clip_value_max.shape not in allowed:
         raise errors.InvalidArgumentError(
@@ -64,7 +69,7 @@ def _clip_by_value(xp: Any, t: Any, clip_value_min: Any, clip_value_max: Any) ->
     return xp.maximum(xp.minimum(t, clip_value_max), clip_value_min)
 
 
-def _clip_by_value_grad(op: Operation, g: Any) -> list[Any]:
+def _clip_by_value_grad(op: Operation, g: Tensor) -> list[Any]:
     """What was clipped passes its gradient to the bound."""
     t, low, high = op._inputs
     zero = gu.zeros_like(g)
@@ -88,7 +93,7 @@ CLIP_BY_VALUE = define(
 # CheckNumerics ----------------------------------------------------------------------------------
 
 
-def _check_numerics(xp: Any, tensor: Any, *, message: str) -> Any:
+def _check_numerics(xp: ArrayNamespace, tensor: Array, *, message: str) -> Array:
     if xp.name == "numpy" and not xp.isfinite(tensor).all():
         found = [
             name for name, test in (("Inf", xp.isinf), ("NaN", xp.isnan)) if test(tensor).any()
@@ -99,7 +104,7 @@ def _check_numerics(xp: Any, tensor: Any, *, message: str) -> Any:
     return tensor
 
 
-def _check_numerics_grad(op: Operation, g: Any) -> list[Any]:
+def _check_numerics_grad(op: Operation, g: Tensor) -> list[Any]:
     text = (
         f"Not a number (NaN) or infinity (Inf) values detected in gradient. {op._attrs['message']}"
     )
@@ -117,7 +122,7 @@ CHECK_NUMERICS = define(
 )
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """The tensor itself; an error when the graph runs if it has a NaN or an infinity."""
     return apply(CHECK_NUMERICS, tensor, message=message, name=name)
 
@@ -126,9 +131,9 @@ def verify_tensor_all_finite(
     t: Any = None,
     msg: str | None = None,
     name: str | None = None,
-    x: Any = None,
+    x: object = None,
     message: str | None = None,
-) -> Any:
+) -> Tensor:
     """``t``, after a check that no element is NaN or infinite.
 
     A failing check is an InvalidArgumentError with ``msg``. ``x`` and ``message`` are the same by
@@ -139,7 +144,7 @@ def verify_tensor_all_finite(
     )
 
 
-def verify_tensor_all_finite_v2(x: Any, message: Any, name: str | None = None) -> Any:
+def verify_tensor_all_finite_v2(x: object, message: object, name: str | None = None) -> Tensor:
     """x, after it was checked that everything in it is finite."""
     with name_scope(name, "VerifyFinite", [x]):
         x = convert_to_tensor(x, name="x")
@@ -151,12 +156,12 @@ def verify_tensor_all_finite_v2(x: Any, message: Any, name: str | None = None) -
 # clipping ---------------------------------------------------------------------------------------
 
 
-def _values(t: Any) -> Any:
+def _values(t: object) -> Tensor:
     """What there is to clip: the values of IndexedSlices, else the tensor."""
     return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t, name="t")
 
 
-def _like(t: Any, values: Any) -> Any:
+def _like(t: object, values: Tensor) -> IndexedSlices | Tensor:
     return (
         IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
     )
@@ -167,7 +172,9 @@ def _keeps_shape(values: Tensor, result: Tensor) -> None:
     values.shape.assert_is_compatible_with(result.shape)
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+def clip_by_value(
+    t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> IndexedSlices | Tensor:
     """Values below the minimum become the minimum, values above the maximum the maximum."""
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = _values(t)
@@ -178,7 +185,9 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     return _like(t, clipped)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(
+    t: TensorLike, clip_norm: object, axes: AxisLike | None = None, name: str | None = None
+) -> Any:
     """Scale t down to an L2 norm (along ``axes``) of at most ``clip_norm``."""
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t)
@@ -198,13 +207,13 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     return _like(t, clipped)
 
 
-def _sequence(t_list: Any) -> list[Any]:
+def _sequence(t_list: object) -> list[Any]:
     if isinstance(t_list, (Tensor, str, dict)) or not isinstance(t_list, Iterable):
         raise TypeError("t_list should be a sequence")
     return list(t_list)
 
 
-def global_norm(t_list: Any, name: str | None = None) -> Any:
+def global_norm(t_list: object, name: str | None = None) -> Tensor:
     """The L2 norm of all tensors of a list together; ``None`` entries are left out.
 
     ``tf.clip_by_global_norm`` uses it.
@@ -218,7 +227,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Any, clip_norm: TensorLike, use_norm: object = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
     """All tensors scaled by one factor so that their common norm is at most ``clip_norm``.
 
@@ -243,12 +252,12 @@ def clip_by_global_norm(
     return clipped, norm
 
 
-def _scaled(t: Any, scale: Any, name: str) -> Any:
+def _scaled(t: object, scale: object, name: str) -> IndexedSlices | Tensor:
     product = apply_op("Mul", _values(t), scale, name="mul")
     return _like(t, apply_op("Identity", product, name=name))
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """Scale t down to an average L2 norm (norm / number of elements) of at most ``clip_norm``."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         t = convert_to_tensor(t, name="t")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from headrace.core.build import apply
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "approximate_equal",
@@ -107,7 +111,7 @@ def _define_test(op_type: str, ufunc: str) -> OpDef:
     )
 
 
-def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
+def _approximate_equal(xp: ArrayNamespace, x: Array, y: Array, *, tolerance: float) -> Array:
     if x.dtype.kind == "u":  # the difference must not wrap around
         x, y = xp.maximum(x, y), xp.minimum(x, y)
     return xp.less(xp.absolute(xp.subtract(x, y)), tolerance)
@@ -150,68 +154,70 @@ def equal(x: Any, y: Any, name: str | None = None) -> Any:
     return apply(EQUAL, x, y, name=name)
 
 
-def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x != y`` element by element, broadcast, as booleans."""
     return apply(NOT_EQUAL, x, y, name=name)
 
 
-def less(x: Any, y: Any, name: str | None = None) -> Any:
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x < y`` element by element, broadcast, as booleans."""
     return apply(LESS, x, y, name=name)
 
 
-def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x <= y`` element by element, broadcast, as booleans."""
     return apply(LESS_EQUAL, x, y, name=name)
 
 
-def greater(x: Any, y: Any, name: str | None = None) -> Any:
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x > y`` element by element, broadcast, as booleans."""
     return apply(GREATER, x, y, name=name)
 
 
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x >= y`` element by element, broadcast, as booleans."""
     return apply(GREATER_EQUAL, x, y, name=name)
 
 
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Any:
+def approximate_equal(
+    x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
+) -> Tensor:
     """|x - y| < tolerance."""
     return apply(APPROXIMATE_EQUAL, x, y, tolerance=tolerance, name=name)
 
 
-def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
+def logical_and(x: object, y: object, name: str | None = None) -> Tensor:
     """True where both booleans are True, broadcast."""
     return apply(LOGICAL_AND, x, y, name=name)
 
 
-def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """True where at least one boolean is True, broadcast."""
     return apply(LOGICAL_OR, x, y, name=name)
 
 
-def logical_not(x: Any, name: str | None = None) -> Any:
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     """True where the boolean is False."""
     return apply(LOGICAL_NOT, x, name=name)
 
 
-def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
+def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tensor:
     """(x or y) and not (x and y), four ops as in TensorFlow."""
     either = apply(LOGICAL_OR, x, y)
     both = apply(LOGICAL_AND, x, y)
     return apply(LOGICAL_AND, either, apply(LOGICAL_NOT, both), name=name)
 
 
-def is_nan(x: Any, name: str | None = None) -> Any:
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is NaN."""
     return apply(IS_NAN, x, name=name)
 
 
-def is_inf(x: Any, name: str | None = None) -> Any:
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is plus or minus infinity."""
     return apply(IS_INF, x, name=name)
 
 
-def is_finite(x: Any, name: str | None = None) -> Any:
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is neither NaN nor infinite."""
     return apply(IS_FINITE, x, name=name)

@@ -8,7 +8,7 @@ complex64, as TensorFlow's registered ops are. ``fft_length`` crops or pads with
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headrace.core.opdef import GROUPS, OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
     "fft",
@@ -48,21 +51,21 @@ def _axes(rank: int) -> tuple[int, ...]:
 # complex transforms -----------------------------------------------------------------------------
 
 
-def _complex_kernel(xp: Any, x: Any, rank: int, inverse: bool) -> Any:
+def _complex_kernel(xp: ArrayNamespace, x: Array, rank: int, inverse: bool) -> Any:
     if x.size == 0:
         return x.copy()
     function = xp.fft.ifftn if inverse else xp.fft.fftn
     return function(x, axes=_axes(rank)).astype(x.dtype, copy=False)
 
 
-def _complex_grad(op: Operation, g: Any, rank: int, inverse: bool) -> list[Any]:
+def _complex_grad(op: Operation, g: Tensor, rank: int, inverse: bool) -> list[Any]:
     """The adjoint of a transform is the other one, but for the factor."""
     other = apply_op(_name(rank, not inverse), g)
     size = apply_op("Cast", _transform_size(g, rank), DstT=g.dtype)
     return [apply_op("RealDiv", other, size) if inverse else other * size]
 
 
-def _transform_size(x: Tensor, rank: int) -> Any:
+def _transform_size(x: Tensor, rank: int) -> Tensor:
     """The number of elements of one transform."""
     return apply_op("Prod", apply_op("Shape", x)[-rank:], [0])
 
@@ -88,7 +91,7 @@ def _define_complex(rank: int, inverse: bool) -> OpDef:
 # real transforms --------------------------------------------------------------------------------
 
 
-def _lengths(fft_length: Any, rank: int) -> list[int]:
+def _lengths(fft_length: Array, rank: int) -> list[int]:
     lengths = fft_length.tolist()
     if not isinstance(lengths, list) or len(lengths) != rank:
         raise errors.InvalidArgumentError(None, None, f"fft_length must have shape [{rank}]")
@@ -97,7 +100,7 @@ def _lengths(fft_length: Any, rank: int) -> list[int]:
     return lengths
 
 
-def _check_long_enough(x: Any, lengths: list[int]) -> None:
+def _check_long_enough(x: Array, lengths: list[int]) -> None:
     for i, wanted in zip(range(x.ndim - len(lengths), x.ndim), lengths):
         if x.size and x.shape[i] < wanted:
             raise errors.InvalidArgumentError(
@@ -107,7 +110,7 @@ def _check_long_enough(x: Any, lengths: list[int]) -> None:
             )
 
 
-def _real_kernel(xp: Any, x: Any, fft_length: Any, rank: int) -> Any:
+def _real_kernel(xp: ArrayNamespace, x: Array, fft_length: Array, rank: int) -> Any:
     lengths = _lengths(fft_length, rank)
     _check_long_enough(x, lengths)
     if x.size == 0 or 0 in lengths:
@@ -118,7 +121,7 @@ def _real_kernel(xp: Any, x: Any, fft_length: Any, rank: int) -> Any:
     return xp.fft.rfftn(x, lengths, _axes(rank)).astype(np.complex64, copy=False)
 
 
-def _inverse_real_kernel(xp: Any, x: Any, fft_length: Any, rank: int) -> Any:
+def _inverse_real_kernel(xp: ArrayNamespace, x: Array, fft_length: Array, rank: int) -> Any:
     lengths = _lengths(fft_length, rank)
     _check_long_enough(x, [*lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0])
     if x.size == 0 or 0 in lengths:
@@ -140,7 +143,7 @@ def _real_shape(c: Inference, rank: int, inverse: bool) -> list[Shape]:
     return [(*shape[:-rank], *last)]
 
 
-def _real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
+def _real_grad(op: Operation, g: Tensor, rank: int) -> list[Any]:
     """The real part of the complex inverse transform of the gradient, with the half that RFFT
     drops taken as zero.
     """
@@ -153,14 +156,14 @@ def _real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
     return [_fitted(out, x), None]
 
 
-def _padded_last(x: Any, missing: Any) -> Any:
+def _padded_last(x: Tensor, missing: Tensor) -> Tensor:
     """Zeros behind the last axis."""
     zeros = apply_op("Fill", apply_op("Pack", [apply_op("Rank", x) * 2 - 1]), 0)
     flat = apply_op("ConcatV2", [zeros, apply_op("Reshape", missing, [1])], 0)
     return apply_op("Pad", x, apply_op("Reshape", flat, [-1, 2]))
 
 
-def _fitted(g: Any, x: Tensor) -> Any:
+def _fitted(g: Tensor, x: Tensor) -> Tensor:
     """Elements of the input that the transform cropped have no gradient."""
     lacking = apply_op("Shape", x) - apply_op("Shape", g)
     out = apply_op("Pad", g, apply_op("Pack", [apply_op("ZerosLike", lacking), lacking], axis=1))
@@ -168,7 +171,7 @@ def _fitted(g: Any, x: Tensor) -> Any:
     return out
 
 
-def _inverse_real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
+def _inverse_real_grad(op: Operation, g: Tensor, rank: int) -> list[Any]:
     """The forward transform.
 
     Every frequency but the first (and the last of an even length) stands for two.
@@ -208,39 +211,39 @@ IRFFT, IRFFT2D, IRFFT3D = (_define_real(r, True) for r in (1, 2, 3))
 # what users call --------------------------------------------------------------------------------
 
 
-def fft(input: Any, name: str | None = None) -> Any:
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last axis."""
     return apply(FFT, input, name=name)
 
 
-def ifft(input: Any, name: str | None = None) -> Any:
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse discrete Fourier transform of the last dimension (complex)."""
     return apply(IFFT, input, name=name)
 
 
-def fft2d(input: Any, name: str | None = None) -> Any:
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of the last two dimensions (complex)."""
     return apply(FFT2D, input, name=name)
 
 
-def ifft2d(input: Any, name: str | None = None) -> Any:
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse discrete Fourier transform of the last two dimensions (complex)."""
     return apply(IFFT2D, input, name=name)
 
 
-def fft3d(input: Any, name: str | None = None) -> Any:
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of the last three dimensions (complex)."""
     return apply(FFT3D, input, name=name)
 
 
-def ifft3d(input: Any, name: str | None = None) -> Any:
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse discrete Fourier transform of the last three dimensions (complex)."""
     return apply(IFFT3D, input, name=name)
 
 
 def _real_transform(
-    opdef: OpDef, rank: int, input_tensor: Any, fft_length: Any, name: str | None
-) -> Any:
+    opdef: OpDef, rank: int, input_tensor: object, fft_length: object, name: str | None
+) -> Tensor:
     inverse = opdef.name.startswith("I")
     with name_scope(name, opdef.name.lower(), [input_tensor, fft_length]) as scope:
         x = convert.convert(input_tensor, dtypes.complex64 if inverse else dtypes.float32)
@@ -254,7 +257,7 @@ def _real_transform(
         return apply(opdef, x, length, name=scope)
 
 
-def _inferred_length(x: Tensor, rank: int, inverse: bool) -> Any:
+def _inferred_length(x: Tensor, rank: int, inverse: bool) -> Tensor:
     """The shape of one transform; an inverse one is taken to be of even length."""
     if x._shape is not None and None not in x._shape[-rank:]:
         sizes = [int(d) for d in x._shape[-rank:]]  # type: ignore[arg-type]
@@ -268,7 +271,7 @@ def _inferred_length(x: Tensor, rank: int, inverse: bool) -> Any:
     return apply_op("ConcatV2", [dims[:-1], last], 0)
 
 
-def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Any:
+def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Tensor:
     """Zeros behind the axes that are shorter than ``fft_length`` asks for."""
     wanted = static_value(length)
     if wanted is not None and x._shape is not None and None not in x._shape[-rank:]:
@@ -287,12 +290,14 @@ def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Any:
     return apply_op("Pad", x, apply_op("Pack", [apply_op("ZerosLike", behind), behind], axis=1))
 
 
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The transform of real numbers: the non-negative frequencies alone."""
     return _real_transform(RFFT, 1, input_tensor, fft_length, name)
 
 
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft2d(input_tensor: object, fft_length: object = None, name: str | None = None) -> Any:
     """The Fourier transform of real numbers over the last two dimensions.
 
     The last dimension keeps the ``fft_length // 2 + 1`` frequencies that are not mirrored.
@@ -320,7 +325,7 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     return _real_transform(IRFFT3D, 3, input_tensor, fft_length, name)
 
 
-def _shifted(x: Any, axes: Any, name: str, inverse: bool) -> Any:
+def _shifted(x: object, axes: Any, name: str, inverse: bool) -> Tensor:
     x = convert.convert(x)
     if x._shape is None:
         raise ValueError(f"{name} needs a tensor of known rank.")
@@ -339,13 +344,13 @@ def _shifted(x: Any, axes: Any, name: str, inverse: bool) -> Any:
     return x
 
 
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
+def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
     """The zero frequency moved to the middle."""
     with name_scope(name, "fftshift") as scope:
         return named_result(_shifted(x, axes, "fftshift", False), scope)
 
 
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
+def ifftshift(x: object, axes: object = None, name: str | None = None) -> Any:
     """The inverse of ``fftshift``: the zero frequency moved from the middle to the front."""
     with name_scope(name, "ifftshift") as scope:
         return named_result(_shifted(x, axes, "ifftshift", True), scope)

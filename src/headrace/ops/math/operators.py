@@ -8,7 +8,7 @@ of the tensor beside it. ``x == y`` stays identity, as in TF 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert
@@ -20,12 +20,16 @@ from headrace.ops.math import comparison
 from headrace.ops.math import unary as math_unary
 from headrace.ops.math.unary import is_sparse
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["OPERATORS", "install"]
 
 Operator = Callable[..., Any]
 
 
-def _gives_way(y: Any, reflected: str) -> bool:
+def _gives_way(y: object, reflected: str) -> bool:
     """Whether y is of a class of its own that may know how to compute with a tensor."""
     kind = type(y)
     return (
@@ -38,7 +42,7 @@ def _gives_way(y: Any, reflected: str) -> bool:
 def _forward(build: Callable[[Any, Any], Any], short: str) -> Operator:
     reflected = f"__r{short}__"
 
-    def operator(x: Any, y: Any) -> Any:
+    def operator(x: TensorLike, y: Any) -> Any:
         try:
             return build(x, y)
         except (TypeError, ValueError):
@@ -53,10 +57,10 @@ def _pair(opdef: OpDef, short: str, name: str | None = None) -> dict[str, Operat
     """``x op y`` and ``y op x`` for an op that keeps the type."""
     name = name or short
 
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x: Tensor, y: object) -> Tensor:
         return apply(opdef, x, y, name=name)
 
-    def backward(y: Any, x: Any) -> Any:
+    def backward(y: Tensor, x: float) -> Tensor:
         return apply(opdef, _like(x, y), y, T=y.dtype.base_dtype, name=name)
 
     return {f"__{short}__": _forward(forward, short), f"__r{short}__": backward}
@@ -65,15 +69,15 @@ def _pair(opdef: OpDef, short: str, name: str | None = None) -> dict[str, Operat
 # the ones with rules of their own ---------------------------------------------------------------
 
 
-def _add_op(dtype: Any) -> OpDef:
+def _add_op(dtype: DType) -> OpDef:
     return math_binary.ADD if dtype._kind == "s" else math_binary.ADD_V2
 
 
-def _add(x: Any, y: Any) -> Any:
+def _add(x: Tensor, y: object) -> Tensor:
     return apply(_add_op(x.dtype), x, y, name="add")
 
 
-def _radd(y: Any, x: Any) -> Any:
+def _radd(y: Tensor, x: float | Array) -> Tensor:
     return apply(_add_op(y.dtype), _like(x, y), y, T=y.dtype.base_dtype, name="add")
 
 
@@ -82,7 +86,7 @@ def _like(x: Any, y: Any) -> Any:
     return convert(x, y.dtype.base_dtype, "x") if isinstance(x, Tensor) else x
 
 
-def _mul(x: Any, y: Any) -> Any:
+def _mul(x: TensorLike, y: Any) -> Any:
     if not isinstance(y, Tensor) and is_sparse(
         y
     ):  # only where y has values is there anything to multiply
@@ -91,14 +95,14 @@ def _mul(x: Any, y: Any) -> Any:
     return apply(math_binary.MUL, x, y, name="mul")
 
 
-def _rmul(y: Any, x: Any) -> Any:
+def _rmul(y: Tensor, x: TensorLike) -> Tensor:
     return apply(math_binary.MUL, _like(x, y), y, T=y.dtype.base_dtype, name="mul")
 
 
 def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Operator:
     """``y op x`` for a function that makes several ops."""
 
-    def operator(y: Any, x: Any) -> Any:
+    def operator(y: Tensor, x: float | Array) -> Any:
         with name_scope(None, default_name, [x, y]) as scope:
             return function(convert(x, y.dtype.base_dtype, "x"), y, name=scope)
 
@@ -112,21 +116,21 @@ def _matmul(a: Any, b: Any, name: str = "matmul") -> Any:
 
 
 def _logical(opdef: OpDef, short: str) -> dict[str, Operator]:
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x: Tensor, y: Tensor) -> Tensor:
         return apply(opdef, x, y, name=short)
 
-    def backward(y: Any, x: Any) -> Any:
+    def backward(y: Tensor, x: bool) -> Tensor:
         return apply(opdef, x, y, name=short)
 
     return {f"__{short}__": _forward(forward, short), f"__r{short}__": backward}
 
 
-def _xor(x: Any, y: Any) -> Any:
+def _xor(x: Tensor, y: bool | Tensor) -> Tensor:
     with name_scope(None, "xor", [x, y]) as scope:
         return comparison.logical_xor(x, convert(y, x.dtype.base_dtype, "y"), name=scope)
 
 
-def _getitem(x: Any, spec: Any, var: Any = None) -> Any:
+def _getitem(x: object, spec: object, var: object = None) -> Tensor:
     from headrace.ops.array.slicing import slice_helper
 
     return slice_helper(x, spec, var)

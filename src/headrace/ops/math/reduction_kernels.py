@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from headrace.kernels.numpy.gemm import HOLD_FROM
 from headrace.kernels.numpy.gemm import ones as ones_vector
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.runtime.thread_pool import spread
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "all_kernel",
@@ -164,7 +168,7 @@ def _add_reduce(x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
     return _add_reduction(x, axes, np.float32 if dtype.char in _HALVES else dtype, None, keep)
 
 
-def sum_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def sum_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
     if xp.name != "numpy":
         return xp.sum(x, axis=where, keepdims=keep_dims, dtype=x.dtype)
@@ -200,7 +204,7 @@ def _truncated_quotient(xp: Any, total: Any, n: int) -> Any:
     return (xp.sign(wide) * (xp.abs(wide) // n)).astype(total.dtype)
 
 
-def prod_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def prod_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
     wide = np.float32 if x.dtype.char in _HALVES else x.dtype
     if xp.name != "numpy":
@@ -209,7 +213,7 @@ def prod_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     return out.astype(x.dtype) if x.dtype.char in _HALVES else out
 
 
-def euclidean_norm_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def euclidean_norm_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Array:
     where = _axes(axes, x.ndim)
     if where == () or not x.ndim:  # nothing to reduce: TensorFlow copies
         return x.copy()
@@ -224,7 +228,7 @@ def euclidean_norm_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any
 # maxima -----------------------------------------------------------------------------------------
 
 
-def _extreme(xp: Any, x: Any, axes: Any, keep: bool, ufunc: str) -> Any:
+def _extreme(xp: ArrayNamespace, x: Array, axes: Array, keep: bool, ufunc: str) -> Any:
     where = _axes(axes, x.ndim)
     if x.size == 0:
         return _extreme_of_nothing(xp, x, where, keep, ufunc)
@@ -236,7 +240,7 @@ def _extreme(xp: Any, x: Any, axes: Any, keep: bool, ufunc: str) -> Any:
     return function.reduce(x, where, None, None, keep)
 
 
-def _extreme_of_short_rows(function: Any, x: Any) -> Any:
+def _extreme_of_short_rows(function: Any, x: Array) -> Array:
     """NumPy pays 70 ns a row along a short last axis.
 
     Blocks of rows, turned, are reduced in whole vectors.
@@ -250,8 +254,8 @@ def _extreme_of_short_rows(function: Any, x: Any) -> Any:
 
 
 def _extreme_of_nothing(
-    xp: Any, x: Any, where: tuple[int, ...] | None, keep: bool, ufunc: str
-) -> Any:
+    xp: ArrayNamespace, x: Array, where: tuple[int, ...] | None, keep: bool, ufunc: str
+) -> Array:
     if x.dtype.kind in "iu":
         limits = np.iinfo(x.dtype)
         start: Any = limits.min if ufunc == "maximum" else limits.max
@@ -262,23 +266,25 @@ def _extreme_of_nothing(
     return xp.full([d for d in sizes if d is not None], start, x.dtype)
 
 
-def max_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def max_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Any:
     return _extreme(xp, x, axes, keep_dims, "maximum")
 
 
-def min_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def min_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Any:
     return _extreme(xp, x, axes, keep_dims, "minimum")
 
 
-def all_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def all_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Array:
     return xp.all(x, axis=_axes(axes, x.ndim), keepdims=keep_dims)
 
 
-def any_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def any_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Array:
     return xp.any(x, axis=_axes(axes, x.ndim), keepdims=keep_dims)
 
 
-def _arg_kernel(xp: Any, x: Any, axis: Any, output_type: Any, function: str) -> Any:
+def _arg_kernel(
+    xp: ArrayNamespace, x: Array, axis: Array, output_type: DType, function: str
+) -> Any:
     a = _axis(axis, x.ndim, "Expected dimension")
     if x.shape[a] == 0:
         raise errors.InvalidArgumentError(
@@ -288,11 +294,11 @@ def _arg_kernel(xp: Any, x: Any, axis: Any, output_type: Any, function: str) -> 
     return out if output_type is int64 else out.astype(output_type.np_dtype)
 
 
-def argmax_kernel(xp: Any, x: Any, axis: Any, *, output_type: Any) -> Any:
+def argmax_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Any:
     return _arg_kernel(xp, x, axis, output_type, "argmax")
 
 
-def argmin_kernel(xp: Any, x: Any, axis: Any, *, output_type: Any) -> Any:
+def argmin_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Any:
     return _arg_kernel(xp, x, axis, output_type, "argmin")
 
 
@@ -329,22 +335,26 @@ def _scan(
     return out[step]
 
 
-def cumsum_kernel(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def cumsum_kernel(
+    xp: ArrayNamespace, x: Array, axis: Array, *, exclusive: bool, reverse: bool
+) -> Any:
     return _scan(xp, x, axis, exclusive, reverse, "add", 0)
 
 
-def cumprod_kernel(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def cumprod_kernel(
+    xp: ArrayNamespace, x: Array, axis: Array, *, exclusive: bool, reverse: bool
+) -> Any:
     return _scan(xp, x, axis, exclusive, reverse, "multiply", 1)
 
 
 def cumulative_logsumexp_kernel(
-    xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool
+    xp: ArrayNamespace, x: Array, axis: Array, *, exclusive: bool, reverse: bool
 ) -> Any:
     lowest = np.finfo(x.dtype).min  # TensorFlow's "log of nothing", which sums begin with
     return _scan(xp, xp.maximum(x, lowest), axis, exclusive, reverse, "logaddexp", lowest)
 
 
-def l2_loss_kernel(xp: Any, t: Any) -> Any:
+def l2_loss_kernel(xp: ArrayNamespace, t: Array) -> Array:
     wide = t.astype(np.float32) if t.dtype.char in _HALVES else t
     flat = wide.reshape(-1)
     return (xp.dot(flat, flat) / 2).astype(t.dtype)

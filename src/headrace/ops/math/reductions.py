@@ -8,7 +8,8 @@ the dtype of its input. A gradient is broadcast back, never tiled.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,11 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.math import reduction_kernels as kernels
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, AxisLike, DTypeLike, TensorLike
+    from headrace.core.indexed_slices import IndexedSlices
+    from headrace.core.opdef import _Marker
 
 __all__ = [
     "arg_max",
@@ -110,7 +116,7 @@ def _for_broadcast(op: Operation, value: Any) -> Any:
     return value
 
 
-def _kept_shape(x: Tensor, axes: Tensor) -> Any:
+def _kept_shape(x: Tensor, axes: Tensor) -> Tensor:
     """The shape of the output with reduced axes kept, when rank or axes are known only at run
     time.
     """
@@ -122,7 +128,7 @@ def _kept_shape(x: Tensor, axes: Tensor) -> Any:
     )
 
 
-def _counted_from_front(axes: Tensor, rank: Any) -> Any:
+def _counted_from_front(axes: Tensor, rank: Tensor) -> Tensor:
     flat = apply_op("Cast", apply_op("Reshape", axes, [-1]), DstT=int32)
     return apply_op(
         "FloorMod", flat, apply_op("Maximum", rank, 1)
@@ -137,11 +143,11 @@ def _spread(op: Operation, g: Any) -> Any:
     return apply_op("BroadcastTo", g, shape_tensor(x))
 
 
-def _sum_grad(op: Operation, g: Any) -> list[Any]:
+def _sum_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
     return [_spread(op, g), None]
 
 
-def _mean_grad(op: Operation, g: Any) -> list[Any]:
+def _mean_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
     x, y = op._inputs[0], op._outputs[0]
     n, m = shapes.num_elements(x._shape), shapes.num_elements(y._shape)
     factor: Any
@@ -155,7 +161,7 @@ def _mean_grad(op: Operation, g: Any) -> list[Any]:
     return [_spread(op, apply_op("RealDiv", g, factor)), None]
 
 
-def _extreme_grad(op: Operation, g: Any) -> list[Any]:
+def _extreme_grad(op: Operation, g: Tensor) -> list[Any]:
     """Equal elements share the gradient equally."""
     x, axes = op._inputs
     y = _for_broadcast(op, op._outputs[0])
@@ -164,7 +170,7 @@ def _extreme_grad(op: Operation, g: Any) -> list[Any]:
     return [apply_op("RealDiv", chosen, count) * _for_broadcast(op, g), None]
 
 
-def _prod_grad(op: Operation, g: Any) -> list[Any]:
+def _prod_grad(op: Operation, g: Tensor) -> list[Any]:
     """g times the product of the other elements, from both sides: exact where elements are zero."""
     x, axes = op._inputs
     at, rank = static_value(axes), None if x._shape is None else len(x._shape)
@@ -175,7 +181,7 @@ def _prod_grad(op: Operation, g: Any) -> list[Any]:
     return [_for_broadcast(op, g) * others, None]
 
 
-def _product_of_others(x: Any, axis: int | None) -> Any:
+def _product_of_others(x: Tensor, axis: int | None) -> Tensor:
     if axis is None:
         return apply_op("OnesLike", x)
     if x.dtype.base_dtype.is_complex:
@@ -184,7 +190,7 @@ def _product_of_others(x: Any, axis: int | None) -> Any:
     return left * apply_op("Cumprod", x, axis, exclusive=True, reverse=True)
 
 
-def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
+def _product_of_others_nd(x: Tensor, axes: Tensor) -> Tensor:
     """Several axes: brought to the front and joined to one."""
     rank = apply_op("Rank", x)
     gone = _counted_from_front(axes, rank)
@@ -202,12 +208,12 @@ def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
     return back
 
 
-def _euclidean_norm_grad(op: Operation, g: Any) -> list[Any]:
+def _euclidean_norm_grad(op: Operation, g: Tensor) -> list[Any]:
     y = _for_broadcast(op, op._outputs[0])
     return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]
 
 
-def _cumsum_grad(op: Operation, g: Any) -> list[Any]:
+def _cumsum_grad(op: Operation, g: Tensor) -> list[Any]:
     a = op._attrs
     return [
         apply_op("Cumsum", g, op._inputs[1], exclusive=a["exclusive"], reverse=not a["reverse"]),
@@ -215,7 +221,7 @@ def _cumsum_grad(op: Operation, g: Any) -> list[Any]:
     ]
 
 
-def _cumprod_grad(op: Operation, g: Any) -> list[Any]:
+def _cumprod_grad(op: Operation, g: Tensor) -> list[Any]:
     x, axis = op._inputs
     a = op._attrs
     inner = apply_op(
@@ -224,12 +230,12 @@ def _cumprod_grad(op: Operation, g: Any) -> list[Any]:
     return [apply_op("RealDiv", inner, x), None]
 
 
-def _cumulative_logsumexp_grad(op: Operation, g: Any) -> list[Any]:
+def _cumulative_logsumexp_grad(op: Operation, g: Tensor) -> list[Any]:
     """The gradient's positive and negative part are summed in the log domain, apart."""
     x, axis = op._inputs
     a, lowest = op._attrs, float(op._inputs[0]._dtype._base.min)
 
-    def part(positive: Any) -> Any:
+    def part(positive: object) -> Tensor:
         log = apply_op(
             "SelectV2", apply_op("Greater", positive, 0.0), apply_op("Log", positive), lowest
         )
@@ -265,7 +271,12 @@ _SCAN = (
 )
 
 
-def _define_reduction(name: str, kernel: Any, grad: Any, signature: str = _REDUCTION) -> OpDef:
+def _define_reduction(
+    name: str,
+    kernel: Callable[..., Any],
+    grad: Callable[..., Any] | _Marker,
+    signature: str = _REDUCTION,
+) -> OpDef:
     return define(name, signature, shape=_reduced, kernel=kernel, grad=grad, known_inputs=(1,))
 
 
@@ -297,7 +308,9 @@ ARG_MIN = define(
 )
 
 
-def _define_scan(name: str, kernel: Any, grad: Any, signature: str = _SCAN) -> OpDef:
+def _define_scan(
+    name: str, kernel: Callable[..., Any], grad: Callable[..., Any], signature: str = _SCAN
+) -> OpDef:
     return define(
         name, signature, shape=shape_fns.unchanged, kernel=kernel, grad=grad, known_inputs=(1,)
     )
@@ -323,7 +336,7 @@ L2_LOSS = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
+def one_of(new: str, value: object, old: str, deprecated: object) -> Any:
     """The value of an argument that has an older name."""
     if deprecated is None:
         return value
@@ -334,13 +347,13 @@ def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
 
 def _reduce(
     opdef: OpDef,
-    x: Any,
-    axis: Any,
-    keep: Any,
+    x: object,
+    axis: object,
+    keep: object,
     name: str | None,
-    old_axis: Any = None,
-    old_keep: Any = None,
-) -> Any:
+    old_axis: object = None,
+    old_keep: object = None,
+) -> Tensor:
     axis = one_of("axis", axis, "reduction_indices", old_axis)
     given = one_of("keepdims", keep, "keep_dims", old_keep)
     keep = False if given is None else given
@@ -354,7 +367,7 @@ def _reduce(
     return out
 
 
-def _all_axes(x: Tensor) -> Any:
+def _all_axes(x: Tensor) -> Tensor:
     if x._shape is None:
         return apply_op("Range", 0, apply_op("Rank", x), 1, name="range")
     graph = get_default_graph()
@@ -364,13 +377,13 @@ def _all_axes(x: Tensor) -> Any:
 
 
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: object,
+    axis: object = None,
+    keepdims: object = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: object = None,
+    keep_dims: object = None,
+) -> Tensor:
     """The sum along ``axis``: one dimension, a list of them, or None for all.
 
     Summed dimensions go unless ``keepdims``, which leaves them with size 1. ``reduction_indices``
@@ -382,25 +395,25 @@ def reduce_sum(
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: object,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: AxisLike | None = None,
+    keep_dims: object = None,
+) -> Tensor:
     """The mean over some axes; of integers it is rounded towards zero."""
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: object,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: AxisLike | None = None,
+    keep_dims: object = None,
+) -> Tensor:
     """The product of the elements along ``axis`` (None: of all); see ``tf.reduce_sum``."""
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -408,9 +421,9 @@ def reduce_prod(
 def reduce_max(
     input_tensor: Any,
     axis: Any = None,
-    keepdims: Any = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: AxisLike | None = None,
     keep_dims: Any = None,
 ) -> Any:
     """The largest element along ``axis`` (None: of all); NaN if one is NaN.
@@ -422,13 +435,13 @@ def reduce_max(
 
 
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: AxisLike | None = None,
+    keep_dims: object = None,
+) -> Tensor:
     """The smallest element along ``axis`` (None: of all); NaN if one is NaN.
 
     Of nothing it is infinity, or the largest integer. Equal minima share the
@@ -437,29 +450,29 @@ def reduce_min(
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-def _booleans(x: Any) -> Any:
+def _booleans(x: object) -> Any:
     """The type is fixed, so it is the type of what has none, such as an empty list."""
     return convert.convert(x, bool_) if isinstance(x, (list, tuple, bool)) else x
 
 
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: object,
+    axis: AxisLike | None = None,
+    keepdims: object = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: AxisLike | None = None,
+    keep_dims: object = None,
+) -> Tensor:
     """True where all booleans along ``axis`` (None: all) are True; of nothing True."""
     return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_any(
     input_tensor: Any,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: Any = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: AxisLike | None = None,
     keep_dims: Any = None,
 ) -> Any:
     """True where a boolean along ``axis`` (None: any) is True; of nothing False."""
@@ -467,20 +480,23 @@ def reduce_any(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """The square root of the sum of squares along ``axis`` (None: of all)."""
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
 
 
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: object = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: AxisLike | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
     """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
@@ -497,8 +513,11 @@ def reduce_logsumexp(
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """The mean squared distance from the mean along ``axis``, divided by n, not n - 1."""
     with name_scope(name or "reduce_variance"):
         x: Any = convert.convert(input_tensor)
@@ -511,20 +530,23 @@ def reduce_variance(
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """The square root of ``reduce_variance``."""
     with name_scope(name or "reduce_std"):
         return apply_op("Sqrt", reduce_variance(input_tensor, axis, keepdims))
 
 
 def count_nonzero(
-    input_tensor: Any = None,
-    axis: Any = None,
+    input_tensor: object = None,
+    axis: object = None,
     keepdims: Any = None,
-    dtype: Any = int64,
+    dtype: DTypeLike = int64,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: AxisLike | None = None,
     keep_dims: Any = None,
     input: Any = None,
 ) -> Any:
@@ -537,8 +559,12 @@ def count_nonzero(
 
 
 def count_nonzero_v2(
-    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None
-) -> Any:
+    input: object,
+    axis: object = None,
+    keepdims: object = None,
+    dtype: DTypeLike = int64,
+    name: str | None = None,
+) -> Tensor:
     """How many elements along ``axis`` (None: of all) are not zero (not empty strings)."""
     with name_scope(name, "count_nonzero", [input]):
         x = convert.convert(input, name="input")
@@ -550,17 +576,17 @@ def count_nonzero_v2(
         return total if as_dtype(dtype) is int64 else apply_op("Cast", total, DstT=dtype)
 
 
-def _zero(x: Tensor) -> Any:
+def _zero(x: Tensor) -> Array:
     return np.zeros((), x._dtype._base.np_dtype)
 
 
 def argmax(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: AxisLike | None = None,
     name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = int64,
-) -> Any:
+    dimension: AxisLike | None = None,
+    output_type: DTypeLike = int64,
+) -> Tensor:
     """The index of the largest value along an axis (0 if none is given); of equal ones the
     first.
     """
@@ -569,43 +595,57 @@ def argmax(
 
 
 def argmin(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: AxisLike | None = None,
     name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = int64,
-) -> Any:
+    dimension: AxisLike | None = None,
+    output_type: DTypeLike = int64,
+) -> Tensor:
     """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
     axis = one_of("axis", axis, "dimension", dimension)
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def argmax_v2(
-    input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
-) -> Any:
+    input: TensorLike,
+    axis: AxisLike | None = None,
+    output_type: DTypeLike = int64,
+    name: str | None = None,
+) -> Tensor:
     """The position of the largest element along ``axis`` (default 0), the first of equal ones."""
     return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def argmin_v2(
-    input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
-) -> Any:
+    input: TensorLike,
+    axis: AxisLike | None = None,
+    output_type: DTypeLike = int64,
+    name: str | None = None,
+) -> Tensor:
     """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
-def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+def arg_max(
+    input: TensorLike, dimension: AxisLike, output_type: DTypeLike = int64, name: str | None = None
+) -> Tensor:
     """The position of the largest element along ``dimension``; new code writes ``tf.argmax``."""
     return apply(ARG_MAX, input, dimension, output_type=output_type, name=name)
 
 
-def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+def arg_min(
+    input: TensorLike, dimension: AxisLike, output_type: DTypeLike = int64, name: str | None = None
+) -> Tensor:
     """The position of the smallest element along ``dimension``; new code writes ``tf.argmin``."""
     return apply(ARG_MIN, input, dimension, output_type=output_type, name=name)
 
 
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: Any,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Running sums along ``axis``: [a, b, c] to [a, a + b, a + b + c].
 
@@ -615,7 +655,11 @@ def cumsum(
 
 
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: Any,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The product of the elements up to each place along ``axis``.
 
@@ -625,12 +669,16 @@ def cumprod(
 
 
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Any:
+    x: TensorLike,
+    axis: AxisLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """``log(cumsum(exp(x)))`` along ``axis`` without overflow."""
     return apply(CUMULATIVE_LOGSUMEXP, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
-def l2_loss(t: Any, name: str | None = None) -> Any:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of squares."""
     return apply(L2_LOSS, t, name=name)

@@ -9,7 +9,8 @@ product with a sparse 0/1 matrix (SciPy), which adds rows in place; everything e
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "segment_max",
@@ -135,7 +140,7 @@ def _row_sums(data: Any, ids: Any, count: int) -> Any:
     return _rows_at(np.add, data, ids, count, 0)
 
 
-def _rows_at(ufunc: Any, data: Any, ids: Any, count: int, fill: Any) -> Any:
+def _rows_at(ufunc: Any, data: Any, ids: Any, count: int, fill: int | np.generic) -> Array:
     out = np.full((count, data.shape[1]), fill, data.dtype)
     ufunc.at(out, ids, data)
     return out
@@ -169,7 +174,9 @@ def _count(num_segments: Any) -> int:
     return count
 
 
-def _unsorted_sum_kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+def _unsorted_sum_kernel(
+    xp: ArrayNamespace, data: Array, segment_ids: Array, num_segments: Array
+) -> Any:
     count = _count(num_segments)
     if xp.name != "numpy":
         start = xp.zeros((count, *data.shape[segment_ids.ndim :]), data.dtype)
@@ -178,12 +185,12 @@ def _unsorted_sum_kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any
     return _row_sums(rows, ids, count).reshape(count, *data.shape[segment_ids.ndim :])
 
 
-def _beyond(xp: Any, ids: Any, count: int) -> Any:
+def _beyond(xp: ArrayNamespace, ids: Array, count: int) -> Array:
     """Negative ids moved behind the end, where a traced scatter drops them."""
     return xp.where(ids < 0, count, ids)
 
 
-def _unsorted_kernel(ufunc: str, fill: str) -> Any:
+def _unsorted_kernel(ufunc: str, fill: str) -> Callable[..., Any]:
     def kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
         count = _count(num_segments)
         rows, ids = _flat_rows(data, segment_ids, count)
@@ -193,7 +200,7 @@ def _unsorted_kernel(ufunc: str, fill: str) -> Any:
     return kernel
 
 
-def _limit(dtype: Any, which: str) -> Any:
+def _limit(dtype: np.dtype[Any], which: str) -> Any:
     if which == "one":
         return 1
     return getattr(FROM_NUMPY[dtype], which)
@@ -221,7 +228,7 @@ def _divisors(ids: Any, count: int, scale: str, dtype: Any) -> Any:
     return np.sqrt(counts) if scale == "sqrt" else counts
 
 
-def _sparse_kernel(scale: str) -> Any:
+def _sparse_kernel(scale: str) -> Callable[..., Any]:
     def kernel(xp: Any, data: Any, indices: Any, segment_ids: Any) -> Any:
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
         return _sparse_segments(data, indices, segment_ids, count, scale)
@@ -331,22 +338,22 @@ def _unsorted_shape(c: Inference) -> list[Shape]:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _gather(params: Any, indices: Any) -> Any:
+def _gather(params: TensorLike, indices: Tensor) -> Tensor:
     return apply_op("GatherV2", params, indices, 0)
 
 
-def _segment_sum_grad(op: Operation, g: Any) -> list[Any]:
+def _segment_sum_grad(op: Operation, g: Tensor) -> list[Any]:
     return [_gather(g, op._inputs[1]), None]
 
 
-def _segment_mean_grad(op: Operation, g: Any) -> list[Any]:
+def _segment_mean_grad(op: Operation, g: Tensor) -> list[Any]:
     ids = op._inputs[1]
     ones = apply_op("Cast", apply_op("OnesLike", ids), DstT=g.dtype)
     scaled = apply_op("RealDiv", g, _aligned(apply_op("SegmentSum", ones, ids), g))
     return [_gather(scaled, ids), None]
 
 
-def _aligned(values: Any, rows: Any) -> Any:
+def _aligned(values: Tensor, rows: Tensor) -> Tensor:
     """Values for leading axes, with axes of length one added so that they broadcast against
     ``rows``.
     """
@@ -360,7 +367,7 @@ def _aligned(values: Any, rows: Any) -> Any:
     return apply_op("Reshape", values, apply_op("ConcatV2", [apply_op("Shape", values), ones], 0))
 
 
-def _segment_extreme_grad(op: Operation, g: Any) -> list[Any]:
+def _segment_extreme_grad(op: Operation, g: Tensor) -> list[Any]:
     """Equal elements of a segment share its gradient equally."""
     data, ids = op._inputs
     chosen = apply_op("Equal", data, _gather(op._outputs[0], ids))
@@ -372,26 +379,26 @@ def _segment_extreme_grad(op: Operation, g: Any) -> list[Any]:
 class _Gatherer:
     """Rows by id; zeros for negative ids."""
 
-    def __init__(self, ids: Any) -> None:
+    def __init__(self, ids: Tensor) -> None:
         self.clipped = apply_op("Maximum", ids, apply_op("ZerosLike", ids))
         self.positive = apply_op("GreaterEqual", ids, apply_op("ZerosLike", ids))
 
     def rows(self, params: Any) -> Any:
         return _gather(params, self.clipped)
 
-    def mask(self, rows: Any) -> Any:
+    def mask(self, rows: Tensor) -> Tensor:
         return _aligned(self.positive, rows)
 
-    def rows_or_zero(self, params: Any) -> Any:
+    def rows_or_zero(self, params: Tensor) -> Tensor:
         rows = self.rows(params)
         return apply_op("SelectV2", self.mask(rows), rows, apply_op("ZerosLike", rows))
 
 
-def _unsorted_sum_grad(op: Operation, g: Any) -> list[Any]:
+def _unsorted_sum_grad(op: Operation, g: Tensor) -> list[Any]:
     return [_Gatherer(op._inputs[1]).rows_or_zero(g), None, None]
 
 
-def _unsorted_extreme_grad(op: Operation, g: Any) -> list[Any]:
+def _unsorted_extreme_grad(op: Operation, g: Tensor) -> list[Any]:
     data, ids, count = op._inputs
     gatherer = _Gatherer(ids)
     chosen = apply_op("Equal", data, gatherer.rows_or_zero(op._outputs[0]))
@@ -401,15 +408,15 @@ def _unsorted_extreme_grad(op: Operation, g: Any) -> list[Any]:
     return [apply_op("SelectV2", chosen, shared, apply_op("ZerosLike", shared)), None, None]
 
 
-def _unsorted_prod_grad(op: Operation, g: Any) -> list[Any]:
+def _unsorted_prod_grad(op: Operation, g: Tensor) -> list[Any]:
     return [_prod_grad(op, g, op._inputs[2]), None, None]
 
 
-def _segment_prod_grad(op: Operation, g: Any) -> list[Any]:
+def _segment_prod_grad(op: Operation, g: Tensor) -> list[Any]:
     return [_prod_grad(op, g, _first_dim(op._outputs[0])), None]
 
 
-def _prod_grad(op: Operation, g: Any, count: Any) -> Any:
+def _prod_grad(op: Operation, g: Tensor, count: Tensor) -> Tensor:
     """The product of a segment's other elements: by division, but apart where an element is zero.
 
     One zero in a segment: only that element has a gradient, the product of the others. More than
@@ -426,20 +433,20 @@ def _prod_grad(op: Operation, g: Any, count: Any) -> Any:
     return gatherer.rows_or_zero(g) * apply_op("SelectV2", is_zero, product, others)
 
 
-def _first_dim(x: Any) -> Any:
+def _first_dim(x: Tensor) -> Any:
     if x._shape is not None and x._shape[0] is not None:
         return x._shape[0]
     return apply_op("Shape", x)[0]
 
 
-def _sparse_sum_grad(op: Operation, g: Any) -> list[Any]:
+def _sparse_sum_grad(op: Operation, g: Tensor) -> list[Any]:
     data, indices, ids = op._inputs[:3]
     grad = apply_op("UnsortedSegmentSum", _gather(g, ids), indices, _first_dim(data))
     return [grad] + [None] * (len(op._inputs) - 1)
 
 
-def _sparse_scaled_grad(op_type: str) -> Any:
-    def grad(op: Operation, g: Any) -> list[Any]:
+def _sparse_scaled_grad(op_type: str) -> Callable[..., Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         data, indices, ids = op._inputs[:3]
         return [apply_op(op_type, g, indices, ids, _first_dim(data))] + [None] * (
             len(op._inputs) - 1
@@ -448,7 +455,7 @@ def _sparse_scaled_grad(op_type: str) -> Any:
     return grad
 
 
-def _sparse_grad_grad(op_type: str) -> Any:
+def _sparse_grad_grad(op_type: str) -> Callable[..., Any]:
     """The gradient op is linear in its first input, and the forward op is its adjoint."""
 
     def grad(op: Operation, g: Any) -> list[Any]:
@@ -480,7 +487,7 @@ _SPARSE_GRAD = (
 )
 
 
-def _sorted(name: str, kernel: Any, group: str, grad: Any) -> OpDef:
+def _sorted(name: str, kernel: Callable[..., Any], group: str, grad: Callable[..., Any]) -> OpDef:
     return define(
         name,
         _SORTED.format(group),
@@ -491,7 +498,7 @@ def _sorted(name: str, kernel: Any, group: str, grad: Any) -> OpDef:
     )
 
 
-def _unsorted(name: str, kernel: Any, group: str, grad: Any) -> OpDef:
+def _unsorted(name: str, kernel: Callable[..., Any], group: str, grad: Callable[..., Any]) -> OpDef:
     return define(
         name,
         _UNSORTED.format(group),
@@ -503,7 +510,7 @@ def _unsorted(name: str, kernel: Any, group: str, grad: Any) -> OpDef:
     )
 
 
-def _sparse(name: str, scale: str, group: str, grad: Any) -> tuple[OpDef, OpDef]:
+def _sparse(name: str, scale: str, group: str, grad: Callable[..., Any]) -> tuple[OpDef, OpDef]:
     plain = define(
         name,
         _SPARSE.format(group),
@@ -561,7 +568,7 @@ for _name, _scale in (("SparseSegmentMean", "mean"), ("SparseSegmentSqrtN", "sqr
 # what users call --------------------------------------------------------------------------------
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Sums of rows with equal ids: row i of the result is the sum of rows with id i.
 
     ``segment_ids`` is sorted and has one id per row; ids that are missing give 0.
@@ -571,17 +578,17 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     return apply(SEGMENT_SUM, data, segment_ids, name=name)
 
 
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The mean of the rows with equal ids; ``segment_ids`` is sorted. Missing ids give 0."""
     return apply(SEGMENT_MEAN, data, segment_ids, name=name)
 
 
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The product of the rows with equal ids; ``segment_ids`` is sorted. Missing ids give 1."""
     return apply(SEGMENT_PROD, data, segment_ids, name=name)
 
 
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The smallest element of the rows with equal ids; ``segment_ids`` is sorted.
 
     Missing ids give 0.
@@ -589,7 +596,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     return apply(SEGMENT_MIN, data, segment_ids, name=name)
 
 
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The largest element of the rows with equal ids; ``segment_ids`` is sorted.
 
     Missing ids give 0.
@@ -598,15 +605,15 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 
 def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+    data: object, segment_ids: object, num_segments: object, name: str | None = None
+) -> Tensor:
     """Sums of rows by id, in any order; rows with a negative id are dropped."""
     return apply(UNSORTED_SUM, data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_prod(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """The product of the rows with equal ids, in any order; missing ids give 1.
 
     Rows with negative ids are left out.
@@ -615,8 +622,8 @@ def unsorted_segment_prod(
 
 
 def unsorted_segment_min(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """The smallest element of the rows with equal ids, in any order.
 
     Missing ids give the largest number of the type; rows with negative ids are left out.
@@ -625,8 +632,8 @@ def unsorted_segment_min(
 
 
 def unsorted_segment_max(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """The largest element of the rows with equal ids, in any order.
 
     Missing ids give the smallest number of the type; rows with negative ids are left out.
@@ -634,15 +641,15 @@ def unsorted_segment_max(
     return apply(UNSORTED_MAX, data, segment_ids, num_segments, name=name)
 
 
-def _segment_counts(data: Any, ids: Any, count: Any) -> Any:
+def _segment_counts(data: Tensor, ids: Tensor, count: object) -> Tensor:
     """How many rows each segment has, at least one, ready to divide the sums by."""
     ones = apply_op("Cast", apply_op("OnesLike", ids), DstT=data.dtype.base_dtype)
     return apply_op("Maximum", unsorted_segment_sum(ones, ids, count), 1)
 
 
 def unsorted_segment_mean(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """The mean of the rows with equal ids, in any order; missing ids give 0."""
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
@@ -651,8 +658,8 @@ def unsorted_segment_mean(
 
 
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+    data: object, segment_ids: TensorLike, num_segments: object, name: str | None = None
+) -> Tensor:
     """The sum of the rows with equal ids, divided by the square root of their number."""
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
@@ -662,7 +669,12 @@ def unsorted_segment_sqrt_n(
 
 
 def _sparse_apply(
-    ops: tuple[OpDef, OpDef], data: Any, indices: Any, ids: Any, name: str | None, count: Any
+    ops: tuple[OpDef, OpDef],
+    data: object,
+    indices: object,
+    ids: object,
+    name: str | None,
+    count: Any,
 ) -> Any:
     if count is None:
         return apply(ops[0], data, indices, ids, name=name)
@@ -670,14 +682,22 @@ def _sparse_apply(
 
 
 def sparse_segment_sum(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: TensorLike | None = None,
 ) -> Any:
     """``segment_sum(tf.gather(data, indices), segment_ids)`` in one op."""
     return _sparse_apply(SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_mean(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: object,
+    indices: object,
+    segment_ids: object,
+    name: str | None = None,
+    num_segments: Any = None,
 ) -> Any:
     """The mean of the rows ``data[indices]`` with equal ids, without gathering them first.
 

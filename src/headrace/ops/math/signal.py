@@ -10,7 +10,8 @@ and its adjoint, adding overlapping frames, a segment sum.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.math.fft import irfft, rfft
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "dct",
@@ -43,7 +48,7 @@ def _known(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _required(value: Any, what: str) -> int:
+def _required(value: object, what: str) -> int:
     found = _known(value)
     if found is None:
         raise ValueError(f"{what} must be known when the graph is built.")
@@ -54,8 +59,8 @@ def _required(value: Any, what: str) -> int:
 
 
 def _raised_cosine(
-    name: str | None, default: str, length: Any, periodic: bool, dtype: Any, a: float, b: float
-) -> Any:
+    name: str | None, default: str, length: Any, periodic: bool, dtype: object, a: float, b: float
+) -> Tensor:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {kind}")
@@ -72,25 +77,33 @@ def _raised_cosine(
 
 
 def hann_window(
-    window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
-) -> Any:
+    window_length: TensorLike,
+    periodic: bool = True,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
     """A raised cosine from 0 to 1 and back; ``periodic=False`` makes it symmetric, for filters."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
 def hamming_window(
-    window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: object,
+    periodic: bool = True,
+    dtype: DType = dtypes.float32,
+    name: str | None = None,
 ) -> Any:
     """A raised cosine from 0.08 to 1 and back; ``periodic=False`` makes it symmetric."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Any = hann_window, name: str | None = None
-) -> Any:
+    frame_step: TensorLike,
+    forward_window_fn: Callable[..., Any] = hann_window,
+    name: str | None = None,
+) -> Callable[..., Any]:
     """A window for ``inverse_stft`` with which it undoes ``stft``."""
 
-    def window(frame_length: Any, dtype: Any) -> Any:
+    def window(frame_length: int, dtype: DType) -> Any:
         with name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
             length, step = (
                 _required(frame_length, "frame_length"),
@@ -109,11 +122,11 @@ def inverse_stft_window_fn(
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: object,
+    frame_step: object,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Any:
@@ -153,11 +166,11 @@ def _frame_of_unknown_rank(
     return apply_op("GatherV2", x, _frame_indices(count, length, step), at, name="Reshape_4")
 
 
-def _at_least_zero(value: Any) -> Any:
+def _at_least_zero(value: int | Tensor) -> int | Tensor:
     return max(value, 0) if isinstance(value, int) else apply_op("Maximum", value, 0)
 
 
-def _padded_end(x: Tensor, axis: int, missing: Any, value: Any) -> Any:
+def _padded_end(x: Tensor, axis: int, missing: object, value: object) -> Any:
     rank = len(x._shape or ())
     rows: list[Any] = [[0, 0] for _ in range(rank)]
     rows[axis] = [0, missing]
@@ -169,7 +182,7 @@ def _padded_end(x: Tensor, axis: int, missing: Any, value: Any) -> Any:
     return out
 
 
-def _frame_indices(count: Any, length: int, step: int) -> Any:
+def _frame_indices(count: int | Tensor, length: int, step: int) -> Array | Tensor:
     """[count, length]: where each element of each frame comes from."""
     within = np.arange(length, dtype=np.int32)
     if isinstance(count, int):
@@ -178,7 +191,7 @@ def _frame_indices(count: Any, length: int, step: int) -> Any:
     return apply_op("ExpandDims", starts, 1) + within
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Any:
+def overlap_and_add(signal: TensorLike, frame_step: object, name: str | None = None) -> Tensor:
     """The signal that frames add up to: [..., frames, frame_length] -> [..., samples]."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         x = convert.convert(signal, name="signal")
@@ -202,14 +215,14 @@ def _enclosing_power_of_two(n: int) -> int:
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signals: TensorLike,
+    frame_length: object,
+    frame_step: TensorLike,
     fft_length: Any = None,
-    window_fn: Any = hann_window,
+    window_fn: Callable[..., Any] = hann_window,
     pad_end: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Fourier transforms of windowed, overlapping frames.
 
     [..., samples] -> [..., frames, fft_length // 2 + 1].
@@ -224,13 +237,13 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
+    stfts: TensorLike,
+    frame_length: object,
+    frame_step: TensorLike,
     fft_length: Any = None,
-    window_fn: Any = hann_window,
+    window_fn: Callable[..., Any] = hann_window,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The signal whose ``stft`` is given, by overlapping and adding the frames.
 
     With ``inverse_stft_window_fn(frame_step)`` as ``window_fn`` the result is exact.
@@ -256,9 +269,9 @@ def inverse_stft(
 
 
 def dct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
-    n: Any = None,
+    n: object = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
@@ -293,7 +306,7 @@ def dct(
         return irfft(spectrum, [2 * size])[..., :size]
 
 
-def _check_dct(type: int, n: Any, axis: int, norm: str | None) -> None:
+def _check_dct(type: int, n: object, axis: int, norm: str | None) -> None:
     if axis != -1:
         raise NotImplementedError(f"axis must be -1. Got: {axis}")
     if n is not None:
@@ -307,9 +320,9 @@ def _check_dct(type: int, n: Any, axis: int, norm: str | None) -> None:
 
 
 def idct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
-    n: Any = None,
+    n: object = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
@@ -319,7 +332,7 @@ def idct(
     return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)
 
 
-def _mel(hertz: Any) -> Any:
+def _mel(hertz: float | Array) -> Any:
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 
@@ -329,9 +342,9 @@ def linear_to_mel_weight_matrix(
     sample_rate: Any = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Triangular bands of equal width on the mel scale, as a [num_spectrogram_bins, num_mel_bins]
     matrix.
     """
@@ -363,7 +376,9 @@ def linear_to_mel_weight_matrix(
         )
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Any:
+def mfccs_from_log_mel_spectrograms(
+    log_mel_spectrograms: TensorLike, name: str | None = None
+) -> Any:
     """Mel-frequency cepstral coefficients of [..., frames, mel bins], as many as bins."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = convert.convert(log_mel_spectrograms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.ops.internal import gradient_helpers as gu
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.opdef import _Marker
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "bessel_i0",
@@ -54,11 +59,11 @@ def _special(function: str) -> Callable[..., Any]:
     return kernel
 
 
-def _igamma(xp: Any, a: Any, x: Any) -> Any:
+def _igamma(xp: ArrayNamespace, a: Array, x: Array) -> Array:
     return xp.where(a > 0, xp.gammainc(a, x), x.dtype.type("nan"))
 
 
-def _igammac(xp: Any, a: Any, x: Any) -> Any:
+def _igammac(xp: ArrayNamespace, a: Array, x: Array) -> Array:
     return xp.where(a > 0, xp.gammaincc(a, x), x.dtype.type("nan"))
 
 
@@ -84,7 +89,7 @@ def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
     return (xp.where(x < a, by_p, by_q) / h).astype(dtype)
 
 
-def _polygamma(xp: Any, a: Any, x: Any) -> Any:
+def _polygamma(xp: ArrayNamespace, a: Array, x: Array) -> Array:
     """(-1)^(a+1) a! zeta(a+1, x); digamma for a = 0, NaN where a is not a natural number."""
     n = xp.asarray(a)
     factorial = xp.exp(xp.gammaln(n + 1))
@@ -114,40 +119,40 @@ def _betainc_shape(c: Inference) -> list[Shape]:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _call(op_type: str, *inputs: Any) -> Any:
+def _call(op_type: str, *inputs: float | Tensor) -> Tensor:
     return apply_op(op_type, *inputs)
 
 
-def _gaussian(x: Any) -> Any:
+def _gaussian(x: Tensor) -> Any:
     """2 / sqrt(pi) exp(-x^2)."""
     return gu.mul(_call("Exp", gu.neg(gu.square(x))), 2 / math.sqrt(math.pi))
 
 
-def _erf_grad(op: Operation, g: Any) -> list[Any]:
+def _erf_grad(op: Operation, g: Tensor) -> list[Any]:
     return [gu.mul(g, _gaussian(op._inputs[0]))]
 
 
-def _erfc_grad(op: Operation, g: Any) -> list[Any]:
+def _erfc_grad(op: Operation, g: Tensor) -> list[Any]:
     return [gu.neg(gu.mul(g, _gaussian(op._inputs[0])))]
 
 
-def _lgamma_grad(op: Operation, g: Any) -> list[Any]:
+def _lgamma_grad(op: Operation, g: Tensor) -> list[Any]:
     return [gu.mul(g, _call("Digamma", op._inputs[0]))]
 
 
-def _digamma_grad(op: Operation, g: Any) -> list[Any]:
+def _digamma_grad(op: Operation, g: Tensor) -> list[Any]:
     x = op._inputs[0]
     one = convert_to_tensor(1, dtype=x.dtype.base_dtype)
     return [gu.mul(g, _call("Polygamma", one, x))]
 
 
-def _bessel_i0e_grad(op: Operation, g: Any) -> list[Any]:
+def _bessel_i0e_grad(op: Operation, g: Tensor) -> list[Any]:
     x = op._inputs[0]
     slope = gu.sub(_call("BesselI1e", x), gu.mul(_call("Sign", x), op._outputs[0]))
     return [gu.mul(g, slope)]
 
 
-def _bessel_i1e_grad(op: Operation, g: Any) -> list[Any]:
+def _bessel_i1e_grad(op: Operation, g: Tensor) -> list[Any]:
     # i0e - y (sign x + 1/x), which is 1/2 at 0
     x, y = op._inputs[0], op._outputs[0]
     ones = _call("OnesLike", x)
@@ -166,27 +171,27 @@ def _igamma_partials(op: Operation) -> tuple[Any, Any]:
     return by_a, _call("Exp", log_by_x)
 
 
-def _igamma_grad(op: Operation, g: Any) -> list[Any]:
+def _igamma_grad(op: Operation, g: Tensor) -> list[Any]:
     by_a, by_x = _igamma_partials(op)
     return gu.unbroadcast(op, gu.mul(by_a, g), gu.mul(by_x, g))
 
 
-def _igammac_grad(op: Operation, g: Any) -> list[Any]:
+def _igammac_grad(op: Operation, g: Tensor) -> list[Any]:
     return [gu.neg(d) for d in _igamma_grad(op, g)]
 
 
-def _zeta_grad(op: Operation, g: Any) -> list[Any]:
+def _zeta_grad(op: Operation, g: Tensor) -> list[Any]:
     x, q = op._inputs
     by_q = gu.mul(gu.neg(x), _call("Zeta", gu.add(x, 1), q))
     return gu.unbroadcast(op, None, gu.mul(by_q, g))
 
 
-def _polygamma_grad(op: Operation, g: Any) -> list[Any]:
+def _polygamma_grad(op: Operation, g: Tensor) -> list[Any]:
     n, x = op._inputs
     return gu.unbroadcast(op, None, gu.mul(_call("Polygamma", gu.add(n, 1), x), g))
 
 
-def _betainc_grad(op: Operation, g: Any) -> list[Any]:
+def _betainc_grad(op: Operation, g: Tensor) -> list[Any]:
     """By x only, as TensorFlow: x^(a-1) (1-x)^(b-1) / B(a, b)."""
     a, b, x = op._inputs
     log_beta = gu.sub(gu.add(_call("Lgamma", a), _call("Lgamma", b)), _call("Lgamma", gu.add(a, b)))
@@ -200,7 +205,7 @@ def _betainc_grad(op: Operation, g: Any) -> list[Any]:
 # definitions ------------------------------------------------------------------------------------
 
 
-def _define(op_type: str, function: str, grad: Any) -> OpDef:
+def _define(op_type: str, function: str, grad: Callable[..., Any]) -> OpDef:
     return define(
         op_type,
         "x: T -> y: T; T: type(float)",
@@ -211,7 +216,9 @@ def _define(op_type: str, function: str, grad: Any) -> OpDef:
     )
 
 
-def _define_pair(op_type: str, inputs: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
+def _define_pair(
+    op_type: str, inputs: str, kernel: Callable[..., Any], grad: Callable[..., Any] | _Marker
+) -> OpDef:
     return define(
         op_type,
         f"{inputs} -> z: T; T: type(wide)",
@@ -246,78 +253,78 @@ BETAINC = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def erf(x: Any, name: str | None = None) -> Any:
+def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """The Gauss error function, element by element, between -1 and 1."""
     return apply(ERF, x, name=name)
 
 
-def erfc(x: Any, name: str | None = None) -> Any:
+def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 - erf(x)``, accurate for large ``x``."""
     return apply(ERFC, x, name=name)
 
 
-def lgamma(x: Any, name: str | None = None) -> Any:
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
     return apply(LGAMMA, x, name=name)
 
 
-def digamma(x: Any, name: str | None = None) -> Any:
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of ``lgamma``, element by element."""
     return apply(DIGAMMA, x, name=name)
 
 
-def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The a-th derivative of digamma."""
     return apply(POLYGAMMA, a, x, name=name)
 
 
-def zeta(x: Any, q: Any, name: str | None = None) -> Any:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """The Hurwitz zeta function."""
     return apply(ZETA, x, q, name=name)
 
 
-def igamma(a: Any, x: Any, name: str | None = None) -> Any:
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The lower regularized incomplete gamma function P(a, x)."""
     return apply(IGAMMA, a, x, name=name)
 
 
-def igammac(a: Any, x: Any, name: str | None = None) -> Any:
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The upper regularized incomplete gamma function, 1 - P(a, x)."""
     return apply(IGAMMAC, a, x, name=name)
 
 
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The regularized incomplete beta integral of ``x`` in [0, 1] for ``a``, ``b`` above 0."""
     return apply(BETAINC, a, b, x, name=name)
 
 
-def bessel_i0e(x: Any, name: str | None = None) -> Any:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     """exp(-|x|) times the modified Bessel function of order 0."""
     return apply(BESSEL_I0E, x, name=name)
 
 
-def bessel_i1e(x: Any, name: str | None = None) -> Any:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     """exp(-|x|) times the modified Bessel function of order 1."""
     return apply(BESSEL_I1E, x, name=name)
 
 
-def _unscaled(scaled: OpDef, default_name: str, x: Any, name: str | None) -> Any:
+def _unscaled(scaled: OpDef, default_name: str, x: object, name: str | None) -> Tensor:
     with name_scope(name, default_name, [x]):
         x = convert_to_tensor(x, name="x")
         return apply_op("Mul", _call("Exp", _call("Abs", x)), apply(scaled, x), name="mul")
 
 
-def bessel_i0(x: Any, name: str | None = None) -> Any:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 0."""
     return _unscaled(BESSEL_I0E, "bessel_i0", x, name)
 
 
-def bessel_i1(x: Any, name: str | None = None) -> Any:
+def bessel_i1(x: object, name: str | None = None) -> Any:
     """The modified Bessel function of order 1."""
     return _unscaled(BESSEL_I1E, "bessel_i1", x, name)
 
 
-def lbeta(x: Any, name: str | None = None) -> Any:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """log |Beta(x)| along the last axis."""
     with name_scope(name, "lbeta", [x]):
         x = convert_to_tensor(x, name="x")

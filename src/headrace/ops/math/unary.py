@@ -12,7 +12,7 @@ turn bfloat16 into float32. Derivatives that TensorFlow computes from the output
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.accel import ask
 from headrace.ops.internal import gradient_helpers as gu
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.opdef import _Marker
 
 __all__ = [
     "abs",
@@ -71,16 +75,16 @@ Grad = Callable[..., list[Any]]
 # kernels ----------------------------------------------------------------------------------------
 
 
-def again(ufunc: Callable[..., Any], fresh: Any) -> Any:
+def again(ufunc: Callable[..., Any], fresh: TensorLike) -> Any:
     """``ufunc(fresh)``, written over ``fresh`` where that is an array of our own making."""
     return ufunc(fresh, out=fresh) if type(fresh) is np.ndarray else ufunc(fresh)
 
 
-def _conjugate(xp: Any, y: Any) -> Any:
+def _conjugate(xp: ArrayNamespace, y: Array) -> Array:
     return xp.conjugate(y) if y.dtype.kind == "c" else y
 
 
-def _one_minus(xp: Any, fresh: Any) -> Any:
+def _one_minus(xp: ArrayNamespace, fresh: Array) -> Array:
     if type(fresh) is np.ndarray:
         return xp.subtract(1, fresh, out=fresh)
     return xp.subtract(1, fresh)
@@ -90,7 +94,7 @@ def _one_minus(xp: Any, fresh: Any) -> Any:
 _LARGE = 1 << 15
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: Any, x: object) -> Any:
     # exp overflows to inf for very negative x, which gives the right 0; small results keep their
     # relative accuracy
     y = again(xp.exp, xp.negative(x))
@@ -98,15 +102,15 @@ def _sigmoid(xp: Any, x: Any) -> Any:
     return again(xp.reciprocal, y)
 
 
-def _rsqrt(xp: Any, x: Any) -> Any:
+def _rsqrt(xp: ArrayNamespace, x: Array) -> Any:
     return again(xp.reciprocal, xp.sqrt(x))
 
 
-def _round(xp: Any, x: Any) -> Any:
+def _round(xp: ArrayNamespace, x: Array) -> Array:
     return xp.positive(x) if x.dtype.kind in "iu" else xp.rint(x)
 
 
-def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
+def _tanh_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     if y.size >= _LARGE and xp.name == "numpy":
         result = ask("gradient", "TanhGrad", y, dy)
         if result is not None:
@@ -116,7 +120,7 @@ def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
     return t
 
 
-def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
+def _sigmoid_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     if y.size >= _LARGE and xp.name == "numpy":
         result = ask("gradient", "SigmoidGrad", y, dy)
         if result is not None:
@@ -127,7 +131,7 @@ def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
     return t
 
 
-def _zero_where(xp: Any, dy: Any, result: Any) -> Any:
+def _zero_where(xp: Any, dy: Array, result: Any) -> Any:
     """TensorFlow's kernels give 0 where the gradient is 0, whatever the slope (infinite, NaN)."""
     zero = dy == 0
     if xp.name == "numpy" and not zero.any():
@@ -136,13 +140,13 @@ def _zero_where(xp: Any, dy: Any, result: Any) -> Any:
     return chosen if result.ndim or xp.name != "numpy" else chosen[()]
 
 
-def _sqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
+def _sqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     t = xp.divide(dy, _conjugate(xp, y))
     t /= 2
     return _zero_where(xp, dy, t)
 
 
-def _rsqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
+def _rsqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     y = _conjugate(xp, y)
     t = xp.square(y)
     t *= y
@@ -151,7 +155,7 @@ def _rsqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
     return _zero_where(xp, dy, t)
 
 
-def _reciprocal_grad(xp: Any, y: Any, dy: Any) -> Any:
+def _reciprocal_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     t = xp.square(_conjugate(xp, y))
     t *= dy
     return _zero_where(xp, dy, again(xp.negative, t))
@@ -185,20 +189,20 @@ def _from_conjugate(grad_op: str) -> Grad:
     return lambda op, g: [apply_op(grad_op, _y(op), g)]
 
 
-def _call(op_type: str, x: Any) -> Any:
+def _call(op_type: str, x: Tensor) -> Tensor:
     return apply_op(op_type, x)
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Tensor) -> Tensor:
     return apply_op("Reciprocal", x)
 
 
-def _arc_slope(op: Operation) -> Any:
+def _arc_slope(op: Operation) -> Tensor:
     """1 / sqrt(1 - x^2)."""
     return _reciprocal(_call("Sqrt", gu.sub(1, gu.square(_x(op)))))
 
 
-def _complex_abs_gradient(op: Operation, g: Any) -> list[Any]:
+def _complex_abs_gradient(op: Operation, g: Tensor) -> list[Any]:
     # x / |x|, and 0 where x is 0
     dtype = op._inputs[0]._dtype._base
     zero = gu.zeros_like(g)
@@ -207,38 +211,38 @@ def _complex_abs_gradient(op: Operation, g: Any) -> list[Any]:
     return [apply_op("DivNoNan", gu.mul(wide, op._inputs[0]), size)]
 
 
-def _tanh_grad_gradient(op: Operation, g: Any) -> list[Any]:
+def _tanh_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
     # z = dy (1 - y^2)
     y, dy = (gu.conj(t) for t in op._inputs)
     return [gu.mul(gu.mul(gu.mul(g, -2), dy), y), apply_op("TanhGrad", y, g)]
 
 
-def _sigmoid_grad_gradient(op: Operation, g: Any) -> list[Any]:
+def _sigmoid_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
     # z = dy y (1 - y)
     y, dy = (gu.conj(t) for t in op._inputs)
     both = gu.mul(g, dy)
     return [gu.sub(both, gu.mul(gu.mul(both, 2), y)), apply_op("SigmoidGrad", y, g)]
 
 
-def _sqrt_grad_gradient(op: Operation, g: Any) -> list[Any]:
+def _sqrt_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
     # z = dy / (2 conj(y))
     over = gu.div(g, op._inputs[0])
     return [gu.neg(gu.mul(gu.conj(over), op._outputs[0])), gu.mul(over, 0.5)]
 
 
-def _rsqrt_grad_gradient(op: Operation, g: Any) -> list[Any]:
+def _rsqrt_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
     # z = -dy conj(y)^3 / 2
     y, dy = gu.conj(op._inputs[0]), op._inputs[1]
     return [gu.mul(gu.mul(gu.mul(gu.conj(g), -1.5), dy), gu.square(y)), apply_op("RsqrtGrad", y, g)]
 
 
-def _reciprocal_grad_gradient(op: Operation, g: Any) -> list[Any]:
+def _reciprocal_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
     # z = -dy conj(y)^2
     y, dy = gu.conj(op._inputs[0]), op._inputs[1]
     return [gu.mul(gu.mul(gu.mul(gu.conj(g), -2), dy), y), apply_op(op.type, y, g)]
 
 
-def _sign(xp: Any, x: Any) -> Any:
+def _sign(xp: ArrayNamespace, x: Array) -> Any:
     """(x > 0) - (x < 0): the sign of NaN is 0. For complex numbers x / |x|."""
     if x.dtype.kind == "c":
         return xp.sign(x)
@@ -248,7 +252,9 @@ def _sign(xp: Any, x: Any) -> Any:
 # definitions ------------------------------------------------------------------------------------
 
 
-def _define(op_type: str, ufunc: str, grad: Any, types: str = "inexact") -> OpDef:
+def _define(
+    op_type: str, ufunc: str, grad: Callable[..., Any] | _Marker, types: str = "inexact"
+) -> OpDef:
     return define(
         op_type,
         f"x: T -> y: T; T: type({types})",
@@ -260,7 +266,10 @@ def _define(op_type: str, ufunc: str, grad: Any, types: str = "inexact") -> OpDe
 
 
 def _define_kernel(
-    op_type: str, kernel: Callable[..., Any], grad: Any, types: str = "inexact"
+    op_type: str,
+    kernel: Callable[..., Any],
+    grad: Callable[..., Any] | _Marker,
+    types: str = "inexact",
 ) -> OpDef:
     return define(
         op_type,
@@ -272,7 +281,7 @@ def _define_kernel(
     )
 
 
-def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
+def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Callable[..., Any]) -> OpDef:
     return define(
         op_type,
         "y: T, dy: T -> z: T; T: type(inexact)",
@@ -332,7 +341,7 @@ INV_GRAD = _define_grad("InvGrad", _reciprocal_grad, _reciprocal_grad_gradient)
 # what users call --------------------------------------------------------------------------------
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: object) -> bool:
     """Whether x is a SparseTensor (the class lives higher up)."""
     return (
         not isinstance(x, Tensor) and hasattr(x, "dense_shape") and not isinstance(x, IndexedSlices)
@@ -365,7 +374,7 @@ def complex_abs(x: Any, name: str | None = None) -> Any:
     return apply(COMPLEX_ABS, x, Tout=gu.real_dtype(x), name=name or "Abs")
 
 
-def negative(x: Any, name: str | None = None) -> Any:
+def negative(x: object, name: str | None = None) -> Any:
     """``-x`` element by element."""
     return _on_values(NEG, x, name)
 
@@ -373,7 +382,7 @@ def negative(x: Any, name: str | None = None) -> Any:
 neg = negative  # before TF 1.0
 
 
-def sign(x: Any, name: str | None = None) -> Any:
+def sign(x: TensorLike, name: str | None = None) -> Any:
     """-1, 0 or 1; for complex numbers x / |x|."""
     return _on_values(SIGN, x, name)
 
@@ -388,23 +397,23 @@ def sqrt(x: Any, name: str | None = None) -> Any:
     return _on_values(SQRT, x, name)
 
 
-def tanh(x: Any, name: str | None = None) -> Any:
+def tanh(x: TensorLike, name: str | None = None) -> Any:
     """The hyperbolic tangent, element by element, between -1 and 1."""
     return _on_values(TANH, x, name)
 
 
-def sigmoid(x: Any, name: str | None = None) -> Any:
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / (1 + exp(-x))`` element by element, between 0 and 1."""
     return apply(SIGMOID, x, name=name)
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Any:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """log(sigmoid(x)), without loss for large negative x."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         return apply(NEG, apply_op("Softplus", apply(NEG, x)), name=scope)
 
 
-def reciprocal(x: Any, name: str | None = None) -> Any:
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / x`` element by element."""
     return apply(RECIPROCAL, x, name=name)
 
@@ -412,7 +421,7 @@ def reciprocal(x: Any, name: str | None = None) -> Any:
 inv = reciprocal  # before TF 1.0
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x, and 0 where x is 0."""
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -420,13 +429,13 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
         return apply_op("DivNoNan", one, x, name=scope)
 
 
-def round(x: Any, name: str | None = None) -> Any:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """To the nearest integer, halves to the even one. Integers are returned as they are."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else apply(ROUND, x, name=name)
 
 
-def rsqrt(x: Any, name: str | None = None) -> Any:
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / sqrt(x)`` element by element."""
     return apply(RSQRT, x, name=name)
 
@@ -436,7 +445,7 @@ def exp(x: Any, name: str | None = None) -> Any:
     return apply(EXP, x, name=name)
 
 
-def expm1(x: Any, name: str | None = None) -> Any:
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     """exp(x) - 1, accurate near 0."""
     return apply(EXPM1, x, name=name)
 
@@ -446,76 +455,76 @@ def log(x: Any, name: str | None = None) -> Any:
     return apply(LOG, x, name=name)
 
 
-def log1p(x: Any, name: str | None = None) -> Any:
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     """log(1 + x), accurate near 0."""
     return apply(LOG1P, x, name=name)
 
 
-def sin(x: Any, name: str | None = None) -> Any:
+def sin(x: TensorLike, name: str | None = None) -> Tensor:
     """The sine of angles in radians."""
     return apply(SIN, x, name=name)
 
 
-def cos(x: Any, name: str | None = None) -> Any:
+def cos(x: TensorLike, name: str | None = None) -> Tensor:
     """The cosine of angles in radians."""
     return apply(COS, x, name=name)
 
 
-def tan(x: Any, name: str | None = None) -> Any:
+def tan(x: TensorLike, name: str | None = None) -> Tensor:
     """The tangent of angles in radians."""
     return apply(TAN, x, name=name)
 
 
-def asin(x: Any, name: str | None = None) -> Any:
+def asin(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [-π/2, π/2] with this sine; NaN outside of [-1, 1]."""
     return apply(ASIN, x, name=name)
 
 
-def acos(x: Any, name: str | None = None) -> Any:
+def acos(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [0, π] with this cosine; NaN outside of [-1, 1]."""
     return apply(ACOS, x, name=name)
 
 
-def atan(x: Any, name: str | None = None) -> Any:
+def atan(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [-π/2, π/2] with this tangent; ``tf.atan2`` knows the quadrant."""
     return apply(ATAN, x, name=name)
 
 
-def sinh(x: Any, name: str | None = None) -> Any:
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic sine, element by element."""
     return apply(SINH, x, name=name)
 
 
-def cosh(x: Any, name: str | None = None) -> Any:
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic cosine, element by element."""
     return apply(COSH, x, name=name)
 
 
-def asinh(x: Any, name: str | None = None) -> Any:
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the hyperbolic sine."""
     return apply(ASINH, x, name=name)
 
 
-def acosh(x: Any, name: str | None = None) -> Any:
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the hyperbolic cosine; NaN below 1."""
     return apply(ACOSH, x, name=name)
 
 
-def atanh(x: Any, name: str | None = None) -> Any:
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
     return apply(ATANH, x, name=name)
 
 
-def floor(x: Any, name: str | None = None) -> Any:
+def floor(x: TensorLike, name: str | None = None) -> Tensor:
     """The largest whole number that is not greater, as a floating number."""
     return apply(FLOOR, x, name=name)
 
 
-def ceil(x: Any, name: str | None = None) -> Any:
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     """The smallest whole number that is not less, as a floating number."""
     return apply(CEIL, x, name=name)
 
 
-def rint(x: Any, name: str | None = None) -> Any:
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """To the nearest integer, halves to the even one."""
     return apply(RINT, x, name=name)

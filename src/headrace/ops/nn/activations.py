@@ -10,7 +10,8 @@ not be kept alive.
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +39,9 @@ from headrace.ops.nn.nn_common import (
     transpose,
     zeros_like,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
     "crelu",
@@ -70,7 +74,7 @@ Grads = list[Any]
 # without a pattern.
 
 
-def _relu_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+def _relu_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> Any:
     if xp.name == "numpy" and gradients.size >= 1 << 15:
         result = ask("relu_grad", gradients, features)
         if result is not None:
@@ -78,30 +82,32 @@ def _relu_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
     return gradients * (features > 0)
 
 
-def _relu6_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+def _relu6_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> Array:
     return gradients * ((features > 0) & (features < 6))
 
 
-def _leaky_relu_kernel(xp: Any, features: Any, *, alpha: float) -> Any:
+def _leaky_relu_kernel(xp: ArrayNamespace, features: Array, *, alpha: float) -> Array:
     slope = features.dtype.type(alpha)
     if alpha <= 1:
         return xp.maximum(features, features * slope)
     return xp.where(features > 0, features, features * slope)
 
 
-def _leaky_relu_grad_kernel(xp: Any, gradients: Any, features: Any, *, alpha: float) -> Any:
+def _leaky_relu_grad_kernel(
+    xp: ArrayNamespace, gradients: Array, features: Array, *, alpha: float
+) -> Array:
     slope = gradients.dtype.type(alpha)
     if not 0 <= alpha < 1:
         return xp.where(features > 0, gradients, gradients * slope)
     return gradients * xp.maximum(features > 0, slope)
 
 
-def _elu_kernel(xp: Any, features: Any) -> Any:
+def _elu_kernel(xp: ArrayNamespace, features: Array) -> Any:
     """One of the two terms is zero."""
     return xp.maximum(features, 0) + (xp.exp(xp.minimum(features, 0)) - 1)
 
 
-def _elu_grad_kernel(xp: Any, gradients: Any, outputs: Any) -> Any:
+def _elu_grad_kernel(xp: ArrayNamespace, gradients: object, outputs: Any) -> Any:
     if xp.name == "numpy" and outputs.size >= 1 << 15:
         result = ask("gradient", "EluGrad", outputs, gradients)
         if result is not None:
@@ -109,37 +115,37 @@ def _elu_grad_kernel(xp: Any, gradients: Any, outputs: Any) -> Any:
     return gradients * (xp.minimum(outputs, 0) + 1)
 
 
-def _selu_kernel(xp: Any, features: Any) -> Any:
+def _selu_kernel(xp: ArrayNamespace, features: Array) -> Any:
     scalar = features.dtype.type
     below = (xp.exp(xp.minimum(features, 0)) - 1) * scalar(SELU_SCALE_ALPHA)
     return xp.maximum(features, 0) * scalar(SELU_SCALE) + below
 
 
-def _selu_grad_kernel(xp: Any, gradients: Any, outputs: Any) -> Any:
+def _selu_grad_kernel(xp: ArrayNamespace, gradients: Array, outputs: Array) -> Any:
     scalar = gradients.dtype.type
     jump = (outputs < 0) * scalar(SELU_SCALE_ALPHA - SELU_SCALE)
     return gradients * (xp.minimum(outputs, 0) + jump + scalar(SELU_SCALE))
 
 
-def _zero_second(op_type: str) -> Any:
+def _zero_second(op_type: str) -> Callable[..., Any]:
     """The gradient of ``XGrad(gradients, features)``: linear in the first, flat in the second."""
 
-    def grad(op: Operation, g: Any) -> Grads:
+    def grad(op: Operation, g: TensorLike) -> Grads:
         x = op._inputs[1]
         return [apply_op(op_type, g, x), zeros_like(x)]
 
     return grad
 
 
-def _leaky_relu_grad_grad(op: Operation, g: Any) -> Grads:
+def _leaky_relu_grad_grad(op: Operation, g: Tensor) -> Grads:
     x = op._inputs[1]
     return [apply(LEAKY_RELU_GRAD, g, x, alpha=op._attrs["alpha"]), zeros_like(x)]
 
 
-def _exponential_grad_grad(op_type: str) -> Any:
+def _exponential_grad_grad(op_type: str) -> Callable[..., Any]:
     """EluGrad and SeluGrad: below zero they are ``gradients * (outputs + c)``."""
 
-    def grad(op: Operation, g: Any) -> Grads:
+    def grad(op: Operation, g: TensorLike) -> Grads:
         y = op._inputs[1]
         zeros = zeros_like(y)
         below = apply_op("Less", y, zeros)
@@ -148,11 +154,11 @@ def _exponential_grad_grad(op_type: str) -> Any:
     return grad
 
 
-def _by_output(op_type: str) -> Any:
+def _by_output(op_type: str) -> Callable[..., Any]:
     return lambda op, g: [apply_op(op_type, g, op._outputs[0])]
 
 
-def _by_input(op_type: str) -> Any:
+def _by_input(op_type: str) -> Callable[..., Any]:
     return lambda op, g: [apply_op(op_type, g, op._inputs[0])]
 
 
@@ -243,24 +249,24 @@ SELU_GRAD = define(
 # smooth -----------------------------------------------------------------------------------------
 
 
-def _softplus_kernel(xp: Any, x: Any) -> Any:
+def _softplus_kernel(xp: ArrayNamespace, x: Array) -> Array:
     """log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which neither overflows nor loses the small
     end.
     """
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
-def _softplus_grad_grad(op: Operation, g: Any) -> Grads:
+def _softplus_grad_grad(op: Operation, g: Tensor) -> Grads:
     dy, x = op._inputs
     curvature = add(add(apply_op("Exp", neg(x)), 2.0), apply_op("Exp", x))
     return [apply(SOFTPLUS_GRAD, g, x), div(mul(g, dy), curvature)]
 
 
-def _softsign_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+def _softsign_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> Array:
     return gradients / xp.square(xp.abs(features) + 1)
 
 
-def _softsign_grad_grad(op: Operation, g: Any) -> Grads:
+def _softsign_grad_grad(op: Operation, g: Tensor) -> Grads:
     dy, x = op._inputs
     size = add(apply_op("Abs", x), 1.0)
     cube = mul(mul(size, size), size)
@@ -347,7 +353,7 @@ def _softmax_kernel(xp: Any, logits: Any) -> Any:
     return e if e.dtype == logits.dtype else e.astype(logits.dtype)
 
 
-def _log_softmax_kernel(xp: Any, logits: Any) -> Any:
+def _log_softmax_kernel(xp: ArrayNamespace, logits: Array) -> Any:
     if logits.size >= _LARGE and xp.name == "numpy":
         result = ask("log_softmax", logits)
         if result is not None:
@@ -356,12 +362,12 @@ def _log_softmax_kernel(xp: Any, logits: Any) -> Any:
     return (d - xp.log(xp.exp(d).sum(-1, keepdims=True))).astype(logits.dtype, copy=False)
 
 
-def _softmax_grad(op: Operation, g: Any) -> Grads:
+def _softmax_grad(op: Operation, g: Tensor) -> Grads:
     y = op._outputs[0]
     return [mul(sub(g, reduce_sum(mul(g, y), [-1], keepdims=True)), y)]
 
 
-def _log_softmax_grad(op: Operation, g: Any) -> Grads:
+def _log_softmax_grad(op: Operation, g: Tensor) -> Grads:
     probability = apply_op("Exp", op._outputs[0])
     return [sub(g, mul(reduce_sum(g, [-1], keepdims=True), probability))]
 
@@ -388,40 +394,40 @@ LOG_SOFTMAX = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """``max(features, 0)`` element by element; the gradient at 0 is 0."""
-    return apply(RELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(RELU, features, name=name)
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)`` element by element."""
-    return apply(RELU6, features, name=name)  # type: ignore[no-any-return]
+    return apply(RELU6, features, name=name)
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """``x`` where positive, otherwise ``exp(x) - 1``."""
-    return apply(ELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(ELU, features, name=name)
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """A scaled ``elu`` that keeps mean 0 and variance 1 from layer to layer.
 
     Use it with ``tf.initializers.lecun_normal`` weights.
     """
-    return apply(SELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(SELU, features, name=name)
 
 
-def softplus(features: Any, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """``log(1 + exp(x))``: a smooth ``relu``."""
-    return apply(SOFTPLUS, features, name=name)  # type: ignore[no-any-return]
+    return apply(SOFTPLUS, features, name=name)
 
 
-def softsign(features: Any, name: str | None = None) -> Tensor:
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """``x / (1 + |x|)``, between -1 and 1."""
-    return apply(SOFTSIGN, features, name=name)  # type: ignore[no-any-return]
+    return apply(SOFTSIGN, features, name=name)
 
 
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """``features`` where positive, else ``alpha * features``; integers become float32."""
     with name_scope(name, "LeakyRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
@@ -431,23 +437,23 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
             alpha = alpha.item()
         if isinstance(alpha, (int, float, np.number)):
             alpha = float(np.float32(alpha))
-        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)  # type: ignore[no-any-return]
+        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)
 
 
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """Relu of the features and of their negatives, side by side."""
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         both = apply_op("ConcatV2", [features, neg(features)], axis, name=scope)
-        return apply(RELU, both)  # type: ignore[no-any-return]
+        return apply(RELU, both)
 
 
-def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def crelu_v2(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """``relu(x)`` and ``relu(-x)`` put together along ``axis``, which doubles."""
     return crelu(features, name=name, axis=axis)
 
 
-def swish(features: Any) -> Tensor:
+def swish(features: TensorLike) -> Tensor:
     """``features * sigmoid(features)`` element by element."""
     features = convert_to_tensor(features, name="features")
     count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
@@ -455,27 +461,39 @@ def swish(features: Any) -> Tensor:
     return named_result(product, f"{get_default_graph().unique_name('IdentityN')}/")
 
 
-def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def softmax(
+    logits: TensorLike,
+    axis: AxisLike | None = None,
+    name: str | None = None,
+    dim: AxisLike | None = None,
+) -> Tensor:
     """exp(logits) / sum(exp(logits)) over one axis, the last by default."""
     return _along(SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
 
 
-def softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def softmax_v2(logits: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """``exp(logits)`` divided by its sum along ``axis`` (the last one by default)."""
     return _along(SOFTMAX, logits, axis, name)
 
 
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def log_softmax(
+    logits: TensorLike,
+    axis: AxisLike | None = None,
+    name: str | None = None,
+    dim: AxisLike | None = None,
+) -> Tensor:
     """logits - log(sum(exp(logits))) over one axis, the last by default."""
     return _along(LOG_SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
 
 
-def log_softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def log_softmax_v2(
+    logits: object, axis: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The logarithm of ``softmax`` along ``axis`` (the last one by default), without overflow."""
     return _along(LOG_SOFTMAX, logits, axis, name)
 
 
-def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+def _along(opdef: OpDef, logits: object, axis: Any, name: str | None) -> Tensor:
     """The op over any axis: it is moved to the end and back."""
     logits = convert_to_tensor(logits)
     if isinstance(axis, Tensor):
@@ -487,7 +505,7 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
         raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
     axis = -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
-        return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
+        return apply(opdef, logits, name=name)
     if logits._shape is None:
         raise TypeError(
             f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."
@@ -533,12 +551,12 @@ def _along_any(opdef: OpDef, logits: Tensor, axis: Tensor, name: str | None) -> 
 
 
 def dropout(
-    x: Any,
+    x: TensorLike,
     keep_prob: Any = None,
-    noise_shape: Any = None,
-    seed: Any = None,
+    noise_shape: object = None,
+    seed: TensorLike | None = None,
     name: str | None = None,
-    rate: Any = None,
+    rate: TensorLike | None = None,
 ) -> Tensor:
     """Each element is zeroed with probability ``rate`` (1 - keep_prob), the others grow by 1 / (1
     - rate).
@@ -558,7 +576,7 @@ def dropout(
 
 
 def dropout_v2(
-    x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
+    x: Any, rate: TensorLike, noise_shape: Any = None, seed: Any = None, name: str | None = None
 ) -> Tensor:
     """Elements set to 0 with chance ``rate``, the others divided by ``1 - rate``.
 
@@ -578,7 +596,7 @@ def dropout_v2(
                 f"rate must be a scalar tensor or a float in the range [0, 1), got {float(rate):g}"
             )
         if isinstance(rate, numbers.Real) and rate == 0:
-            return x  # type: ignore[no-any-return]
+            return x
         rate = convert_to_tensor(rate, x._dtype, name="rate")
         rate.shape.assert_has_rank(0)
         if infer.static_value(rate) == 0:
@@ -592,7 +610,7 @@ def dropout_v2(
         return result
 
 
-def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+def _noise_shape(x: Tensor, noise_shape: object) -> Any:
     """Dimensions given as None are taken from x."""
     if noise_shape is None:
         return shape_of(x)

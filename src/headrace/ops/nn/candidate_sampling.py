@@ -10,7 +10,7 @@ way, so equal seeds give equal classes.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.core.tensor import Tensor
 from headrace.kernels.numpy import philox
 from headrace.ops.random.random_ops import generator, op_seeds
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import ArrayNamespace, TensorLike
 
 __all__ = [
     "all_candidate_sampler",
@@ -239,19 +242,19 @@ def _check_true_classes(true_classes: Array, num_true: int) -> None:
 
 
 def _log_uniform_kernel(
-    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+    xp: ArrayNamespace, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
 ) -> Any:
     return _sample(_LogUniform(range_max), range_max, true_classes, rt, node)
 
 
 def _uniform_kernel(
-    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+    xp: ArrayNamespace, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
 ) -> Any:
     return _sample(_Uniform(range_max), range_max, true_classes, rt, node)
 
 
 def _learned_kernel(
-    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+    xp: ArrayNamespace, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
 ) -> Any:
     sampler = rt.session_resource(("sampler", node.key), lambda: _Learned(range_max))
     found = _sample(sampler, range_max, true_classes, rt, node)
@@ -259,7 +262,7 @@ def _learned_kernel(
     return found
 
 
-def _fixed_kernel(xp: Any, true_classes: Any, *, rt: Runtime, node: KernelNode) -> Any:
+def _fixed_kernel(xp: ArrayNamespace, true_classes: Any, *, rt: Runtime, node: KernelNode) -> Any:
     sampler = rt.session_resource(("sampler", node.key), lambda: _fixed_sampler(node.attrs))
     return _sample(sampler, sampler.n, true_classes, rt, node)
 
@@ -368,12 +371,12 @@ def _sampler(opdef: OpDef, true_classes: Any, seed: Any, name: str | None, **att
 
 
 def uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: Any = None,
+    seed: object = None,
     name: str | None = None,
 ) -> Sampled:
     """Classes drawn uniformly from [0, range_max)."""
@@ -390,12 +393,12 @@ def uniform_candidate_sampler(
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: object,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: Any = None,
+    seed: object = None,
     name: str | None = None,
 ) -> Sampled:
     """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""

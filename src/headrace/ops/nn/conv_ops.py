@@ -12,8 +12,9 @@ Another array namespace brings its own ``xp.windows`` with the functions of im2c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import infer, shapes
@@ -23,6 +24,10 @@ from headrace.core.tensor import Operation
 from headrace.kernels.numpy import im2col, windowed
 from headrace.kernels.numpy.im2col import Geometry
 from headrace.ops.nn.nn_common import shape_of
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -50,7 +55,7 @@ def from_last(x: Any, first: bool) -> Any:
     return x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1)) if first else x
 
 
-def _last_shape(shape: Any, first: bool) -> tuple[int, ...]:
+def _last_shape(shape: Array, first: bool) -> tuple[int, ...]:
     whole = tuple(int(d) for d in shape)
     return (whole[0], *whole[2:], whole[1]) if first else whole
 
@@ -103,13 +108,13 @@ def conv_geometry(node: KernelNode, x: Any, w: Any) -> Geometry:
     return _geometry(node.attrs, x.shape[1:-1], w.shape[:-2])
 
 
-def _conv_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
+def _conv_kernel(xp: ArrayNamespace, x: object, w: Array, *, node: KernelNode) -> Any:
     first = channels_first(node.attrs)
     x = to_last(x, first)
     return from_last(library(xp).conv(x, w, conv_geometry(node, x, w)), first)
 
 
-def _fused_conv_kernel(xp: Any, x: Any, w: Any, *args: Any, node: KernelNode) -> Any:
+def _fused_conv_kernel(xp: ArrayNamespace, x: Any, w: Any, *args: Any, node: KernelNode) -> Any:
     first = channels_first(node.attrs)
     x = to_last(x, first)
     geometry = conv_geometry(node, x, w)
@@ -148,7 +153,9 @@ def _depth_error(kind: str, have: int, want: int) -> errors.OpError:
     )
 
 
-def _input_grad_kernel(xp: Any, sizes: Any, w: Any, g: Any, *, node: KernelNode) -> Any:
+def _input_grad_kernel(
+    xp: ArrayNamespace, sizes: Array, w: Array, g: object, *, node: KernelNode
+) -> Any:
     first = channels_first(node.attrs)
     _check_ranks(node, filter=w, out_backprop=g)
     shape = _last_shape(sizes, first)
@@ -158,7 +165,7 @@ def _input_grad_kernel(xp: Any, sizes: Any, w: Any, g: Any, *, node: KernelNode)
     return from_last(library(xp).conv_input_grad(shape, w, g, geometry), first)
 
 
-def _filter_grad_kernel(xp: Any, x: Any, sizes: Any, g: Any, *, node: KernelNode) -> Any:
+def _filter_grad_kernel(xp: ArrayNamespace, x: Any, sizes: Any, g: Any, *, node: KernelNode) -> Any:
     first = channels_first(node.attrs)
     _check_ranks(node, input=x, out_backprop=g)
     shape = tuple(int(d) for d in sizes)
@@ -225,7 +232,9 @@ def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
     return from_last(library(xp).depthwise(x, w, geometry), first)
 
 
-def _depthwise_input_grad_kernel(xp: Any, sizes: Any, w: Any, g: Any, *, node: KernelNode) -> Any:
+def _depthwise_input_grad_kernel(
+    xp: ArrayNamespace, sizes: Any, w: Any, g: Any, *, node: KernelNode
+) -> Any:
     first = channels_first(node.attrs)
     shape = _last_shape(sizes, first)
     g = to_last(g, first)
@@ -234,7 +243,9 @@ def _depthwise_input_grad_kernel(xp: Any, sizes: Any, w: Any, g: Any, *, node: K
     return from_last(library(xp).depthwise_input_grad(shape, w, g, geometry), first)
 
 
-def _depthwise_filter_grad_kernel(xp: Any, x: Any, sizes: Any, g: Any, *, node: KernelNode) -> Any:
+def _depthwise_filter_grad_kernel(
+    xp: ArrayNamespace, x: Any, sizes: Any, g: Any, *, node: KernelNode
+) -> Any:
     first = channels_first(node.attrs)
     shape = tuple(int(d) for d in sizes)
     x, g = to_last(x, first), to_last(g, first)
@@ -268,7 +279,7 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
     return first
 
 
-def _check_explicit(explicit: Any, rank: int, first: bool) -> None:
+def _check_explicit(explicit: Sequence[int], rank: int, first: bool) -> None:
     if len(explicit) != 2 * rank:
         raise ValueError(
             f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(explicit)}"
@@ -305,7 +316,7 @@ def window_dim(
 
 
 def _output_spatial(
-    c: infer.Inference, first: bool, size: Any, kernel: Any
+    c: infer.Inference, first: bool, size: Sequence[int | None], kernel: Sequence[int | None]
 ) -> tuple[int | None, ...]:
     a = c.op._attrs
     explicit = a.get("explicit_paddings") or ()
@@ -316,7 +327,13 @@ def _output_spatial(
     1024
 )  # the layers of a network are few, but built again for each tower and each gradient
 def _output_dims(
-    first: bool, size: Any, kernel: Any, strides: Any, dilations: Any, padding: str, explicit: Any
+    first: bool,
+    size: Sequence[int | None],
+    kernel: Sequence[int | None],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: str,
+    explicit: Sequence[int],
 ) -> tuple[int | None, ...]:
     pads = ((0, 0),) * len(size)
     if padding == "EXPLICIT":
@@ -335,7 +352,9 @@ def _no_strided_batch(c: infer.Inference, first: bool) -> None:
             )
 
 
-def _assemble(first: bool, batch: Any, middle: Any, depth: Any) -> shapes.Shape:
+def _assemble(
+    first: bool, batch: int | None, middle: Sequence[int | None], depth: int | None
+) -> shapes.Shape:
     return (batch, depth, *middle) if first else (batch, *middle, depth)
 
 
@@ -412,7 +431,7 @@ class _Family:
     by_input: OpDef
     by_filter: OpDef
 
-    def grad(self, op: Operation, g: Any) -> Grads:
+    def grad(self, op: Operation, g: TensorLike) -> Grads:
         x, w = op._inputs
         attrs = _same_attrs(op)
         return [
@@ -420,7 +439,7 @@ class _Family:
             None if 1 in op._skip else apply(self.by_filter, x, shape_of(w), g, **attrs),
         ]
 
-    def input_grad_grad(self, op: Operation, g: Any) -> Grads:
+    def input_grad_grad(self, op: Operation, g: Tensor) -> Grads:
         _, w, out = op._inputs
         attrs = _same_attrs(op)
         return [
@@ -429,7 +448,7 @@ class _Family:
             apply(self.forward, g, w, **attrs),
         ]
 
-    def filter_grad_grad(self, op: Operation, g: Any) -> Grads:
+    def filter_grad_grad(self, op: Operation, g: Tensor) -> Grads:
         x, _, out = op._inputs
         attrs = _same_attrs(op)
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
@@ -14,6 +14,9 @@ from headrace.core.tensor import Tensor
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn.convolution import _as_2d, _channel_index
 from headrace.ops.nn.nn_common import cast, deprecated, expand, sequence_of, squeeze
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = [
     "atrous_conv2d_transpose",
@@ -33,13 +36,13 @@ __all__ = [
 def _transposed(
     opdef: OpDef,
     n: int,
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any,
+    input: object,
+    filters: object,
+    output_shape: object,
+    strides: object,
+    padding: object,
     data_format: str,
-    dilations: Any,
+    dilations: object,
     name: str | None,
 ) -> Tensor:
     at = _channel_index(data_format, n)
@@ -56,7 +59,7 @@ def _transposed(
     )
 
 
-def _shape_tensor(shape: Any) -> Any:
+def _shape_tensor(shape: object) -> Tensor:
     """An output shape as an int32 tensor; a list may mix numbers, dimensions and tensors."""
     if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
         return apply_op("Pack", [cast(d, dtypes.int32) for d in shape], name="output_shape")
@@ -67,16 +70,16 @@ def _shape_tensor(shape: Any) -> Any:
 
 
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
+    value: object = None,
+    filter: object = None,
+    output_shape: ShapeLike | None = None,
+    strides: TensorLike | None = None,
+    padding: str = "SAME",
     data_format: str | None = "NHWC",
     name: str | None = None,
     input: Any = None,
     filters: Any = None,
-    dilations: Any = None,
+    dilations: object = None,
 ) -> Tensor:
     """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in)."""
     value = deprecated("input", input, "value", value)
@@ -87,13 +90,13 @@ def conv2d_transpose(
 
 
 def conv2d_transpose_v2(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: object,
+    filters: object,
+    output_shape: object,
+    strides: object,
+    padding: object = "SAME",
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``conv2d`` as a layer: pictures become larger by ``strides``.
@@ -121,16 +124,16 @@ deconv2d = conv2d_transpose
 
 
 def conv3d_transpose(
-    value: Any,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
+    value: object,
+    filter: object = None,
+    output_shape: ShapeLike | None = None,
+    strides: TensorLike | None = None,
+    padding: str = "SAME",
     data_format: str | None = "NDHWC",
     name: str | None = None,
     input: Any = None,
     filters: Any = None,
-    dilations: Any = None,
+    dilations: object = None,
 ) -> Tensor:
     """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``.
 
@@ -144,11 +147,11 @@ def conv3d_transpose(
 
 
 def conv3d_transpose_v2(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: object,
+    filters: object,
+    output_shape: object,
+    strides: object,
+    padding: object = "SAME",
     data_format: str | None = "NDHWC",
     dilations: Any = None,
     name: str | None = None,
@@ -170,11 +173,11 @@ def conv3d_transpose_v2(
 
 
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
+    input: object,
+    filters: object,
     output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    strides: object,
+    padding: object = "SAME",
     data_format: str | None = "NWC",
     dilations: Any = None,
     name: str | None = None,
@@ -206,7 +209,7 @@ def conv1d_transpose(
 def conv_transpose(
     input: Any,
     filters: Any,
-    output_shape: Any,
+    output_shape: object,
     strides: Any,
     padding: Any = "SAME",
     data_format: str | None = None,
@@ -230,7 +233,7 @@ def conv_transpose(
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+    value: Any, filters: Any, output_shape: object, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
     """The transposed convolution with a dilated filter."""
     with name_scope(name, "atrous_conv2d_transpose", [value, filters]):

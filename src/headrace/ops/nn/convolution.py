@@ -9,7 +9,8 @@ which gives the same numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn.nn_common import deprecated, expand, rank_of, sequence_of, squeeze
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "atrous_conv2d",
@@ -46,7 +50,7 @@ __all__ = [
 ]
 
 
-def _padding(padding: Any) -> tuple[Any, list[int]]:
+def _padding(padding: object) -> tuple[Any, list[int]]:
     """ "SAME", "VALID", or a pair per dimension."""
     if padding == "EXPLICIT":
         raise ValueError(
@@ -74,22 +78,22 @@ def _channel_index(data_format: str, n: int) -> int:
 
 
 def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: TensorLike | None = None,
+    padding: TensorLike | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: object = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """Images (n, height, width, in) with filters (height, width, in, out)."""
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NHWC"
     at = _channel_index(data_format, 2)
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D,
         input,
         filter,
@@ -104,12 +108,12 @@ def conv2d(
 
 
 def conv2d_v2(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: TensorLike,
+    padding: str,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution of ``tf.nn.conv2d``, with TF 2's arguments; strides may be one number."""
@@ -117,12 +121,12 @@ def conv2d_v2(
 
 
 def conv3d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: object = None,
+    strides: TensorLike | None = None,
+    padding: object = None,
     data_format: str | None = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
+    dilations: object = (1, 1, 1, 1, 1),
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
@@ -130,7 +134,7 @@ def conv3d(
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NDHWC"
     at = _channel_index(data_format, 3)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV3D,
         input,
         filter,
@@ -143,12 +147,12 @@ def conv3d(
 
 
 def conv3d_v2(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: TensorLike,
+    padding: TensorLike,
     data_format: str | None = "NDHWC",
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution of ``tf.nn.conv3d``, with TF 2's arguments."""
@@ -165,15 +169,15 @@ def _as_2d(data_format: str | None) -> tuple[str, int]:
 
 
 def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: Any = None,
+    value: object = None,
+    filters: TensorLike | None = None,
+    stride: TensorLike | None = None,
+    padding: object = None,
+    use_cudnn_on_gpu: object = None,
     data_format: str | None = None,
     name: str | None = None,
     input: Any = None,
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
 ) -> Tensor:
     """Sequences (n, width, in) with filters (width, in, out), as a Conv2D of height 1."""
     value = deprecated("input", input, "value", value)
@@ -194,12 +198,12 @@ def conv1d(
 
 
 def conv1d_v2(
-    input: Any,
-    filters: Any,
-    stride: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    stride: TensorLike,
+    padding: TensorLike,
     data_format: str | None = "NWC",
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution of ``tf.nn.conv1d``, with TF 2's arguments."""
@@ -207,21 +211,21 @@ def conv1d_v2(
 
 
 def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input_sizes: TensorLike,
+    filter: object = None,
+    out_backprop: TensorLike | None = None,
+    strides: TensorLike | None = None,
+    padding: object = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
     """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``."""
     filter = deprecated("filters", filters, "filter", filter)
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -237,19 +241,19 @@ def conv2d_backprop_input(
 
 
 def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: TensorLike,
+    padding: str,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``conv2d`` for its filter, which has the shape ``filter_sizes``."""
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -265,17 +269,17 @@ def conv2d_backprop_filter(
 
 
 def conv3d_backprop_filter_v2(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: TensorLike,
+    padding: TensorLike,
     data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
+    dilations: TensorLike = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``conv3d`` for its filter, which has the shape ``filter_sizes``."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV3D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -297,8 +301,8 @@ def convolution(
     input: Any,
     filter: Any,
     padding: Any,
-    strides: Any = None,
-    dilation_rate: Any = None,
+    strides: TensorLike | None = None,
+    dilation_rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
     filters: Any = None,
@@ -340,12 +344,12 @@ def convolution(
 
 
 def convolution_v2(
-    input: Any,
-    filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filters: TensorLike,
+    strides: TensorLike | None = None,
+    padding: TensorLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution of ``tf.nn.convolution``, with TF 2's arguments."""
@@ -362,16 +366,16 @@ def atrous_conv2d(
 
 
 def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: TensorLike,
+    padding: object,
     data_format: str | None = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """A filter of its own per channel: filters (height, width, in, multiplier)."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE,
         input,
         filter,
@@ -384,20 +388,20 @@ def depthwise_conv2d_native(
 
 
 def depthwise_conv2d_native_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input_sizes: TensorLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: TensorLike,
+    padding: TensorLike,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``depthwise_conv2d`` for its input.
 
     ``input_sizes`` is the shape of that input.
     """
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -411,20 +415,20 @@ def depthwise_conv2d_native_backprop_input(
 
 
 def depthwise_conv2d_native_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: TensorLike,
+    padding: TensorLike,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``depthwise_conv2d`` for its filter.
 
     ``filter_sizes`` is the shape of that filter.
     """
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -450,11 +454,11 @@ def _rates(rate: Any, data_format: str) -> list[int]:
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: TensorLike,
+    padding: object,
+    rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
     dilations: Any = None,
@@ -475,30 +479,30 @@ def depthwise_conv2d(
 
 
 def depthwise_conv2d_v2(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: TensorLike,
+    padding: TensorLike,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution of ``tf.nn.depthwise_conv2d``; ``dilations`` is its ``rate``."""
     return depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
 
 
-def _count_dilation(input: Tensor, rates: Any) -> None:
+def _count_dilation(input: Tensor, rates: Sequence[int]) -> None:
     """TF brings a dilated convolution about by moving space to batch and back."""
     count_more(input._op.graph, 12 if max(rates) > 1 else 2)
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: TensorLike,
     padding: Any,
-    rate: Any = None,
+    rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
     dilations: Any = None,
@@ -524,13 +528,13 @@ def separable_conv2d(
 
 
 def separable_conv2d_v2(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: TensorLike,
+    padding: TensorLike,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution of ``tf.nn.separable_conv2d``; ``dilations`` is its ``rate``."""

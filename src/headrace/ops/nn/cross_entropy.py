@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from headrace.ops.nn.nn_common import (
     zeros_like,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+
 __all__ = [
     "bias_add",
     "bias_add_v1",
@@ -70,7 +73,7 @@ Grads = list[Any]
 # softmax cross entropy --------------------------------------------------------------------------
 
 
-def _exp_sums(xp: Any, features: Any) -> tuple[Any, Any, Any]:
+def _exp_sums(xp: ArrayNamespace, features: Array) -> tuple[Any, Any, Any]:
     """Logits minus their maximum, their exponentials, and the sums of those."""
     d = shifted(xp, features)
     e = xp.exp(d)
@@ -79,7 +82,7 @@ def _exp_sums(xp: Any, features: Any) -> tuple[Any, Any, Any]:
     return d, e, e.sum(-1, keepdims=True)
 
 
-def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[Any, Any]:
     if any(a != b and 1 not in (a, b) for a, b in zip(features.shape, labels.shape)):
         raise errors.InvalidArgumentError(
             None,
@@ -104,7 +107,7 @@ def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
 _LARGE = 1 << 14
 
 
-def _library_xent(features: Any, labels: Any) -> tuple[Any, Any] | None:
+def _library_xent(features: object, labels: Any) -> tuple[Any, Any] | None:
     logs = ask("log_softmax", features)
     backprop = None if logs is None else ask("softmax", features)
     if backprop is None:
@@ -124,7 +127,7 @@ def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [None if both is None else both[:1], both]
 
 
-def _xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
+def _xent_grad(op: Operation, g: Tensor, g_backprop: Tensor | None) -> Grads:
     logits = op._inputs[0]
     by_logits, by_labels = None, None
     if g is not None:
@@ -152,7 +155,7 @@ def _unbroadcast(grad: Tensor | None, x: Tensor) -> Tensor | None:
     return reduce_sum(grad, axes, keepdims=True) if axes else grad
 
 
-def _check_labels(features: Any, labels: Any) -> None:
+def _check_labels(features: Array, labels: Array) -> None:
     if features.ndim != 2 or labels.ndim != 1:
         what, x, rank = ("logits", features, 2) if features.ndim != 2 else ("labels", labels, 1)
         raise errors.InvalidArgumentError(
@@ -173,7 +176,7 @@ def _check_labels(features: Any, labels: Any) -> None:
         )
 
 
-def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+def _sparse_xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[Any, Any]:
     if labels.shape != features.shape[:1] or features.ndim != 2 or not features.shape[1]:
         _check_labels(features, labels)
     if xp.name != "numpy":
@@ -227,7 +230,7 @@ _FEW = 16
 _FEW_ROWS = 4096
 
 
-def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> tuple[Any, Any]:
+def _sparse_xent_of_few(features: Array, labels: Array, rows: int, classes: int) -> tuple[Any, Any]:
     try:
         if classes == 2 and rows <= _FEW_ROWS:
             found = cross_entropy_of_two(features, labels)
@@ -259,7 +262,7 @@ def row_starts(rows: int, classes: int) -> Any:
     return starts
 
 
-def _label_error(labels: Any, classes: int) -> errors.InvalidArgumentError:
+def _label_error(labels: Array, classes: int) -> errors.InvalidArgumentError:
     wrong = labels[(labels < 0) | (labels >= classes)][0]
     values = " ".join(str(v) for v in labels.tolist())
     return errors.InvalidArgumentError(
@@ -279,7 +282,7 @@ def _sparse_xent_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [(rows,), (rows, logits[1])]
 
 
-def _sparse_xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
+def _sparse_xent_grad(op: Operation, g: Tensor, g_backprop: Tensor | None) -> Grads:
     result = None if g is None else mul(expand_last(g), op._outputs[1])
     if g_backprop is not None:
         curved = _through_softmax(op._inputs[0], g_backprop)
@@ -306,7 +309,7 @@ SPARSE_XENT = define(
 # BiasAdd ----------------------------------------------------------------------------------------
 
 
-def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str) -> Any:
+def _bias_add_kernel(xp: ArrayNamespace, value: Array, bias: Array, *, data_format: str) -> Array:
     if data_format == "NCHW" and value.ndim > 2:
         if bias.shape[0] != value.shape[1]:
             raise _bias_error(value, bias, "channel")
@@ -314,7 +317,7 @@ def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str) -> Any
     return _plain_bias_add(xp, value, bias)
 
 
-def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
+def _plain_bias_add(xp: ArrayNamespace, value: Array, bias: Array) -> Array:
     if value.ndim < 2:
         raise errors.InvalidArgumentError(
             None, None, f"Input tensor must be at least 2D: {shapes.show(value.shape)}"
@@ -324,7 +327,7 @@ def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
     return value + bias
 
 
-def _bias_error(value: Any, bias: Any, which: str) -> errors.InvalidArgumentError:
+def _bias_error(value: Array, bias: Array, which: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
         None,
         None,
@@ -368,11 +371,11 @@ def _bias_add_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [(g[1] if c.attr("data_format") == "NCHW" else g[-1],)]
 
 
-def _bias_add_grad(op: Operation, g: Any) -> Grads:
+def _bias_add_grad(op: Operation, g: Tensor) -> Grads:
     return [g, apply(BIAS_ADD_GRAD, g, data_format=op._attrs.get("data_format", "NHWC"))]
 
 
-def _bias_add_grad_grad(op: Operation, g: Any) -> Grads:
+def _bias_add_grad_grad(op: Operation, g: Tensor) -> Grads:
     """The bias's gradient spread over the value again: zeros plus a bias."""
     return [apply(BIAS_ADD, zeros_like(op._inputs[0]), g, data_format=op._attrs["data_format"])]
 
@@ -401,7 +404,7 @@ BIAS_ADD_GRAD = define(
 
 
 def bias_add(
-    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+    value: TensorLike, bias: object, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """``bias`` [channels] added to the channels of ``value``.
 
@@ -416,42 +419,44 @@ def bias_add(
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
-        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)  # type: ignore[no-any-return]
+        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)
 
 
-def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
-    return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
+def bias_add_v1(value: TensorLike, bias: TensorLike, name: str | None = None) -> Tensor:
+    return apply(BIAS_ADD_V1, value, bias, name=name)
 
 
-def _matmul(x: Any, weights: Any) -> Any:
+def _matmul(x: object, weights: object) -> Any:
     from headrace.ops.linalg.matmul import matmul
 
     return matmul(convert_to_tensor(x, name="x"), convert_to_tensor(weights, name="weights"))
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(
+    x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
+) -> Tensor:
     """``matmul(x, weights) + biases``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return bias_add(_matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: object, weights: object, biases: object, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
-        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """``sum(t ** 2) / 2`` as a scalar: the usual weight decay term."""
-    return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
+    return apply_op("L2Loss", t, name=name)
 
 
 # what users call --------------------------------------------------------------------------------
 
 
-def _ensure_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+def _ensure_named(function: str, sentinel: object, labels: object, logits: object) -> None:
     if sentinel is not None:
         raise ValueError(
             f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
@@ -461,9 +466,9 @@ def _ensure_named(function: str, sentinel: Any, labels: Any, logits: Any) -> Non
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    _sentinel: TensorLike | None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int = -1,
     name: str | None = None,
     axis: int | None = None,
@@ -481,8 +486,8 @@ def softmax_cross_entropy_with_logits(
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any,
-    logits: Any,
+    labels: TensorLike,
+    logits: object,
     axis: int | None = None,
     name: str | None = None,
     dim: int | None = None,
@@ -533,7 +538,7 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
     return result
 
 
-def _outer_shape(x: Tensor) -> Any:
+def _outer_shape(x: Tensor) -> Array | Tensor:
     if x._shape is not None and None not in x._shape[:-1]:
         return np.array(x._shape[:-1], np.int32)
     rank = apply_op("Rank", x)
@@ -549,7 +554,10 @@ def _as_matrix(x: Tensor) -> Tensor:
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: object = None,
+    labels: object = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cross entropy with class numbers for labels; any outer shape."""
     _ensure_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -601,7 +609,7 @@ def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tenso
 
 
 def sparse_softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
     """The loss of class numbers; arguments may be given by position.
 
@@ -620,7 +628,7 @@ def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: Any = None, labels: object = None, logits: object = None, name: str | None = None
 ) -> Tensor:
     """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels."""
     _ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -633,11 +641,11 @@ def sigmoid_cross_entropy_with_logits(
         relu_logits = cond_where(positive, logits, zeros)
         neg_abs = cond_where(positive, neg(logits), logits)
         tail = apply_op("Log1p", apply_op("Exp", neg_abs))
-        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)
 
 
 def sigmoid_cross_entropy_with_logits_v2(
-    labels: Any = None, logits: Any = None, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """The loss of independent yes-or-no labels; arguments by position.
 
@@ -647,11 +655,11 @@ def sigmoid_cross_entropy_with_logits_v2(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
-    pos_weight: Any = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    pos_weight: TensorLike | None = None,
     name: str | None = None,
-    targets: Any = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """The sigmoid cross entropy with positive labels weighted."""
     labels = deprecated("labels", labels, "targets", targets)
@@ -659,7 +667,7 @@ def weighted_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: object, pos_weight: object, name: str | None = None
 ) -> Tensor:
     """As ``sigmoid_cross_entropy_with_logits``, positive labels weighted.
 
@@ -674,15 +682,18 @@ def weighted_cross_entropy_with_logits_v2(
             count_more(logits._op.graph, -2)  # TF subtracts one from the number
         tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
         both = add(tail, apply_op("Relu", neg(logits)))
-        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)
 
 
-def _minus_one(value: Any, like: Tensor) -> Any:
+def _minus_one(value: object, like: Tensor) -> Tensor:
     return sub(convert_to_tensor(value, like._dtype._base), 1.0)
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike,
+    log_input: TensorLike,
+    compute_full_loss: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """exp(c) - z * c, with Stirling's approximation of log(z!) for the full loss."""
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
@@ -706,7 +717,7 @@ def _stirling(z: Tensor) -> Tensor:
     return cond_where(small, zeros, value)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The fraction of zeros, as float32."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
@@ -715,4 +726,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))
         fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
-        return apply_op("Identity", fraction, name="fraction")  # type: ignore[no-any-return]
+        return apply_op("Identity", fraction, name="fraction")

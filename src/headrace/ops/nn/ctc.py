@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.numpy import ctc_kernels as ctc
 from headrace.ops.nn.nn_common import deprecated, expand_last, mul, transpose
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, SparseLike, TensorLike
+
 __all__ = [
     "ctc_beam_search_decoder",
     "ctc_beam_search_decoder_v2",
@@ -29,13 +32,13 @@ __all__ = [
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _check_lengths(inputs: Any, lengths: Any, error: type[errors.OpError]) -> None:
+def _check_lengths(inputs: Array, lengths: Array, error: type[errors.OpError]) -> None:
     for i, length in enumerate(lengths.tolist()):
         if length > inputs.shape[0]:
             raise error(None, None, f"sequence_length({i}) <= {inputs.shape[0]}")
 
 
-def _targets(inputs: Any, indices: Any, values: Any, collapse: bool) -> list[list[int]]:
+def _targets(inputs: Array, indices: Array, values: Array, collapse: bool) -> list[list[int]]:
     """The label sequence of each item; it ends at the first label that is no class."""
     found: list[list[int]] = [[] for _ in range(inputs.shape[1])]
     ended = [False] * len(found)
@@ -63,16 +66,16 @@ def _targets(inputs: Any, indices: Any, values: Any, collapse: bool) -> list[lis
 
 
 def _loss_kernel(
-    xp: Any,
-    inputs: Any,
-    indices: Any,
-    values: Any,
-    lengths: Any,
+    xp: ArrayNamespace,
+    inputs: Array,
+    indices: Array,
+    values: Array,
+    lengths: Array,
     *,
     preprocess_collapse_repeated: bool,
     ctc_merge_repeated: bool,
     ignore_longer_outputs_than_inputs: bool,
-) -> Any:
+) -> tuple[Array, Array]:
     _check_lengths(inputs, lengths, errors.InvalidArgumentError)
     targets = _targets(inputs, indices, values, preprocess_collapse_repeated)
     lengths = lengths.astype(np.int64)
@@ -101,15 +104,23 @@ def _sparse(paths: list[list[int]]) -> tuple[Any, Any, Any]:
     return np.array(at, np.int64).reshape(-1, 2), values, np.array([len(paths), longest], np.int64)
 
 
-def _greedy_kernel(xp: Any, inputs: Any, lengths: Any, *, merge_repeated: bool) -> Any:
+def _greedy_kernel(
+    xp: ArrayNamespace, inputs: Array, lengths: Array, *, merge_repeated: bool
+) -> tuple[Array, Array, Array, Array]:
     _check_lengths(inputs, lengths, errors.FailedPreconditionError)
     paths, score = ctc.greedy(inputs, lengths, merge_repeated)
     return (*_sparse(paths), score)
 
 
 def _beam_kernel(
-    xp: Any, inputs: Any, lengths: Any, *, beam_width: int, top_paths: int, merge_repeated: bool
-) -> Any:
+    xp: ArrayNamespace,
+    inputs: Array,
+    lengths: Array,
+    *,
+    beam_width: int,
+    top_paths: int,
+    merge_repeated: bool,
+) -> tuple[Array, ...]:
     _check_lengths(inputs, lengths, errors.FailedPreconditionError)
     if top_paths > beam_width:
         raise errors.InvalidArgumentError(
@@ -153,7 +164,7 @@ def _decoder_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [*[(None, 2)] * paths, *[(None,)] * paths, *[(2,)] * paths, score]
 
 
-def _loss_grad(op: Operation, g: Any, _: Any) -> list[Any]:
+def _loss_grad(op: Operation, g: Tensor, _: object) -> list[Any]:
     slope = apply_op(
         "PreventGradient",
         op._outputs[1],
@@ -203,9 +214,9 @@ CTC_BEAM_SEARCH_DECODER = define(
 
 
 def ctc_loss(
-    labels: Any,
-    inputs: Any = None,
-    sequence_length: Any = None,
+    labels: TensorLike | SparseLike,
+    inputs: object = None,
+    sequence_length: TensorLike | None = None,
     preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True,
     ignore_longer_outputs_than_inputs: bool = False,
@@ -236,7 +247,7 @@ def ctc_loss(
 
 
 def ctc_greedy_decoder(
-    inputs: Any, sequence_length: Any, merge_repeated: bool = True
+    inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True
 ) -> tuple[list[Any], Tensor]:
     """([labels as a SparseTensor], minus the sum of the best logits)."""
     from headrace.ops.sparse.sparse_tensor import SparseTensor
@@ -248,8 +259,8 @@ def ctc_greedy_decoder(
 
 
 def ctc_beam_search_decoder(
-    inputs: Any,
-    sequence_length: Any,
+    inputs: TensorLike,
+    sequence_length: TensorLike,
     beam_width: int = 100,
     top_paths: int = 1,
     merge_repeated: bool = True,
@@ -271,7 +282,7 @@ def ctc_beam_search_decoder(
 
 
 def ctc_beam_search_decoder_v2(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Any], Tensor]:
     """The likeliest label sequences; repeated labels are kept (``merge_repeated=False``).
 

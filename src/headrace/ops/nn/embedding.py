@@ -8,7 +8,7 @@ With several parts the ids are sent to their parts, looked up there, and the row
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from headrace.ops.nn.nn_common import (
     shape_of,
     sub,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import SparseLike, TensorLike
 
 __all__ = [
     "embedding_lookup",
@@ -53,7 +56,7 @@ def _parts(params: Any) -> list[Any]:
     return [params]
 
 
-def _rows(params: Any, ids: Any, name: str | None = None) -> Tensor:
+def _rows(params: Any, ids: Tensor, name: str | None = None) -> Tensor:
     """Gather, through the variable's own method where it has one."""
     if hasattr(params, "sparse_read"):
         return params.sparse_read(ids, name=name)  # type: ignore[no-any-return]
@@ -62,11 +65,11 @@ def _rows(params: Any, ids: Any, name: str | None = None) -> Tensor:
 
 def embedding_lookup(
     params: Any,
-    ids: Any,
+    ids: object,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
-    max_norm: Any = None,
+    max_norm: object = None,
 ) -> Tensor:
     """The rows of ``params`` with the numbers ``ids``.
 
@@ -82,13 +85,13 @@ def embedding_lookup(
 
 
 def embedding_lookup_v2(
-    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+    params: TensorLike, ids: TensorLike, max_norm: object = None, name: str | None = None
 ) -> Tensor:
     """The rows ``ids`` of a table or of its parts; parts are cut as "div" does."""
     return embedding_lookup(params, ids, "div", name, max_norm=max_norm)
 
 
-def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+def _clipped(rows: Tensor, ids: Tensor, max_norm: object) -> Tensor:
     if max_norm is None:
         return rows
     from headrace.ops.math.clip import clip_by_norm
@@ -155,7 +158,7 @@ def _total_rows(parts: list[Any], ids: Tensor) -> Tensor:
 _COMBINERS = {"sum": "SparseSegmentSum", "mean": "SparseSegmentMean", "sqrtn": "SparseSegmentSqrtN"}
 
 
-def _is_sparse(value: Any) -> bool:
+def _is_sparse(value: object) -> bool:
     return hasattr(value, "indices") and hasattr(value, "values") and hasattr(value, "dense_shape")
 
 
@@ -199,7 +202,7 @@ def embedding_lookup_sparse(
 
 
 def _weighted(
-    embeddings: Tensor, where: Tensor, rows: Tensor, weights: Any, combiner: str, name: str
+    embeddings: Tensor, where: Tensor, rows: Tensor, weights: Tensor, combiner: str, name: str
 ) -> Tensor:
     weights = cast(weights, embeddings._dtype)
     chosen = apply_op("GatherV2", embeddings, where, 0)
@@ -220,11 +223,11 @@ def _weighted(
 
 
 def embedding_lookup_sparse_v2(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseLike,
+    sp_weights: SparseLike,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Rows of a table, combined per row of ``sp_ids``; parts are cut as "div" does.
@@ -312,12 +315,12 @@ def _kept_and_filled(x: _Sparse, keep: Tensor, default: Any) -> tuple[_Sparse, T
 
 
 def safe_embedding_lookup_sparse_v2(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
+    embedding_weights: TensorLike,
+    sparse_ids: TensorLike,
+    sparse_weights: TensorLike | None = None,
     combiner: str = "mean",
-    default_id: Any = None,
-    max_norm: Any = None,
+    default_id: TensorLike | None = None,
+    max_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """As ``embedding_lookup_sparse``, with rows without (valid) ids allowed.

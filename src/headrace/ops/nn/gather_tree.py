@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from headrace.core.build import apply
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.tensor import Tensor
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+
 __all__ = ["GATHER_TREE", "gather_tree"]
 
 
@@ -24,8 +27,12 @@ def _shape(c: infer.Inference) -> list[shapes.Shape]:
 
 
 def _kernel(
-    xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any
-) -> Any:
+    xp: ArrayNamespace,
+    step_ids: Array,
+    parent_ids: Array,
+    max_sequence_lengths: Array,
+    end_token: Array,
+) -> Array:
     """Each beam is followed from its row's last step to the first.
 
     Past an end token come end tokens alone.
@@ -70,10 +77,10 @@ GATHER_TREE = define(
 
 
 def gather_tree(
-    step_ids: Any,
-    parent_ids: Any,
-    max_sequence_lengths: Any,
-    end_token: Any,
+    step_ids: TensorLike,
+    parent_ids: TensorLike,
+    max_sequence_lengths: TensorLike,
+    end_token: TensorLike,
     name: str | None = None,
 ) -> Tensor:
     """Full sequences (time, batch, beam) from the ids and parents of each step of a beam search."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,18 +13,23 @@ from headrace.core.opdef import NO_GRADIENT_YET, define
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn.normalization import _matrix
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+
 __all__ = ["local_response_normalization", "lrn"]
 
 # local response normalisation -------------------------------------------------------------------
 
 
-def _band(xp: Any, channels: int, radius: int, dtype: Any) -> Any:
+def _band(xp: ArrayNamespace, channels: int, radius: int, dtype: np.dtype[Any]) -> Array:
     """A matrix that sums neighbouring channels."""
     at = np.arange(channels)
     return xp.asarray((abs(at[:, None] - at) <= radius).astype(dtype))
 
 
-def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float) -> Any:
+def _lrn_norms(
+    xp: ArrayNamespace, flat: Array, depth_radius: int, bias: float, alpha: float
+) -> Any:
     """bias + alpha * (sum of the squares of the neighbouring channels)."""
     return (flat * flat) @ _band(xp, flat.shape[1], depth_radius, flat.dtype) * flat.dtype.type(
         alpha
@@ -32,7 +37,7 @@ def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float)
 
 
 def _lrn_kernel(
-    xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
+    xp: ArrayNamespace, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float
 ) -> Any:
     if depth_radius < 0:
         raise errors.InvalidArgumentError(
@@ -44,7 +49,15 @@ def _lrn_kernel(
 
 
 def _lrn_grad_kernel(
-    xp: Any, g: Any, x: Any, y: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
+    xp: ArrayNamespace,
+    g: Array,
+    x: Array,
+    y: Array,
+    *,
+    depth_radius: int,
+    bias: float,
+    alpha: float,
+    beta: float,
 ) -> Any:
     """dx_j = g_j * N_j**-beta - 2 alpha beta x_j * sum over neighbours i of g_i y_i / N_i."""
     grad, flat, out = (_matrix(xp, a, False) for a in (g, x, y))
@@ -87,7 +100,7 @@ LRN_GRAD = define(
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,

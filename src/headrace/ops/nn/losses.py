@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from headrace.ops.nn.nn_common import (
     sub,
     zeros_like,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = [
     "Reduction",
@@ -88,13 +92,13 @@ _LOSSES = GraphKeys.LOSSES
 # collections ------------------------------------------------------------------------------------
 
 
-def add_loss(loss: Any, loss_collection: Any = _LOSSES) -> None:
+def add_loss(loss: TensorLike, loss_collection: str = _LOSSES) -> None:
     """Add a loss to a collection, for ``get_total_loss``."""
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
-def get_losses(scope: str | None = None, loss_collection: Any = _LOSSES) -> list[Any]:
+def get_losses(scope: str | None = None, loss_collection: str = _LOSSES) -> list[Any]:
     """The losses of a collection, of a scope if one is given."""
     return get_default_graph().get_collection(loss_collection, scope)
 
@@ -134,7 +138,7 @@ def get_total_loss(
 _NOT_BROADCASTABLE = "weights can not be broadcast to values."
 
 
-def _check_broadcastable(weights: Tensor, values: Tensor) -> Any:
+def _check_broadcastable(weights: Tensor, values: Tensor) -> Operation | None:
     """Weights are a scalar, or have the rank of the values and the same or unit dimensions.
 
     An op if not known yet.
@@ -156,7 +160,7 @@ def _check_broadcastable(weights: Tensor, values: Tensor) -> Any:
     return _broadcastable_when_run(weights, values)
 
 
-def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
+def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Operation:
     """True if broadcasting the weights leaves the shape of the values as it is."""
     shape = shape_of(values)
     both = apply_op("BroadcastArgs", shape_of(weights), shape)
@@ -193,7 +197,7 @@ def _num_elements(losses: Tensor) -> Tensor:
         return cast(apply_op("Size", losses, name=scope), losses._dtype)
 
 
-def _num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tensor:
+def _num_present(losses: Tensor, weights: float | Tensor, per_batch: bool = False) -> Tensor:
     """How many losses have a weight that is not zero."""
     if isinstance(weights, float) and weights != 0.0:
         return _num_elements(losses)
@@ -220,10 +224,10 @@ def _safe_mean(losses: Tensor, count: Tensor) -> Tensor:
 
 
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
+    losses: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Losses times weights, reduced, added to the collection."""
@@ -263,7 +267,7 @@ def _reduced(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
     return loss
 
 
-def _plain_if_one(weights: Tensor) -> Any:
+def _plain_if_one(weights: Tensor) -> float | Tensor:
     """A constant scalar weight as a number.
 
     Then every loss is present, and nothing has to be counted.
@@ -275,14 +279,14 @@ def _plain_if_one(weights: Tensor) -> Any:
 # losses -----------------------------------------------------------------------------------------
 
 
-def _pair(labels: Any, predictions: Any, name: str = "predictions") -> None:
+def _pair(labels: object, predictions: object, name: str = "predictions") -> None:
     if labels is None:
         raise ValueError("labels must not be None.")
     if predictions is None:
         raise ValueError(f"{name} must not be None.")
 
 
-def _floats(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+def _floats(labels: object, predictions: object) -> tuple[Tensor, Tensor]:
     """Both as float32, of one shape."""
     predictions, labels = cast(predictions, dtypes.float32), cast(labels, dtypes.float32)
     predictions.shape.assert_is_compatible_with(labels.shape)
@@ -290,11 +294,11 @@ def _floats(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
 
 
 def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """The loss ``|predictions - labels|``, weighted, reduced and added to LOSSES."""
@@ -306,11 +310,11 @@ def absolute_difference(
 
 
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """The loss ``(predictions - labels) ** 2``, weighted, reduced and added to LOSSES.
@@ -325,14 +329,14 @@ def mean_squared_error(
 
 
 def cosine_distance(
-    labels: Any,
-    predictions: Any,
-    axis: Any = None,
-    weights: Any = 1.0,
+    labels: object,
+    predictions: object,
+    axis: TensorLike | None = None,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
-    dim: Any = None,
+    dim: AxisLike | None = None,
 ) -> Tensor:
     """1 - sum(predictions * labels) over the axis; both are taken to have unit length."""
     axis = deprecated("axis", axis, "dim", dim)
@@ -346,11 +350,11 @@ def cosine_distance(
 
 
 def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """relu(1 - y * logits), y = -1 or 1 for labels 0 or 1."""
@@ -364,12 +368,12 @@ def hinge_loss(
 
 
 def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    delta: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
+    delta: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Quadratic up to an error of delta, linear beyond."""
@@ -384,12 +388,12 @@ def huber_loss(
 
 
 def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """-labels * log(predictions) - (1 - labels) * log(1 - predictions)."""
@@ -402,11 +406,11 @@ def log_loss(
 
 
 def mean_pairwise_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
 ) -> Tensor:
     """Squared differences between the errors of all pairs in a row, averaged."""
     _pair(labels, predictions)
@@ -434,12 +438,12 @@ def _pairwise(errors: Tensor, weights: Tensor) -> Tensor:
 
 
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    multi_class_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Sigmoid cross entropy per class; smoothing moves the labels towards 1/2."""
@@ -461,12 +465,12 @@ def sigmoid_cross_entropy(
 
 
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    onehot_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Softmax cross entropy with one-hot labels.
@@ -499,10 +503,10 @@ def _last_dimension(x: Tensor, like: Tensor) -> Tensor:
 
 def sparse_softmax_cross_entropy(
     labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    logits: object,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = _LOSSES,
+    loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Softmax cross entropy with class numbers.

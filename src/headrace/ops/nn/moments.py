@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from headrace.ops.nn.nn_common import (
     zeros_like,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, TensorLike
+
 __all__ = [
     "moments",
     "moments_v2",
@@ -41,12 +44,12 @@ __all__ = [
 
 
 def moments(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
+    x: TensorLike,
+    axes: AxisLike,
+    shift: object = None,
     name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
+    keep_dims: bool | None = None,
+    keepdims: object = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over ``axes``: ``moments(x, [0])`` per column, ``[0, 1, 2]`` per channel.
 
@@ -67,7 +70,7 @@ def moments(
         return mean, variance
 
 
-def _dims(axes: Any) -> list[int]:
+def _dims(axes: object) -> list[int]:
     if isinstance(axes, Tensor):
         known = infer.static_value(axes)
         if known is None:
@@ -79,16 +82,20 @@ def _dims(axes: Any) -> list[int]:
 
 
 def moments_v2(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over ``axes``; ``shift`` is not used, as in TensorFlow."""
     return moments(x, axes, shift, name, keepdims=keepdims)
 
 
 def weighted_moments(
-    x: Any,
-    axes: Any,
-    frequency_weights: Any,
+    x: TensorLike,
+    axes: TensorLike,
+    frequency_weights: TensorLike,
     name: str | None = None,
     keep_dims: Any = None,
     keepdims: Any = None,
@@ -115,16 +122,20 @@ def weighted_moments(
 
 
 def weighted_moments_v2(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over ``axes`` with a weight per element; see ``tf.nn.weighted_moments``."""
     return weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
 
 
 def sufficient_statistics(
-    x: Any,
+    x: TensorLike,
     axes: Any,
-    shift: Any = None,
+    shift: TensorLike | None = None,
     keep_dims: Any = None,
     name: str | None = None,
     keepdims: Any = None,
@@ -152,14 +163,22 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
 
 
 def sufficient_statistics_v2(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
     """What ``normalize_moments`` needs: count, sum, sum of squares, shift."""
     return sufficient_statistics(x, axes, shift, name=name, keepdims=keepdims)
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance from sufficient statistics."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):

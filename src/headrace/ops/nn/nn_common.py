@@ -7,7 +7,7 @@ their arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "add",
@@ -76,7 +80,7 @@ def cond_where(mask: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_op("Select", mask, x, y, name=name)
 
 
-def zeros_like(x: Any) -> Tensor:
+def zeros_like(x: TensorLike) -> Tensor:
     return apply_op("ZerosLike", x, name="zeros_like")
 
 
@@ -89,11 +93,11 @@ def ones_like(x: Any) -> Tensor:
     return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")
 
 
-def scalar_const(value: Any, like: Tensor, name: str = "Const") -> Tensor:
+def scalar_const(value: object, like: Tensor, name: str = "Const") -> Tensor:
     return convert_to_tensor(value, like._dtype._base, name=name)
 
 
-def shape_of(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape_of(x: object, out_type: DType = dtypes.int32, name: str | None = None) -> Tensor:
     """``tf.shape``: a constant where every dimension is known."""
     known = shapes.known(x._shape) if isinstance(x, Tensor) else None
     if known is not None:
@@ -114,7 +118,7 @@ def transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
     return apply_op("Transpose", x, perm, name=name or "transpose")
 
 
-def expand(x: Any, axis: int, name: str | None = None) -> Tensor:
+def expand(x: object, axis: int, name: str | None = None) -> Tensor:
     return apply_op("ExpandDims", x, axis, name=name)
 
 
@@ -122,11 +126,13 @@ def expand_last(x: Any) -> Tensor:
     return apply_op("ExpandDims", x, -1)
 
 
-def squeeze(x: Any, axes: Any, name: str | None = None) -> Tensor:
+def squeeze(x: TensorLike, axes: AxisLike, name: str | None = None) -> Tensor:
     return apply_op("Squeeze", x, squeeze_dims=axes, name=name)
 
 
-def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_sum(
+    x: object, axes: object = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     return _scalar_if(
         axes is None and not keepdims,
         apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name),
@@ -134,7 +140,7 @@ def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | Non
 
 
 def reduce_mean(
-    x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None
+    x: object, axes: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     return _scalar_if(
         axes is None and not keepdims,
@@ -166,7 +172,7 @@ def _axes(x: Any, axes: Any) -> Any:
 # arguments --------------------------------------------------------------------------------------
 
 
-def deprecated(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+def deprecated(new_name: str, new: object, old_name: str, old: object) -> Any:
     """The value of an argument with a deprecated second name; ValueError if both are given."""
     if old is not None:
         if new is not None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__: list[str] = []
 
 
-def silu(features: Any, beta: Any = 1.0) -> Tensor:
+def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """``x * sigmoid(beta * x)``."""
     with name_scope(None, "swish", [features]):
         x = convert_to_tensor(features)
@@ -25,7 +28,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
         return apply_op("Mul", x, apply_op("Sigmoid", scaled))
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """The Gaussian error linear unit (https://arxiv.org/abs/1606.08415)."""
     with name_scope(name, "Gelu", [features]):
         x: Any = convert_to_tensor(features)
@@ -41,7 +44,9 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 
 
 def compute_average_loss(
-    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+    per_example_loss: TensorLike,
+    sample_weight: object = None,
+    global_batch_size: TensorLike | None = None,
 ) -> Tensor:
     """The sum of the losses of the examples over the number of examples of all replicas."""
     losses: Any = convert_to_tensor(per_example_loss)
@@ -56,7 +61,7 @@ def compute_average_loss(
     return total / apply_op("Cast", global_batch_size, DstT=losses.dtype)
 
 
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """The sum of the losses, over the number of replicas: one."""
     loss: Any = convert_to_tensor(regularization_loss)
     axes = list(range(len(loss._shape or ())))

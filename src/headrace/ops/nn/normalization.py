@@ -9,7 +9,8 @@ that moving averages are fed with.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +34,9 @@ from headrace.ops.nn.nn_common import (
     sub,
     transpose,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
     "batch_norm_with_global_normalization",
@@ -138,12 +142,12 @@ def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:
 
 
 def _batch_norm_kernel(
-    xp: Any,
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any,
-    variance: Any,
+    xp: ArrayNamespace,
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
     *,
     epsilon: float,
     data_format: str,
@@ -153,12 +157,12 @@ def _batch_norm_kernel(
 
 
 def _batch_norm_v3_kernel(
-    xp: Any,
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any,
-    variance: Any,
+    xp: ArrayNamespace,
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
     *,
     epsilon: float,
     data_format: str,
@@ -175,7 +179,7 @@ def _batch_norm_grad_kernel(
     scale: Any,
     mean: Any,
     variance: Any,
-    *rest: Any,
+    *rest: Array,
     epsilon: float,
     data_format: str,
     is_training: bool,
@@ -232,7 +236,7 @@ def _batch_norm_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [x, (channels,), (channels,), (), ()]
 
 
-def _batch_norm_grad(op: Operation, g: Any, *others: Any) -> Grads:
+def _batch_norm_grad(op: Operation, g: Tensor, *others: object) -> Grads:
     """Only the gradient of y is used, as in TensorFlow: the statistics are for moving averages."""
     x, scale = op._inputs[:2]
     a = op._attrs
@@ -246,7 +250,7 @@ def _batch_norm_grad(op: Operation, g: Any, *others: Any) -> Grads:
     return [dx, dscale, doffset, None, None]
 
 
-def _batch_norm_grad_grad(op: Operation, *grads: Any) -> Grads:
+def _batch_norm_grad_grad(op: Operation, *grads: Tensor | None) -> Grads:
     """Through the formula of the gradient, built from plain ops on copies of the inputs, and
     differentiated.
     """
@@ -267,7 +271,7 @@ def _batch_norm_grad_grad(op: Operation, *grads: Any) -> Grads:
 
 
 def _symbolic_grad(
-    inputs: list[Tensor], mean: Tensor, variance: Tensor, attrs: Any
+    inputs: list[Tensor], mean: Tensor, variance: Tensor, attrs: Mapping[str, Any]
 ) -> list[Tensor]:
     g, x, scale = inputs
     epsilon = attrs["epsilon"]
@@ -358,16 +362,16 @@ _GRAD_OPS["FusedBatchNormV3"] = define(
 
 
 def _global_norm_kernel(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    beta: Any,
-    gamma: Any,
+    xp: ArrayNamespace,
+    t: Array,
+    m: Array,
+    v: Array,
+    beta: Array,
+    gamma: Array,
     *,
     variance_epsilon: float,
     scale_after_normalization: bool,
-) -> Any:
+) -> Array:
     gain = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
     if scale_after_normalization:
         gain = gain * gamma
@@ -375,12 +379,12 @@ def _global_norm_kernel(
 
 
 def _global_norm_grad_kernel(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    gamma: Any,
-    g: Any,
+    xp: ArrayNamespace,
+    t: Array,
+    m: Array,
+    v: Array,
+    gamma: Array,
+    g: Array,
     *,
     variance_epsilon: float,
     scale_after_normalization: bool,
@@ -396,7 +400,7 @@ def _global_norm_grad_kernel(
     return g * (weight * inverse), -db * weight * inverse, dv, db, dg
 
 
-def _global_norm_grad(op: Operation, g: Any) -> Grads:
+def _global_norm_grad(op: Operation, g: Tensor) -> Grads:
     t, m, v, _, gamma = op._inputs
     attrs = {k: op._attrs[k] for k in ("variance_epsilon", "scale_after_normalization")}
     return list(apply_many(GLOBAL_NORM_GRAD, t, m, v, gamma, g, **attrs))
@@ -421,11 +425,11 @@ GLOBAL_NORM_GRAD = define(
 
 
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
+    x: object,
+    scale: object,
+    offset: object,
+    mean: object = None,
+    variance: object = None,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
     is_training: bool = True,
@@ -474,13 +478,13 @@ def batch_normalization(
 
 
 def batch_norm_with_global_normalization(
-    t: Any = None,
-    m: Any = None,
-    v: Any = None,
-    beta: Any = None,
-    gamma: Any = None,
-    variance_epsilon: Any = None,
-    scale_after_normalization: Any = None,
+    t: object = None,
+    m: object = None,
+    v: object = None,
+    beta: TensorLike | None = None,
+    gamma: TensorLike | None = None,
+    variance_epsilon: TensorLike | None = None,
+    scale_after_normalization: bool | None = None,
     name: str | None = None,
     input: Any = None,
     mean: Any = None,
@@ -500,13 +504,13 @@ def batch_norm_with_global_normalization(
 
 
 def batch_norm_with_global_normalization_v2(
-    input: Any,
-    mean: Any,
-    variance: Any,
-    beta: Any,
-    gamma: Any,
-    variance_epsilon: Any,
-    scale_after_normalization: Any,
+    input: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    beta: TensorLike,
+    gamma: TensorLike,
+    variance_epsilon: TensorLike,
+    scale_after_normalization: TensorLike,
     name: str | None = None,
 ) -> Tensor:
     """``batch_normalization``, with ``gamma`` if ``scale_after_normalization``."""
@@ -522,14 +526,18 @@ def batch_norm_with_global_normalization_v2(
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: AxisLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: AxisLike | None = None,
 ) -> Tensor:
     """x / sqrt(max(sum(x**2), epsilon)) over the axis."""
     return l2_normalize_v2(x, deprecated("axis", axis, "dim", dim), epsilon, name)
 
 
 def l2_normalize_v2(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+    x: TensorLike, axis: AxisLike | None = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
     """``x`` divided by its length along ``axis``; ``epsilon`` is the least squared length."""
     with name_scope(name, "l2_normalize", [x]) as scope:

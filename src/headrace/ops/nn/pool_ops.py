@@ -5,8 +5,9 @@ pooling.py has the functions that users call.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,11 @@ from headrace.ops.nn.nn_common import (
     zeros_like,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
+
 __all__: list[str] = []
 
 Grads = list[Any]
@@ -30,7 +36,7 @@ Grads = list[Any]
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _library(xp: Any) -> Any:
+def _library(xp: ArrayNamespace) -> Any:
     """Another array namespace brings its own functions of
     :mod:`headrace.kernels.numpy.pooling_kernels`.
     """
@@ -54,20 +60,40 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
 
 
 def _max_kernel(
-    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+    xp: ArrayNamespace,
+    x: Any,
+    *,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
 ) -> Any:
     _check_depth_window(ksize, strides, data_format)
     return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
 def _max_grad_kernel(
-    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+    xp: ArrayNamespace,
+    x: Any,
+    y: Any,
+    g: Any,
+    *,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
 ) -> Any:
     return _library(xp).maximum_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
 
 
 def _max_grad_grad_kernel(
-    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+    xp: ArrayNamespace,
+    x: Any,
+    y: Any,
+    g: Any,
+    *,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
 ) -> Any:
     return _library(xp).maximum_grad_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
 
@@ -76,12 +102,12 @@ def _ints(values: Any) -> tuple[int, ...]:
     return tuple(int(v) for v in values)
 
 
-def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
+def _max_v2_kernel(xp: ArrayNamespace, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
     return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
 
 
 def _max_grad_v2_kernel(
-    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+    xp: ArrayNamespace, x: Array, y: Array, g: Array, ksize: Array, strides: Array, *, padding: str
 ) -> Any:
     return _max_grad_kernel(
         xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
@@ -89,7 +115,7 @@ def _max_grad_v2_kernel(
 
 
 def _max_grad_grad_v2_kernel(
-    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+    xp: ArrayNamespace, x: Array, y: Array, g: Array, ksize: Array, strides: Array, *, padding: str
 ) -> Any:
     return _max_grad_grad_kernel(
         xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
@@ -97,34 +123,48 @@ def _max_grad_grad_v2_kernel(
 
 
 def _avg_kernel(
-    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+    xp: ArrayNamespace,
+    x: Any,
+    *,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
 ) -> Any:
     _check_depth_window(ksize, strides, data_format)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 
-def _avg_grad_kernel(xp: Any, shape: Any, g: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _avg_grad_kernel(
+    xp: ArrayNamespace,
+    shape: Array,
+    g: object,
+    *,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+) -> Any:
     whole = _ints(shape)
     return _library(xp).average_grad(whole, g, axes_of(whole, ksize, strides, padding))
 
 
 def _argmax_kernel(
-    xp: Any,
+    xp: ArrayNamespace,
     x: Any,
     *,
-    ksize: Any,
-    strides: Any,
+    ksize: Sequence[int],
+    strides: Sequence[int],
     padding: str,
-    Targmax: Any,
+    Targmax: DType,
     include_batch_in_index: bool,
-) -> Any:
+) -> tuple[Array, Array]:
     y, at = _library(xp).first_maxima(
         x, axes_of(x.shape, ksize, strides, padding), include_batch_in_index
     )
     return y, at.astype(Targmax.np_dtype, copy=False)
 
 
-def _flat_index(shape: Any, argmax: Any, with_batch: bool) -> Any:
+def _flat_index(shape: Sequence[int], argmax: Array, with_batch: bool) -> Array:
     """Indices into the flattened batch."""
     if with_batch:
         return argmax
@@ -134,8 +174,8 @@ def _flat_index(shape: Any, argmax: Any, with_batch: bool) -> Any:
 
 
 def _grad_argmax_kernel(
-    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
-) -> Any:
+    xp: ArrayNamespace, x: Array, g: Array, argmax: Array, *, include_batch_in_index: bool
+) -> Array:
     index = _flat_index(x.shape, argmax, include_batch_in_index)
     if index.size and not 0 <= index.min() <= index.max() < x.size:
         raise errors.InvalidArgumentError(
@@ -146,8 +186,8 @@ def _grad_argmax_kernel(
 
 
 def _grad_grad_argmax_kernel(
-    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
-) -> Any:
+    xp: ArrayNamespace, x: Array, g: Array, argmax: Array, *, include_batch_in_index: bool
+) -> Array:
     return g.reshape(-1)[_flat_index(x.shape, argmax, include_batch_in_index)]
 
 
@@ -155,7 +195,9 @@ def _grad_grad_argmax_kernel(
 
 
 @lru_cache(1024)
-def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
+def _pooled(
+    x: Sequence[int | None], ksize: Sequence[int], strides: Sequence[int], padding: str
+) -> shapes.Shape:
     if padding not in ("SAME", "VALID"):
         raise ValueError(f"Attr 'padding' passed string '{padding}' not in: \"SAME\", \"VALID\"")
     if len(ksize) != len(x) or len(strides) != len(x):
@@ -167,7 +209,7 @@ def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
 
 
-def _check_depth_window(ksize: Any, strides: Any, data_format: str) -> None:
+def _check_depth_window(ksize: Sequence[int], strides: Sequence[int], data_format: str) -> None:
     if not data_format.endswith("C") or ksize[-1] == 1:
         return
     if max(ksize[1:-1]) > 1:
@@ -213,13 +255,13 @@ def _attrs(op: Operation, *more: str) -> dict[str, Any]:
     return {k: op._attrs[k] for k in names if k in op._attrs}
 
 
-def _max_grad(kind: str) -> Any:
+def _max_grad(kind: str) -> Callable[..., Any]:
     """The gradient of a maximum, or of what is linear in the gradient.
 
     ``kind`` is the op for the next order.
     """
 
-    def grad(op: Operation, g: Any) -> Grads:
+    def grad(op: Operation, g: TensorLike) -> Grads:
         if len(op._inputs) == 1:
             return [apply(_OPS[kind], op._inputs[0], op._outputs[0], g, **_attrs(op))]
         x, y = op._inputs[:2]
@@ -228,7 +270,7 @@ def _max_grad(kind: str) -> Any:
     return grad
 
 
-def _max_v2_grad(op: Operation, g: Any) -> Grads:
+def _max_v2_grad(op: Operation, g: Tensor) -> Grads:
     x, ksize, strides = op._inputs
     return [
         apply(_OPS["MaxPoolGradV2"], x, op._outputs[0], g, ksize, strides, **_attrs(op)),
@@ -237,8 +279,8 @@ def _max_v2_grad(op: Operation, g: Any) -> Grads:
     ]
 
 
-def _max_grad_v2_grad(kind: str) -> Any:
-    def grad(op: Operation, g: Any) -> Grads:
+def _max_grad_v2_grad(kind: str) -> Callable[..., Any]:
+    def grad(op: Operation, g: TensorLike) -> Grads:
         x, y, _, ksize, strides = op._inputs
         return [
             zeros_like(x),
@@ -251,20 +293,20 @@ def _max_grad_v2_grad(kind: str) -> Any:
     return grad
 
 
-def _avg_grad(kind: str) -> Any:
+def _avg_grad(kind: str) -> Callable[..., Any]:
     return lambda op, g: [apply(_OPS[kind], shape_of(op._inputs[0]), g, **_attrs(op))]
 
 
-def _avg_grad_grad(kind: str) -> Any:
+def _avg_grad_grad(kind: str) -> Callable[..., Any]:
     return lambda op, g: [None, apply(_OPS[kind], g, **_attrs(op))]
 
 
-def _argmax_grad(op: Operation, g: Any, _: Any) -> Grads:
+def _argmax_grad(op: Operation, g: Tensor, _: object) -> Grads:
     kind = _OPS["MaxPoolGradWithArgmax"]
     return [apply(kind, op._inputs[0], g, op._outputs[1], **_attrs(op, "include_batch_in_index"))]
 
 
-def _grad_argmax_grad(kind: str) -> Any:
+def _grad_argmax_grad(kind: str) -> Callable[..., Any]:
     def grad(op: Operation, g: Any) -> Grads:
         x, _, argmax = op._inputs
         return [

@@ -7,7 +7,8 @@ pool_ops.py defines the ops. Any axis but the batch may be pooled, so NCHW needs
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from headrace.ops.nn.nn_common import (
     squeeze,
 )
 from headrace.ops.nn.pool_ops import AVG_POOL, AVG_POOL3D, MAX_POOL, MAX_POOL3D, MAX_POOL_ARGMAX
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "avg_pool",
@@ -51,9 +55,9 @@ __all__ = [
 def _pool_nd(
     opdef: OpDef,
     n: int,
-    x: Any,
-    ksize: Any,
-    strides: Any,
+    x: object,
+    ksize: object,
+    strides: object,
     padding: str,
     data_format: str,
     name: str | None,
@@ -71,9 +75,9 @@ def _pool_nd(
 
 
 def max_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
+    value: object,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
@@ -138,7 +142,7 @@ def avg_pool2d(
     padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
 ) -> Tensor:
     """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``."""
     return avg_pool(value, ksize, strides, padding, data_format, name, input)
@@ -159,9 +163,9 @@ def avg_pool3d(
 def _pool1d(
     opdef: OpDef,
     default: str,
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: object,
+    ksize: object,
+    strides: object,
     padding: str,
     data_format: str | None,
     name: str | None,
@@ -183,9 +187,9 @@ def _pool1d(
 
 
 def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str | None = "NWC",
     name: str | None = None,
@@ -195,9 +199,9 @@ def max_pool1d(
 
 
 def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: object,
+    ksize: object,
+    strides: object,
     padding: str,
     data_format: str | None = "NWC",
     name: str | None = None,
@@ -207,7 +211,7 @@ def avg_pool1d(
 
 
 def _by_rank(
-    functions: tuple[Any, Any, Any], input: Any, data_format: str | None
+    functions: tuple[Any, Any, Any], input: object, data_format: str | None
 ) -> tuple[Any, Any]:
     input = convert_to_tensor(input, name="input")
     rank = rank_of(input)
@@ -221,9 +225,9 @@ def _by_rank(
 
 
 def max_pool_v2(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str | None = None,
     name: str | None = None,
@@ -234,9 +238,9 @@ def max_pool_v2(
 
 
 def avg_pool_v2(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: object,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str | None = None,
     name: str | None = None,
@@ -274,12 +278,12 @@ def max_pool_with_argmax(
 
 
 def max_pool_with_argmax_v2(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str = "NHWC",
-    output_dtype: Any = dtypes.int64,
+    output_dtype: TensorLike = dtypes.int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -302,7 +306,7 @@ def pool(
     window_shape: Any,
     pooling_type: str,
     padding: str,
-    dilation_rate: Any = None,
+    dilation_rate: object = None,
     strides: Any = None,
     name: str | None = None,
     data_format: str | None = None,
@@ -351,7 +355,11 @@ def _check_pool(
 
 
 def _dilated_pool(
-    function: Any, x: Tensor, window_shape: Any, rates: list[int], data_format: str | None
+    function: Callable[..., Any],
+    x: Tensor,
+    window_shape: Any,
+    rates: list[int],
+    data_format: str | None,
 ) -> Tensor:
     """Every rate-th element is put into a batch of its own, where a dilated window is a plain
     one.
@@ -371,13 +379,13 @@ def _dilated_pool(
 
 
 def pool_v2(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: TensorLike,
     pooling_type: str,
-    strides: Any = None,
+    strides: TensorLike | None = None,
     padding: str = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Pooling over any number of dimensions.

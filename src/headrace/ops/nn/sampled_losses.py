@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,18 +35,21 @@ from headrace.ops.nn.nn_common import (
     zeros_like,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["nce_loss", "nce_loss_v2", "sampled_softmax_loss", "sampled_softmax_loss_v2"]
 
 
 def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: object = None,
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
     name: str = "nce_loss",
@@ -76,19 +79,19 @@ def nce_loss(
     return total
 
 
-def _is_cast(labels: Any) -> bool:
+def _is_cast(labels: object) -> bool:
     return getattr(labels, "dtype", None) != dtypes.int64
 
 
 def nce_loss_v2(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Tensor:
@@ -109,10 +112,10 @@ def nce_loss_v2(
 
 
 def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: object,
+    biases: object,
+    labels: object,
+    inputs: object,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
@@ -120,7 +123,7 @@ def sampled_softmax_loss(
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",
-    seed: Any = None,
+    seed: object = None,
 ) -> Tensor:
     """A softmax over the true and the sampled classes only."""
     before = ops_counted(get_default_graph())
@@ -146,16 +149,16 @@ def sampled_softmax_loss(
 
 
 def sampled_softmax_loss_v2(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = True,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     name: str = "sampled_softmax_loss",
 ) -> Tensor:
     """``tf.nn.sampled_softmax_loss`` with parts of ``weights`` cut as "div" does."""
@@ -190,10 +193,10 @@ def _sum_rows(x: Tensor) -> Tensor:
 
 
 def _sampled_logits(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: object,
+    biases: object,
+    labels: object,
+    inputs: object,
     num_sampled: int,
     num_classes: int,
     num_true: int,
@@ -201,7 +204,7 @@ def _sampled_logits(
     remove_hits: bool,
     strategy: str,
     name: str,
-    seed: Any,
+    seed: object,
 ) -> tuple[Tensor, Tensor]:
     """Logits of the true classes, then of the sampled ones, corrected by their expected counts.
 

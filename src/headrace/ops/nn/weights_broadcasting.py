@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import control_dependencies, name_scope
@@ -19,6 +19,9 @@ from headrace.ops.control.control_flow import cond
 from headrace.ops.math.binary import multiply
 from headrace.ops.math.comparison import equal, logical_or
 from headrace.ops.math.reductions import reduce_all
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["assert_broadcastable", "broadcast_weights", "remove_squeezable_dimensions"]
 
@@ -78,7 +81,7 @@ def _check_known(weights: Tensor, values: Tensor) -> Operation | None:
     return no_op(name="static_dims_check_success")
 
 
-def assert_broadcastable(weights: Any, values: Any) -> Operation:
+def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
     """An operation that fails unless weights are a scalar, or of the rank of values with
     dimensions 1 or equal.
     """
@@ -99,7 +102,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
         def same_or_one() -> Tensor:
             fits = logical_or(equal(weights_shape, values_shape), equal(weights_shape, 1))
-            return reduce_all(fits)  # type: ignore[no-any-return]
+            return reduce_all(fits)
 
         def checked() -> Tensor:
             same = equal(values_rank, weights_rank, name="is_same_rank")
@@ -120,13 +123,13 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         return Assert(valid, data, name=scope)
 
 
-def broadcast_weights(weights: Any, values: Any) -> Tensor:
+def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     """Weights in the shape of values; unchanged where they have it."""
     with name_scope(None, "broadcast_weights", (weights, values)) as scope:
         values = convert_to_tensor(values, name="values")
         weights = convert_to_tensor(weights, dtype=values.dtype.base_dtype, name="weights")
         shapes = weights.shape, values.shape
         if all(s.is_fully_defined() for s in shapes) and shapes[0].is_compatible_with(shapes[1]):
-            return weights  # type: ignore[no-any-return]
+            return weights
         with control_dependencies((assert_broadcastable(weights, values),)):
-            return multiply(weights, ones_like(values), name=scope)  # type: ignore[no-any-return]
+            return multiply(weights, ones_like(values), name=scope)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_many, apply_operation
 from headrace.core.convert import convert_to_tensor
@@ -15,6 +15,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.queues import reader_ops
 from headrace.ops.queues.queues import QueueBase
 from headrace.wire.tfrecord import TFRecordOptions
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FixedLengthRecordReader",
@@ -49,7 +52,7 @@ class ReaderBase:
         """The next record as (key, value), scalar strings."""
         return apply_many(reader_ops.READ, self._reader_ref, self._queue_ref(queue), name=name)
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> Any:
         """Up to ``num_records`` records as (keys, values), vectors of strings."""
         n = convert_to_tensor(num_records, dtype=int64, name="num_records")
         return apply_many(
@@ -66,7 +69,7 @@ class ReaderBase:
         """The reader's state as a string; UnimplementedError within a file."""
         return apply(reader_ops.SERIALIZE_STATE, self._reader_ref, name=name)
 
-    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         return apply_operation(reader_ops.RESTORE_STATE, self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:

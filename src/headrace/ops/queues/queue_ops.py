@@ -5,7 +5,8 @@ The value of a queue's handle is an array of rank 0 with its :class:`QueueResour
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from headrace.ops.queues.queue_resource import (
     QueueResource,
     ShuffleQueue,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.opdef import OpDef
+    from headrace.lower.session_state import RunContext
 
 __all__ = [
     "DEQUEUE",
@@ -43,7 +49,7 @@ def _key(node: KernelNode) -> tuple[str, str]:
     return ("queue", f"{node.attrs['container']}/{node.attrs['shared_name'] or node.key}")
 
 
-def _make_queue(node: KernelNode, rt: Any, kind: Any, **options: Any) -> Any:
+def _make_queue(node: KernelNode, rt: RunContext, kind: type[Any], **options: object) -> Array:
     """The queue in an array of rank 0, so that handles can be packed and gathered
     (``QueueBase.from_list``).
     """
@@ -59,24 +65,30 @@ def _make_queue(node: KernelNode, rt: Any, kind: Any, **options: Any) -> Any:
     return handle
 
 
-def _fifo(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _fifo(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
     return _make_queue(node, rt, FifoQueue)
 
 
-def _padding(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _padding(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
     return _make_queue(node, rt, PaddingQueue)
 
 
-def _priority(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _priority(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
     return _make_queue(node, rt, PriorityQueueResource)
 
 
-def _shuffle(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _shuffle(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
     options = {k: node.attrs[k] for k in ("min_after_dequeue", "seed", "seed2")}
     return _make_queue(node, rt, ShuffleQueue, **options)
 
 
-def _define(name: str, signature: str, kernel: Any, shape: Any, blocking: bool = False) -> Any:
+def _define(
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    shape: Callable[..., Any],
+    blocking: bool = False,
+) -> OpDef:
     return define(
         name,
         signature,
@@ -113,39 +125,41 @@ SHUFFLE_QUEUE = _define(
 )
 
 
-def _queue(handle: Any) -> QueueResource:
+def _queue(handle: Array | QueueResource) -> QueueResource:
     """A handle's queue; Gather gives the queue without an array around it."""
-    return handle.item() if isinstance(handle, np.ndarray) else handle  # type: ignore[no-any-return]
+    return handle.item() if isinstance(handle, np.ndarray) else handle
 
 
-def _enqueue(xp: Any, handle: Any, *components: Any) -> tuple[()]:
+def _enqueue(xp: ArrayNamespace, handle: Array | QueueResource, *components: Array) -> tuple[()]:
     _queue(handle).enqueue(components)
     return ()
 
 
-def _enqueue_many(xp: Any, handle: Any, *components: Any) -> tuple[()]:
+def _enqueue_many(xp: ArrayNamespace, handle: Array, *components: Array) -> tuple[()]:
     _queue(handle).enqueue_many(components)
     return ()
 
 
-def _one_or_all(element: tuple[Any, ...]) -> Any:
+def _one_or_all(
+    element: tuple[Any, ...],
+) -> Array | np.generic | tuple[Array | np.generic, Array | np.generic]:
     return element if len(element) != 1 else element[0]
 
 
-def _dequeue(xp: Any, handle: Any) -> Any:
+def _dequeue(xp: ArrayNamespace, handle: Array) -> Any:
     element = _queue(handle).dequeue()
     return _one_or_all(tuple([c if c.ndim or c.dtype == object else c[()] for c in element]))
 
 
-def _dequeue_many(xp: Any, handle: Any, n: Any) -> Any:
+def _dequeue_many(xp: ArrayNamespace, handle: Array, n: Array) -> Any:
     return _one_or_all(_queue(handle).dequeue_many(int(n)))
 
 
-def _dequeue_up_to(xp: Any, handle: Any, n: Any) -> Any:
+def _dequeue_up_to(xp: ArrayNamespace, handle: Array, n: Array) -> Any:
     return _one_or_all(_queue(handle).dequeue_many(int(n), up_to=True))
 
 
-def _close(xp: Any, handle: Any, *, cancel_pending_enqueues: bool) -> tuple[()]:
+def _close(xp: ArrayNamespace, handle: Array, *, cancel_pending_enqueues: bool) -> tuple[()]:
     _queue(handle).close(cancel_pending_enqueues)
     return ()
 

@@ -15,7 +15,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headrace import errors
 from headrace.core.dtypes import DType
 from headrace.core.shapes import Shape
 from headrace.kernels.numpy.philox import Philox, groups
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["FifoQueue", "PaddingQueue", "PriorityQueueResource", "QueueResource", "ShuffleQueue"]
 
@@ -46,7 +49,9 @@ class _Attempt:
         self.result: Any = None
         self.finished = threading.Event()
 
-    def finish(self, result: Any = None, error: Exception | None = None) -> None:
+    def finish(
+        self, result: Sequence[Sequence[Array]] | None = None, error: Exception | None = None
+    ) -> None:
         self.result, self.error, self.done, self.progress = result, error, True, True
         self.finished.set()
 
@@ -294,7 +299,7 @@ def _cancelled(verb: str) -> errors.CancelledError:
     return errors.CancelledError(None, None, f"{verb} operation was cancelled")
 
 
-def _slice(array: Any, at: int) -> Any:
+def _slice(array: Array, at: int) -> Array:
     """An element of a batch as an array, of rank 0 too."""
     return array[at, ...]
 

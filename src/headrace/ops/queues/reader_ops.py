@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.ops.queues import reader_resource as resource
 from headrace.ops.queues.reader_resource import ReaderResource
 from headrace.ops.strings.string_ops import object_array
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = [
     "FIXED_LENGTH_RECORD_READER",
@@ -31,7 +34,13 @@ __all__ = [
 _NAMES = "container: str='', shared_name: str=''"
 
 
-def _define(name: str, signature: str, kernel: Any, shapes: Any, blocking: bool = False) -> OpDef:
+def _define(
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    shapes: Sequence[Sequence[None]],
+    blocking: bool = False,
+) -> OpDef:
     return define(
         name,
         signature,
@@ -96,7 +105,7 @@ def _text(value: bytes) -> Any:
     return out
 
 
-def _item(handle: Any) -> Any:
+def _item(handle: Array) -> Any:
     return handle.item() if isinstance(handle, np.ndarray) else handle
 
 
@@ -110,18 +119,20 @@ def _read(xp: Any, reader_handle: Any, queue_handle: Any) -> tuple[Any, Any]:
     return _text(key), _text(value)
 
 
-def _read_up_to(xp: Any, reader_handle: Any, queue_handle: Any, num_records: Any) -> Any:
+def _read_up_to(
+    xp: ArrayNamespace, reader_handle: ReaderResource, queue_handle: Array, num_records: Array
+) -> tuple[Array, Array]:
     found = reader_handle.read_up_to(_item(queue_handle), int(num_records))
     keys, values = zip(*found)
     return object_array(list(keys), len(found)), object_array(list(values), len(found))
 
 
-def _reset(xp: Any, reader_handle: Any) -> tuple[()]:
+def _reset(xp: ArrayNamespace, reader_handle: ReaderResource) -> tuple[()]:
     reader_handle.reset()
     return ()
 
 
-def _restore(xp: Any, reader_handle: Any, state: Any) -> tuple[()]:
+def _restore(xp: ArrayNamespace, reader_handle: Any, state: Any) -> tuple[()]:
     reader_handle.restore(state.item())
     return ()
 

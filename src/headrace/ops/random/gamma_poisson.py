@@ -9,7 +9,7 @@ one thread; split over several it starts each part elsewhere in the stream).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,12 +32,17 @@ from headrace.ops.array.array_shape import shape as shape_op
 from headrace.ops.array.filling import zeros_like
 from headrace.ops.random.random_ops import generator, op_seeds, shape_input, shape_of, shape_tensor
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, ShapeLike, TensorLike
+
 __all__ = ["parameterized_truncated_normal", "random_gamma", "random_poisson", "random_poisson_v2"]
 
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _gamma_kernel(xp: Any, shape: Any, alpha: Any, *, rt: Runtime, node: KernelNode) -> Any:
+def _gamma_kernel(
+    xp: ArrayNamespace, shape: Array, alpha: Array, *, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     samples, alphas = math.prod(wanted), np.asarray(alpha)
     full = wanted + alphas.shape
@@ -48,13 +53,13 @@ def _gamma_kernel(xp: Any, shape: Any, alpha: Any, *, rt: Runtime, node: KernelN
     return drawn.T.reshape(full).astype(alphas.dtype)
 
 
-def _gamma_grad_kernel(xp: Any, alpha: Any, sample: Any) -> Any:
+def _gamma_grad_kernel(xp: ArrayNamespace, alpha: Array, sample: Array) -> Array:
     return rejection.gamma_grad(np.asarray(alpha), np.asarray(sample)).astype(sample.dtype)
 
 
 def _poisson_kernel(
-    xp: Any, shape: Any, rate: Any, *, dtype: DType, rt: Runtime, node: KernelNode
-) -> Any:
+    xp: ArrayNamespace, shape: Array, rate: Array, *, dtype: DType, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     samples, rates = math.prod(wanted), np.asarray(rate)
     full = wanted + rates.shape
@@ -71,17 +76,17 @@ _NAMES = ("means", "stddevs", "minvals", "maxvals")
 
 
 def _bounded_kernel(
-    xp: Any,
-    shape: Any,
-    means: Any,
-    stdevs: Any,
-    minvals: Any,
-    maxvals: Any,
+    xp: ArrayNamespace,
+    shape: Array,
+    means: Array,
+    stdevs: Array,
+    minvals: Array,
+    maxvals: Array,
     *,
     dtype: DType,
     rt: Runtime,
     node: KernelNode,
-) -> Any:
+) -> Array:
     wanted = shape_of(shape)
     if not wanted:
         raise errors.InvalidArgumentError(None, None, "Shape tensor must not be empty, got []")
@@ -199,12 +204,12 @@ PARAMETERIZED_TRUNCATED_NORMAL = define(
 
 
 def parameterized_truncated_normal(
-    shape: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -220,10 +225,10 @@ def parameterized_truncated_normal(
 
 
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -242,8 +247,8 @@ def random_gamma(
 
 def random_poisson(
     lam: Any,
-    shape: Any,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -252,9 +257,9 @@ def random_poisson(
 
 
 def random_poisson_v2(
-    shape: Any,
-    lam: Any,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,11 @@ from headrace.kernels.numpy import philox
 from headrace.ops.array.array_shape import shape as shape_op
 from headrace.ops.array.basic import constant
 from headrace.runtime.memory import physical_memory
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, ShapeLike, TensorLike
+    from headrace.core.opdef import OpDef
+    from headrace.core.tensor import Operation
 
 __all__ = [
     "categorical",
@@ -75,19 +80,25 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return out
 
 
-def _uniform_kernel(xp: Any, shape: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
+def _uniform_kernel(
+    xp: ArrayNamespace, shape: Array, *, dtype: DType, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     numbers = generator(rt, node).numbers(philox.uniform, math.prod(wanted), dtype.np_dtype)
     return numbers.reshape(wanted)
 
 
-def _normal_kernel(xp: Any, shape: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
+def _normal_kernel(
+    xp: ArrayNamespace, shape: Array, *, dtype: DType, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     numbers = generator(rt, node).numbers(philox.normal, math.prod(wanted), dtype.np_dtype)
     return numbers.reshape(wanted)
 
 
-def _truncated_kernel(xp: Any, shape: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
+def _truncated_kernel(
+    xp: ArrayNamespace, shape: Array, *, dtype: DType, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     numbers = generator(rt, node).numbers(
         philox.truncated_normal, math.prod(wanted), dtype.np_dtype
@@ -108,8 +119,15 @@ def int_range(minval: Any, maxval: Any) -> tuple[int, int]:
 
 
 def _uniform_int_kernel(
-    xp: Any, shape: Any, minval: Any, maxval: Any, *, Tout: DType, rt: Runtime, node: KernelNode
-) -> Any:
+    xp: ArrayNamespace,
+    shape: Array,
+    minval: Array,
+    maxval: Array,
+    *,
+    Tout: DType,
+    rt: Runtime,
+    node: KernelNode,
+) -> Array:
     wanted = shape_of(shape)
     count = math.prod(wanted)
     if not count:
@@ -119,7 +137,7 @@ def _uniform_int_kernel(
     return philox.into_range(bits, low, high, Tout.np_dtype).reshape(wanted)
 
 
-def _shuffle_kernel(xp: Any, value: Any, *, rt: Runtime, node: KernelNode) -> Any:
+def _shuffle_kernel(xp: ArrayNamespace, value: Array, *, rt: Runtime, node: KernelNode) -> Any:
     if np.ndim(value) == 0 or value.size <= 1 or value.shape[0] <= 1:
         return value
     n = value.shape[0]
@@ -189,7 +207,13 @@ def draw(start: philox.Philox, logits: Any, count: int, dtype: np.dtype[Any]) ->
 
 
 def _multinomial_kernel(
-    xp: Any, logits: Any, num_samples: Any, *, output_dtype: DType, rt: Runtime, node: KernelNode
+    xp: ArrayNamespace,
+    logits: Array,
+    num_samples: Array,
+    *,
+    output_dtype: DType,
+    rt: Runtime,
+    node: KernelNode,
 ) -> Any:
     count = check_draw(logits, num_samples)
     batch = logits.shape[0]
@@ -306,20 +330,20 @@ _UNIFORM_TYPES = (
 )
 
 
-def shape_tensor(shape: Any) -> Tensor:
+def shape_tensor(shape: object) -> Tensor:
     """A shape argument as a tensor; a list may hold tensors and Dimensions."""
     if isinstance(shape, (list, tuple)) and not shape:
         return convert(shape, dtypes.int32, "shape")
     return convert(shape, None, "shape")
 
 
-def op_seeds(seed: Any) -> dict[str, Any]:
+def op_seeds(seed: object) -> dict[str, Any]:
     """The seed attributes of an op that was given ``seed``."""
     first, second = get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}
 
 
-def uniform_bounds(dtype: DType, maxval: Any) -> Any:
+def uniform_bounds(dtype: DType, maxval: TensorLike | None) -> Any:
     """Check the type of a uniform distribution and fill in its upper bound."""
     if dtype not in _UNIFORM_TYPES:
         raise ValueError(f"Invalid dtype {dtype!r}")
@@ -332,8 +356,8 @@ def uniform_bounds(dtype: DType, maxval: Any) -> Any:
 
 def random_uniform(
     shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
     dtype: Any = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -347,16 +371,16 @@ def random_uniform(
         high = convert(maxval, dtype, "max")
         seeds = op_seeds(seed)
         if dtype.is_integer:
-            return apply(RANDOM_UNIFORM_INT, shape, low, high, name=scope, **seeds)  # type: ignore[no-any-return]
+            return apply(RANDOM_UNIFORM_INT, shape, low, high, name=scope, **seeds)
         drawn = apply(RANDOM_UNIFORM, shape, dtype=dtype, **seeds)
         scaled = apply_op("Mul", drawn, apply_op("Sub", high, low, name="sub"), name="mul")
-        return apply_op("Add", scaled, low, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", scaled, low, name=scope)
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
     dtype: Any = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -373,8 +397,8 @@ def random_normal(
 
 def truncated_normal(
     shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    mean: object = 0.0,
+    stddev: object = 1.0,
     dtype: Any = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -385,21 +409,29 @@ def truncated_normal(
 
 
 def _scaled(
-    opdef: Any, shape: Any, mean: Any, stddev: Any, dtype: DType, seed: Any, scope: str
+    opdef: OpDef,
+    shape: object,
+    mean: object,
+    stddev: object,
+    dtype: DType,
+    seed: object,
+    scope: str,
 ) -> Tensor:
     shape = shape_tensor(shape)
     mean = convert(mean, dtype, "mean")
     stddev = convert(stddev, dtype, "stddev")
     drawn = apply(opdef, shape, dtype=dtype, **op_seeds(seed))
-    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)  # type: ignore[no-any-return]
+    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of ``value`` in a random order, drawn anew in every run."""
-    return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))  # type: ignore[no-any-return]
+    return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """A piece of ``value`` of the given size, at a random place."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -415,10 +447,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             shape_op(shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed
         )
         offset = apply_op("FloorMod", offset, limit, name="mod")
-        return apply_op("Slice", value, offset, size, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Slice", value, offset, size, name=scope)
 
 
-def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Any:
+def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Operation:
     text = "Need value.shape >= size, got "
     with name_scope("Assert"):
         constant(
@@ -428,11 +460,11 @@ def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Any:
 
 
 def multinomial(
-    logits: Any,
-    num_samples: Any,
+    logits: TensorLike,
+    num_samples: TensorLike,
     seed: int | None = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: object = None,
 ) -> Tensor:
     """For each row of unnormalised log-probabilities ``num_samples`` class numbers."""
     with name_scope(name, "multinomial", [logits]):
@@ -440,9 +472,9 @@ def multinomial(
 
 
 def categorical(
-    logits: Any,
-    num_samples: Any,
-    dtype: Any = None,
+    logits: TensorLike,
+    num_samples: TensorLike,
+    dtype: DType | None = None,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -451,7 +483,7 @@ def categorical(
         return _drawn(logits, num_samples, dtype, seed)
 
 
-def _drawn(logits: Any, num_samples: Any, dtype: Any, seed: Any) -> Tensor:
+def _drawn(logits: TensorLike, num_samples: object, dtype: object, seed: object) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
     dtype = dtypes.int64 if dtype is None else dtype
-    return apply(MULTINOMIAL, logits, num_samples, output_dtype=dtype, **op_seeds(seed))  # type: ignore[no-any-return]
+    return apply(MULTINOMIAL, logits, num_samples, output_dtype=dtype, **op_seeds(seed))

@@ -7,7 +7,7 @@ x = stateless_random_normal([2, 3], seed=[1, 2])
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,10 @@ from headrace.ops.random.random_ops import (
     uniform_bounds,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, ShapeLike, TensorLike
+    from headrace.core.opdef import OpDef
+
 __all__ = [
     "stateless_categorical",
     "stateless_multinomial",
@@ -44,29 +48,31 @@ __all__ = [
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _stream(seed: Any) -> philox.Philox:
+def _stream(seed: Array) -> philox.Philox:
     if np.shape(seed) != (2,):
         given = shapes.show(np.shape(seed)).replace(" ", "")
         raise errors.InvalidArgumentError(None, None, f"seed must have shape [2], not {given}")
     return philox.stateless(seed.tolist())
 
 
-def _uniform_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
+def _uniform_kernel(xp: ArrayNamespace, shape: Array, seed: Array, *, dtype: DType) -> Array:
     wanted = shape_of(shape)
     return philox.uniform(_stream(seed), math.prod(wanted), dtype.np_dtype).reshape(wanted)
 
 
-def _normal_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
+def _normal_kernel(xp: ArrayNamespace, shape: Array, seed: Array, *, dtype: DType) -> Array:
     wanted = shape_of(shape)
     return philox.normal(_stream(seed), math.prod(wanted), dtype.np_dtype).reshape(wanted)
 
 
-def _truncated_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
+def _truncated_kernel(xp: ArrayNamespace, shape: Array, seed: Array, *, dtype: DType) -> Array:
     wanted = shape_of(shape)
     return philox.truncated_normal(_stream(seed), math.prod(wanted), dtype.np_dtype).reshape(wanted)
 
 
-def _int_kernel(xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dtype: DType) -> Any:
+def _int_kernel(
+    xp: ArrayNamespace, shape: Array, seed: Array, minval: Array, maxval: Array, *, dtype: DType
+) -> Array:
     wanted = shape_of(shape)
     low, high = int_range(minval, maxval)
     bits = philox.words(_stream(seed), math.prod(wanted), dtype.np_dtype)
@@ -74,7 +80,7 @@ def _int_kernel(xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dty
 
 
 def _multinomial_kernel(
-    xp: Any, logits: Any, num_samples: Any, seed: Any, *, output_dtype: DType
+    xp: ArrayNamespace, logits: Array, num_samples: Array, seed: Array, *, output_dtype: DType
 ) -> Any:
     count = check_draw(logits, num_samples)
     return draw(_stream(seed), logits, count, output_dtype.np_dtype)
@@ -165,11 +171,11 @@ STATELESS_MULTINOMIAL = define(
 
 
 def stateless_random_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Numbers in [minval, maxval) that depend on ``seed`` (two integers) alone."""
@@ -187,11 +193,11 @@ def stateless_random_uniform(
 
 
 def stateless_random_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    seed: object,
+    mean: object = 0.0,
+    stddev: object = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers that depend on ``seed`` (two integers) alone."""
@@ -200,11 +206,11 @@ def stateless_random_normal(
 
 
 def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    seed: object,
+    mean: object = 0.0,
+    stddev: object = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Truncated normal numbers that depend on ``seed`` (two integers) alone."""
@@ -215,7 +221,7 @@ def stateless_truncated_normal(
 
 
 def _scaled(
-    opdef: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DType, scope: str
+    opdef: OpDef, shape: Any, seed: object, mean: object, stddev: object, dtype: DType, scope: str
 ) -> Tensor:
     shape = shape_tensor(shape)
     mean = convert(mean, dtype, "mean")
@@ -225,10 +231,10 @@ def _scaled(
 
 
 def stateless_multinomial(
-    logits: Any,
-    num_samples: Any,
-    seed: Any,
-    output_dtype: Any = dtypes.int64,
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    output_dtype: TensorLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """Class numbers for each row of log-probabilities, a function of ``seed``."""
@@ -238,7 +244,11 @@ def stateless_multinomial(
 
 
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Class numbers for each row of log-probabilities, a function of ``seed``."""
     with name_scope(name, "stateless_categorical", [logits, seed]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, SparseLike, TensorLike
 
 __all__ = ["set_difference", "set_intersection", "set_size", "set_union"]
 
@@ -39,7 +42,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _dense_groups(array: Any) -> _Groups:
+def _dense_groups(array: Array) -> _Groups:
     if array.ndim < 2:
         raise _invalid(
             f"Input rank {array.ndim} < 2: sets lie along the last of at least 2 dimensions."
@@ -48,7 +51,7 @@ def _dense_groups(array: Any) -> _Groups:
     return {index: set(array[index].tolist()) for index in np.ndindex(*lead)}
 
 
-def _sparse_groups(indices: Any, values: Any, dims: Any, validate: bool) -> _Groups:
+def _sparse_groups(indices: Array, values: Array, dims: Array, validate: bool) -> _Groups:
     if len(dims) < 2:
         raise _invalid(
             f"Input rank {len(dims)} < 2: sets lie along the last of at least 2 dimensions."
@@ -78,7 +81,9 @@ def _lead(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     return first[:-1]
 
 
-def _combine(a: _Groups, b: _Groups, lead: tuple[int, ...], operation: str, kind: Any) -> Any:
+def _combine(
+    a: _Groups, b: _Groups, lead: tuple[int, ...], operation: str, kind: np.dtype[Any]
+) -> tuple[Array, Array, Array]:
     combine = _OPERATIONS[operation]
     none: set[Any] = set()
     places: list[tuple[int, ...]] = []
@@ -95,45 +100,49 @@ def _combine(a: _Groups, b: _Groups, lead: tuple[int, ...], operation: str, kind
     return indices, result, np.array((*lead, widest), np.int64)
 
 
-def _dense_dense(xp: Any, a: Any, b: Any, *, set_operation: str, validate_indices: bool) -> Any:
+def _dense_dense(
+    xp: ArrayNamespace, a: Array, b: Array, *, set_operation: str, validate_indices: bool
+) -> tuple[Array, Array, Array]:
     lead = _lead(a.shape, b.shape)
     return _combine(_dense_groups(a), _dense_groups(b), lead, set_operation, a.dtype)
 
 
 def _dense_sparse(
-    xp: Any,
-    a: Any,
-    indices: Any,
-    values: Any,
-    dims: Any,
+    xp: ArrayNamespace,
+    a: Array,
+    indices: Array,
+    values: Array,
+    dims: Array,
     *,
     set_operation: str,
     validate_indices: bool,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     lead = _lead(a.shape, tuple(dims.tolist()))
     groups = _sparse_groups(indices, values, dims, validate_indices)
     return _combine(_dense_groups(a), groups, lead, set_operation, a.dtype)
 
 
 def _sparse_sparse(
-    xp: Any,
-    i1: Any,
-    v1: Any,
-    d1: Any,
-    i2: Any,
-    v2: Any,
-    d2: Any,
+    xp: ArrayNamespace,
+    i1: Array,
+    v1: Array,
+    d1: Array,
+    i2: Array,
+    v2: Array,
+    d2: Array,
     *,
     set_operation: str,
     validate_indices: bool,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     lead = _lead(tuple(d1.tolist()), tuple(d2.tolist()))
     first = _sparse_groups(i1, v1, d1, validate_indices)
     second = _sparse_groups(i2, v2, d2, validate_indices)
     return _combine(first, second, lead, set_operation, v1.dtype)
 
 
-def _size(xp: Any, indices: Any, values: Any, dims: Any, *, validate_indices: bool) -> Any:
+def _size(
+    xp: ArrayNamespace, indices: Array, values: Array, dims: Array, *, validate_indices: bool
+) -> Any:
     groups = _sparse_groups(indices, values, dims, validate_indices)
     sizes = np.zeros(dims.tolist()[:-1], np.int32)
     for index, members in groups.items():
@@ -200,7 +209,7 @@ def _convert(value: Any) -> Any:
     return made
 
 
-def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+def set_size(a: TensorLike | SparseLike, validate_indices: bool = True) -> Tensor:
     """The number of different elements in each row of a sparse tensor."""
     a = convert_to_tensor_or_sparse_tensor(a, name="a")
     if not isinstance(a, SparseTensor):

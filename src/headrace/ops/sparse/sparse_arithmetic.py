@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -16,6 +16,10 @@ from headrace.ops.array.array_shape import const, one_of
 from headrace.ops.sparse import sparse_elementwise, sparse_reductions
 from headrace.ops.sparse import sparse_ops as ops
 from headrace.ops.sparse.sparse_tensor import SparseTensor, _sparse
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import SparseLike, TensorLike
+    from headrace.core.opdef import OpDef
 
 __all__ = [
     "sparse_add",
@@ -33,7 +37,9 @@ __all__ = [
 # arithmetic -------------------------------------------------------------------------------------
 
 
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+def sparse_add(
+    a: object, b: object, threshold: object = None, thresh: object = None
+) -> Tensor | SparseTensor:
     """The sum of two tensors of which at least one is sparse.
 
     Small sums of two sparse ones may be dropped.
@@ -65,11 +71,11 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     return apply(ops.SPARSE_DENSE_ADD, sp.indices, sp.values, sp.dense_shape, dense)
 
 
-def sparse_add_v2(a: Any, b: Any, threshold: Any = 0) -> Any:
+def sparse_add_v2(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Any:
     return sparse_add(a, b, threshold)
 
 
-def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_softmax(sp_input: object, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
@@ -83,7 +89,7 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     return SparseTensor(sp.indices, values, sp.dense_shape)
 
 
-def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
+def _axes_or_all(sp: SparseTensor, axis: int | None) -> int | Tensor:
     if axis is not None:
         return axis
     rank = sp.shape.ndims
@@ -95,12 +101,12 @@ def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
 
 
 def _reduced(
-    op: Any,
-    sp_input: Any,
-    axis: Any,
-    keepdims: Any,
-    reduction_axes: Any,
-    keep_dims: Any,
+    op: OpDef,
+    sp_input: object,
+    axis: object,
+    keepdims: object,
+    reduction_axes: object,
+    keep_dims: object,
     name: str | None = None,
 ) -> Any:
     sp = _sparse(sp_input)
@@ -110,10 +116,10 @@ def _reduced(
 
 
 def sparse_reduce_sum(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: object,
+    axis: TensorLike | None = None,
     keepdims: Any = None,
-    reduction_axes: Any = None,
+    reduction_axes: object = None,
     keep_dims: Any = None,
 ) -> Tensor:
     """The sum of the entries along ``axis`` (None: of all), as a dense tensor.
@@ -127,10 +133,10 @@ def sparse_reduce_sum(
 
 
 def sparse_reduce_max(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: object,
+    axis: object = None,
     keepdims: Any = None,
-    reduction_axes: Any = None,
+    reduction_axes: object = None,
     keep_dims: Any = None,
 ) -> Tensor:
     """The largest entry along ``axis`` (None: of all), as a dense tensor.
@@ -144,10 +150,10 @@ def sparse_reduce_max(
 
 
 def sparse_reduce_sum_sparse(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: object,
+    axis: TensorLike | None = None,
     keepdims: Any = None,
-    reduction_axes: Any = None,
+    reduction_axes: object = None,
     keep_dims: Any = None,
 ) -> SparseTensor:
     """As ``sparse_reduce_sum``, as a SparseTensor."""
@@ -164,11 +170,11 @@ def sparse_reduce_sum_sparse(
 
 
 def sparse_reduce_max_sparse(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
-    reduction_axes: Any = None,
-    keep_dims: Any = None,
+    sp_input: object,
+    axis: TensorLike | None = None,
+    keepdims: object = None,
+    reduction_axes: TensorLike | None = None,
+    keep_dims: object = None,
 ) -> SparseTensor:
     """As ``sparse_reduce_max``, as a SparseTensor."""
     return SparseTensor(
@@ -184,8 +190,8 @@ def sparse_reduce_max_sparse(
 
 
 def sparse_reduce_max_v2(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: object,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
@@ -200,8 +206,8 @@ def sparse_reduce_max_v2(
 
 
 def sparse_reduce_sum_v2(
-    sp_input: Any,
-    axis: Any = None,
+    sp_input: object,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
@@ -215,7 +221,7 @@ def sparse_reduce_sum_v2(
     return SparseTensor(*found) if output_is_sparse else found
 
 
-def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
+def _extreme(op: OpDef, sp_a: object, sp_b: object, name: str | None) -> SparseTensor:
     a, b = _sparse(sp_a), _sparse(sp_b)
     indices, values = apply_many(
         op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
@@ -223,11 +229,11 @@ def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
     return SparseTensor(indices, values, a.dense_shape)
 
 
-def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
     """The larger element of two sparse tensors of one shape; missing entries count as 0."""
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
 
 
-def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_minimum(sp_a: object, sp_b: object, name: str | None = None) -> SparseTensor:
     """The smaller element of two sparse tensors of one shape; missing entries count as 0."""
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)

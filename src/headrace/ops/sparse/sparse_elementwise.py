@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,17 @@ from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.sparse.sparse_ops import _ENTRIES, _row, coordinates, linear
 from headrace.ops.sparse.sparse_reductions import SPARSE_REDUCE_SUM
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.tensor import Tensor
+
 __all__: list[str] = []
 
 
 # softmax ----------------------------------------------------------------------------------------
 
 
-def _softmax_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
+def _softmax_kernel(xp: ArrayNamespace, indices: Array, values: Array, dims: Array) -> Any:
     """Over the entries of each row (all dimensions but the last)."""
     rows = linear(indices[:, :-1], dims.tolist()[:-1])
     _, row = np.unique(rows, return_inverse=True)
@@ -33,7 +37,7 @@ def _softmax_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
     return powers / sums[row]
 
 
-def _softmax_grad(op: Operation, grad: Any) -> list[Any]:
+def _softmax_grad(op: Operation, grad: Tensor) -> list[Any]:
     """y * (g - sum of g*y over the row)."""
     indices, _, dims = op.inputs
     y = op.outputs[0]
@@ -55,7 +59,7 @@ SPARSE_SOFTMAX = define(
 # element-wise with a dense tensor ---------------------------------------------------------------
 
 
-def _at_entries(indices: Any, dims: Any, dense: Any) -> Any:
+def _at_entries(indices: Array, dims: Array, dense: Array) -> Any:
     """The elements of a dense tensor, broadcast to the sparse shape, at the sparse entries."""
     size = dims.tolist()
     if dense.ndim > len(size):
@@ -82,14 +86,14 @@ def _cwise(op: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     return kernel
 
 
-def _picked(op: Operation) -> Any:
+def _picked(op: Operation) -> Tensor:
     """The dense operand at the entries, as an expression that can be differentiated."""
     indices, _, dims, dense = op.inputs
     full = apply_op("BroadcastTo", dense, dims)
     return apply_op("GatherNd", full, indices)
 
 
-def _scattered(op: Operation, values: Any) -> Any:
+def _scattered(op: Operation, values: Tensor) -> Tensor:
     """Gradients of entries summed into the shape of the dense operand."""
     indices, _, dims, dense = op.inputs
     full = apply_op("ScatterNd", indices, values, dims)
@@ -98,7 +102,7 @@ def _scattered(op: Operation, values: Any) -> Any:
     return apply_op("Reshape", apply_op("Sum", full, axes, keep_dims=False), size)
 
 
-def _mul_grad(op: Operation, grad: Any) -> list[Any]:
+def _mul_grad(op: Operation, grad: Tensor) -> list[Any]:
     values = op.inputs[1]
     return [
         None,
@@ -108,14 +112,14 @@ def _mul_grad(op: Operation, grad: Any) -> list[Any]:
     ]
 
 
-def _div_grad(op: Operation, grad: Any) -> list[Any]:
+def _div_grad(op: Operation, grad: Tensor) -> list[Any]:
     dense = _picked(op)
     first = apply_op("RealDiv", grad, dense)
     second = apply_op("Neg", apply_op("Mul", first, apply_op("RealDiv", op.inputs[1], dense)))
     return [None, first, None, _scattered(op, second)]
 
 
-def _divide(xp: Any, a: Any, b: Any) -> Any:
+def _divide(xp: ArrayNamespace, a: Array, b: Array) -> Any:
     if a.dtype.kind in "iu":  # towards zero, as in C
         return (xp.sign(a) * xp.sign(b) * (xp.abs(a) // xp.abs(b))).astype(a.dtype)
     return a / b

@@ -7,7 +7,7 @@ TensorFlow's canonical one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid
 from headrace.ops.array.filling import _all_axes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -70,8 +74,14 @@ def _entries(c: Inference, indices: int) -> Shape:
 
 
 def _to_dense_kernel(
-    xp: Any, indices: Any, dims: Any, values: Any, default: Any, *, validate_indices: bool
-) -> Any:
+    xp: ArrayNamespace,
+    indices: Array,
+    dims: Array,
+    values: Array,
+    default: Array,
+    *,
+    validate_indices: bool,
+) -> Array:
     size = dims.tolist()
     rows = indices.reshape(-1, len(size)) if indices.ndim < 2 else indices
     if xp.name != "numpy":
@@ -94,7 +104,7 @@ def _to_dense_kernel(
     return out
 
 
-def _to_dense_grad(op: Operation, grad: Any) -> list[Any]:
+def _to_dense_grad(op: Operation, grad: Tensor) -> list[Any]:
     indices = op.inputs[0]
     picked = apply_op("GatherNd", grad, indices)
     whole = apply_op("Sum", grad, _all_axes(grad), keep_dims=False)
@@ -129,8 +139,15 @@ def _matmul_shape(c: Inference) -> list[Shape]:
 
 
 def _matmul_kernel(
-    xp: Any, indices: Any, values: Any, dims: Any, b: Any, *, adjoint_a: bool, adjoint_b: bool
-) -> Any:
+    xp: ArrayNamespace,
+    indices: Array,
+    values: Array,
+    dims: Array,
+    b: Array,
+    *,
+    adjoint_a: bool,
+    adjoint_b: bool,
+) -> Array:
     rows, cols = indices[:, 0], indices[:, 1]
     m, k = dims.tolist()
     if adjoint_a:
@@ -160,7 +177,7 @@ def _matmul_kernel(
     return out
 
 
-def _matmul_grad(op: Operation, grad: Any) -> list[Any]:
+def _matmul_grad(op: Operation, grad: Tensor) -> list[Any]:
     indices, values, dims, b = op.inputs
     adj_a, adj_b = op._attrs["adjoint_a"], op._attrs["adjoint_b"]
     b_grad = apply(SPARSE_MATMUL, indices, values, dims, grad, adjoint_a=not adj_a, adjoint_b=False)
@@ -197,12 +214,14 @@ SPARSE_MATMUL = define(
 # order, shape, slices ---------------------------------------------------------------------------
 
 
-def _reorder_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
+def _reorder_kernel(
+    xp: ArrayNamespace, indices: Array, values: Array, dims: Array
+) -> tuple[Array, Array]:
     order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
     return indices[order], values[order]
 
 
-def _reorder_grad(op: Operation, _: Any, grad: Any) -> list[Any]:
+def _reorder_grad(op: Operation, _: Tensor, grad: Tensor) -> list[Any]:
     """Sort the numbers of the entries along.
 
     The inverse of that permutation brings the gradient back.
@@ -223,7 +242,9 @@ SPARSE_REORDER = define(
 )
 
 
-def _reshape_kernel(xp: Any, indices: Any, dims: Any, new_shape: Any) -> Any:
+def _reshape_kernel(
+    xp: ArrayNamespace, indices: Array, dims: Array, new_shape: Array
+) -> tuple[Array, Array]:
     old, new = dims.tolist(), new_shape.tolist()
     total = int(np.prod(old, dtype=np.int64))
     if new.count(-1) > 1:
@@ -256,7 +277,9 @@ SPARSE_RESHAPE = define(
 )
 
 
-def _slice_kernel(xp: Any, indices: Any, values: Any, dims: Any, start: Any, size: Any) -> Any:
+def _slice_kernel(
+    xp: ArrayNamespace, indices: Array, values: Array, dims: Array, start: Array, size: Array
+) -> tuple[Array, Array, Array]:
     for what, given in (("start", start), ("size", size)):
         if given.ndim != 1:
             raise invalid(
@@ -272,7 +295,7 @@ def _slice_kernel(xp: Any, indices: Any, values: Any, dims: Any, start: Any, siz
     return indices[inside] - start, values[inside], out
 
 
-def _slice_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
+def _slice_grad(op: Operation, _: Tensor, grad: Tensor, __: Tensor) -> list[Any]:
     indices, _, _, start, _ = op.inputs
     back = apply(SPARSE_SLICE_GRAD, grad, indices, start, op.outputs[0])
     return [None, back, None, None, None]
@@ -289,7 +312,7 @@ SPARSE_SLICE = define(
 )
 
 
-def _matched(values: Any, given: Any, wanted: Any) -> Any:
+def _matched(values: Array, given: Array, wanted: Array) -> Array:
     """For each row of ``wanted`` the value of the same row in ``given``, zero if it is not
     there.
     """
@@ -302,7 +325,9 @@ def _matched(values: Any, given: Any, wanted: Any) -> Any:
     return out
 
 
-def _slice_grad_kernel(xp: Any, grad: Any, indices: Any, start: Any, out_indices: Any) -> Any:
+def _slice_grad_kernel(
+    xp: ArrayNamespace, grad: Array, indices: Array, start: Array, out_indices: Array
+) -> Array:
     return _matched(grad, out_indices + start, indices)
 
 
@@ -320,8 +345,15 @@ SPARSE_SLICE_GRAD = define(
 
 
 def _add_kernel(
-    xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any, thresh: Any
-) -> Any:
+    xp: ArrayNamespace,
+    ai: Array,
+    av: Array,
+    adims: Array,
+    bi: Array,
+    bv: Array,
+    bdims: Array,
+    thresh: Array,
+) -> tuple[Array, Array, Array]:
     if adims.tolist() != bdims.tolist():
         raise invalid(f"operands' shapes do not match: {_row(adims)} vs. {_row(bdims)}")
     both = np.concatenate([ai, bi])  # not checked against the shape, as in TF
@@ -334,7 +366,7 @@ def _add_kernel(
     return coordinates(found[kept], dims), sums[kept], adims.copy()
 
 
-def _add_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
+def _add_grad(op: Operation, _: Tensor, grad: Tensor, __: Tensor) -> list[Any]:
     a, b = apply_many(SPARSE_ADD_GRAD, grad, op.inputs[0], op.inputs[3], op.outputs[0])
     return [None, a, None, None, b, None, None]
 
@@ -359,7 +391,9 @@ SPARSE_ADD_GRAD = define(
 )
 
 
-def _dense_add_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any) -> Any:
+def _dense_add_kernel(
+    xp: ArrayNamespace, indices: Array, values: Array, dims: Array, b: Array
+) -> Array:
     if tuple(dims.tolist()) != b.shape:
         raise invalid(
             f"Dimensions of the operands do not match: {_row(dims)} vs. {shapes.show(b.shape)}"
@@ -381,7 +415,9 @@ SPARSE_DENSE_ADD = define(
 # concatenating and splitting --------------------------------------------------------------------
 
 
-def _concat_kernel(xp: Any, *inputs: Any, concat_dim: int, N: int) -> Any:
+def _concat_kernel(
+    xp: ArrayNamespace, *inputs: Array, concat_dim: int, N: int
+) -> tuple[Array, Array, Array]:
     indices, values, dims = inputs[:N], inputs[N : 2 * N], [d.tolist() for d in inputs[2 * N :]]
     rank = len(dims[0])
     at = concat_dim % rank
@@ -430,8 +466,8 @@ SPARSE_CONCAT = define(
 
 
 def _split_kernel(
-    xp: Any, axis: Any, indices: Any, values: Any, dims: Any, *, num_split: int
-) -> Any:
+    xp: ArrayNamespace, axis: Array, indices: Array, values: Array, dims: Array, *, num_split: int
+) -> tuple[Array, ...]:
     """Parts as even as possible, the first ones one larger."""
     at, size = axis.item(), dims.tolist()
     if not 0 <= at < len(size):
@@ -477,7 +513,9 @@ SPARSE_SPLIT = define(
 # empty rows -------------------------------------------------------------------------------------
 
 
-def _fill_rows_kernel(xp: Any, indices: Any, values: Any, dims: Any, default: Any) -> Any:
+def _fill_rows_kernel(
+    xp: ArrayNamespace, indices: Array, values: Array, dims: Array, default: Array
+) -> tuple[Array, Array, Array, Array]:
     n = int(dims[0])
     rows = indices[:, 0]
     if rows.size and (rows.min() < 0 or rows.max() >= n):
@@ -495,7 +533,7 @@ def _fill_rows_kernel(xp: Any, indices: Any, values: Any, dims: Any, default: An
     return every[order], np.concatenate([values, filler])[order], empty, back[: len(indices)]
 
 
-def _fill_rows_grad(op: Operation, _: Any, grad: Any, __: Any, ___: Any) -> list[Any]:
+def _fill_rows_grad(op: Operation, _: Tensor, grad: Tensor, __: Tensor, ___: Tensor) -> list[Any]:
     values, default = apply_many(SPARSE_FILL_EMPTY_ROWS_GRAD, op.outputs[3], grad)
     return [None, values, None, default]
 
@@ -519,7 +557,7 @@ SPARSE_FILL_EMPTY_ROWS = define(
 )
 
 
-def _fill_rows_grad_kernel(xp: Any, back: Any, grad: Any) -> Any:
+def _fill_rows_grad_kernel(xp: ArrayNamespace, back: Array, grad: Array) -> tuple[Array, Array]:
     rest = np.ones(grad.size, bool)
     rest[back] = False
     return grad[back], grad[rest].sum(dtype=grad.dtype)

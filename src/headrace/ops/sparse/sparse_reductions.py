@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.sparse.sparse_ops import _ENTRIES, coordinates, linear
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.core.tensor import Tensor
+
 __all__: list[str] = []
 
 
-def _axes_of(axes: Any, rank: int) -> list[int]:
+def _axes_of(axes: Array | np.generic, rank: int) -> list[int]:
     found = axes.reshape(-1).tolist()
     for a in found:
         if not -rank <= a < rank:
@@ -28,7 +32,7 @@ def _axes_of(axes: Any, rank: int) -> list[int]:
 
 
 def _reduce(
-    ufunc: Any, indices: Any, values: Any, dims: Any, axes: Any
+    ufunc: Any, indices: Array, values: Array, dims: Array, axes: Array | np.generic
 ) -> tuple[list[int], list[int], Any, Any]:
     """(reduced axes, kept sizes, linear places in them, reduced values)."""
     size = dims.tolist()
@@ -46,7 +50,7 @@ def _reduce(
     return gone, sizes, found, out
 
 
-def _reduce_kernel(ufunc: Any) -> Callable[..., Any]:
+def _reduce_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         out = np.zeros(sizes, values.dtype)
@@ -60,7 +64,7 @@ def _reduce_kernel(ufunc: Any) -> Callable[..., Any]:
     return kernel
 
 
-def _reduce_sparse_kernel(ufunc: Any) -> Callable[..., Any]:
+def _reduce_sparse_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         if keep_dims:
@@ -82,7 +86,7 @@ def _reduce_shape(c: Inference) -> list[Shape]:
     return [tuple(d for i, d in enumerate(dims) if i not in gone)]
 
 
-def _reduce_sum_grad(op: Operation, grad: Any) -> list[Any]:
+def _reduce_sum_grad(op: Operation, grad: Tensor) -> list[Any]:
     """Each entry gets the gradient of the cell that it was added to.
 
     Its coordinates with the reduced ones at 0.

@@ -9,7 +9,7 @@ Coordinates are expected in row-major order; ``sparse_reorder`` brings them into
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
@@ -26,6 +27,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array import basic
 from headrace.ops.array.array_shape import const, one_of, shape
 from headrace.ops.sparse import sparse_ops as ops
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, SparseLike, TensorLike
 
 __all__ = [
     "SparseTensor",
@@ -63,7 +67,7 @@ class SparseTensor:
     #: function).
     _known_shape: shapes.TensorShape | None = None
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: object, values: Any, dense_shape: object) -> None:
         with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
             self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
             self._values = convert_to_tensor(values, name="values")
@@ -129,15 +133,15 @@ class SparseTensor:
     def consumers(self) -> list[Operation]:
         return self._values.consumers()
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: TensorLike | None = None, session: object = None) -> Any:
         return session_for(session, self.graph, "evaluate a tensor using `eval()`").run(
             self, feed_dict
         )
 
-    def __mul__(self, other: Any) -> SparseTensor:
+    def __mul__(self, other: TensorLike) -> SparseTensor:
         return self._with_dense("SparseDenseCwiseMul", other)
 
-    def __truediv__(self, other: Any) -> SparseTensor:
+    def __truediv__(self, other: TensorLike) -> SparseTensor:
         if self.dtype.is_integer:
             wide = dtypes.float32 if self.dtype.size <= 2 else dtypes.float64
             real = SparseTensor(
@@ -148,7 +152,7 @@ class SparseTensor:
 
     __div__ = __truediv__
 
-    def _with_dense(self, op: str, other: Any) -> SparseTensor:
+    def _with_dense(self, op: str, other: object) -> SparseTensor:
         dense = convert_to_tensor(other, self.dtype.base_dtype)
         values = apply_op(op, self._indices, self._values, self._dense_shape, dense)
         return SparseTensor(self._indices, values, self._dense_shape)
@@ -168,7 +172,9 @@ register_type_spec(SparseTensor, SparseTensorSpec.from_value)
 convert.register_tensor_like(SparseTensor)
 
 
-def _refuse(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _refuse(
+    value: object, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     raise TypeError(
         f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. "
         "Use tf.sparse_tensor_to_dense to make it dense."
@@ -178,7 +184,7 @@ def _refuse(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool
 convert.register_tensor_conversion_function(SparseTensor, _refuse)
 
 
-def _sparse(value: Any) -> SparseTensor:
+def _sparse(value: object) -> SparseTensor:
     if isinstance(value, SparseTensor):
         return value
     if isinstance(value, tuple) and len(value) == 3:
@@ -187,8 +193,8 @@ def _sparse(value: Any) -> SparseTensor:
 
 
 def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: Any = None, name: str | None = None
-) -> Any:
+    value: object, dtype: DType | None = None, name: str | None = None
+) -> Tensor | SparseTensor:
     """A SparseTensor as it is, everything else as a tensor."""
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
@@ -202,7 +208,9 @@ def convert_to_tensor_or_sparse_tensor(
     return convert_to_tensor(value, dtype, name)
 
 
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_placeholder(
+    dtype: DTypeLike, shape: TensorLike | None = None, name: str | None = None
+) -> SparseTensor:
     """A sparse tensor that is fed as a SparseTensorValue or a tuple (indices, values,
     dense_shape).
     """
@@ -237,10 +245,10 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 
 def sparse_to_dense(
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
+    sparse_indices: TensorLike,
+    output_shape: ShapeLike,
+    sparse_values: TensorLike,
+    default_value: object = 0,
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -252,7 +260,7 @@ def sparse_to_dense(
     size = convert_to_tensor(
         output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
     )
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         ops.SPARSE_TO_DENSE,
         indices,
         size,
@@ -264,7 +272,10 @@ def sparse_to_dense(
 
 
 def sparse_tensor_to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+    sp_input: object,
+    default_value: object = None,
+    validate_indices: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """The dense tensor, with ``default_value`` (0) where there is no entry.
 
@@ -296,7 +307,7 @@ def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Spar
     return SparseTensor(given[0].indices, made, given[0].dense_shape)
 
 
-def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The elements that are not zero."""
     with name_scope(name, "dense_to_sparse", [tensor]):
         tensor = convert_to_tensor(tensor)
@@ -309,7 +320,9 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         )
 
 
-def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+def sparse_to_indicator(
+    sp_input: object, vocab_size: TensorLike, name: str | None = None
+) -> Tensor:
     """A dense bool tensor that is True at the values (ids) of each row."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sp]) as scope:
@@ -319,7 +332,11 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 
 
 def sparse_tensor_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: object,
+    b: TensorLike,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A sparse matrix times a dense one: [m, n] and [n, k] give [m, k].
 
@@ -328,7 +345,7 @@ def sparse_tensor_dense_matmul(
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             ops.SPARSE_MATMUL,
             sp.indices,
             sp.values,
@@ -336,11 +353,14 @@ def sparse_tensor_dense_matmul(
             b,
             adjoint_a=adjoint_a,
             adjoint_b=adjoint_b,
-        )  # type: ignore[no-any-return]
+        )
 
 
 def sparse_eye(
-    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    dtype: DType = dtypes.float32,
+    name: str | None = None,
 ) -> SparseTensor:
     """A sparse matrix with ones on the diagonal."""
     with name_scope(name, "eye", [num_rows, num_columns]):
@@ -358,7 +378,7 @@ def sparse_eye(
 # order, shape, slices ---------------------------------------------------------------------------
 
 
-def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_reorder(sp_input: object, name: str | None = None) -> SparseTensor:
     """The same entries in row-major order of their coordinates, which most functions expect."""
     sp = _sparse(sp_input)
     indices, values = apply_many(
@@ -367,7 +387,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     return SparseTensor(indices, values, sp.dense_shape)
 
 
-def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def sparse_reshape(sp_input: object, shape: ShapeLike, name: str | None = None) -> SparseTensor:
     """The same entries in another dense shape; one dimension may be -1."""
     sp = _sparse(sp_input)
     wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
@@ -391,7 +411,9 @@ def _check_elements(sp: SparseTensor, wanted: Tensor) -> None:
         )
 
 
-def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def sparse_slice(
+    sp_input: object, start: TensorLike, size: TensorLike, name: str | None = None
+) -> SparseTensor:
     """The block of ``size`` elements from ``start`` on; entries outside of it are left out."""
     sp = _sparse(sp_input)
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
@@ -403,7 +425,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
         )
 
 
-def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_transpose(sp_input: object, perm: Any = None, name: str | None = None) -> SparseTensor:
     """The sparse tensor with its dimensions permuted; without ``perm`` reversed."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseTranspose", [sp]):
@@ -421,7 +443,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         return sparse_reorder(SparseTensor(indices, sp.values, size))
 
 
-def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_expand_dims(sp_input: object, axis: Any = None, name: str | None = None) -> SparseTensor:
     """The sparse tensor with a dimension of size 1 inserted at ``axis`` (the end by default)."""
     sp = _sparse(sp_input)
     rank = sp.shape.ndims
@@ -438,7 +460,7 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
         return SparseTensor(coordinates, sp.values, dims)
 
 
-def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+def sparse_reset_shape(sp_input: object, new_shape: ShapeLike | None = None) -> SparseTensor:
     """The same entries in a larger dense shape, or in the smallest that holds them."""
     sp = _sparse(sp_input)
     if new_shape is None:
@@ -472,10 +494,10 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
     with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
         want = apply_op("Identity", want)
     with control_dependencies([assert_less_equal(have, want)]):
-        return apply_op("Identity", want)  # type: ignore[no-any-return]
+        return apply_op("Identity", want)
 
 
-def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def sparse_retain(sp_input: object, to_retain: TensorLike) -> SparseTensor:
     """Only the entries whose flag in ``to_retain`` is True."""
     sp = _sparse(sp_input)
     keep = convert_to_tensor(to_retain)
@@ -488,7 +510,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows in ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
-        _, places = apply_op("ListDiff", a.indices, mask_indices)
+        _, places = apply_many(lookup("ListDiff"), a.indices, mask_indices)
         values = apply_op("GatherV2", a.values, places, const(0), name=scope)
         return IndexedSlices(
             values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
@@ -497,7 +519,7 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
 
 def sparse_merge(
     sp_ids: Any,
-    sp_values: Any,
+    sp_values: object,
     vocab_size: Any,
     name: str | None = None,
     already_sorted: bool = False,
@@ -571,18 +593,21 @@ def _only_axis(size: Any, top: Any, axis: int) -> Any:
 
 
 def sparse_concat_v2(
-    axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+    axis: AxisLike,
+    sp_inputs: SparseLike,
+    expand_nonconcat_dims: bool = False,
+    name: str | None = None,
 ) -> SparseTensor:
     return sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
 
 
 def sparse_split(
-    keyword_required: Any = None,
-    sp_input: Any = None,
+    keyword_required: object = None,
+    sp_input: object = None,
     num_split: int | None = None,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     name: str | None = None,
-    split_dim: Any = None,
+    split_dim: object = None,
 ) -> list[SparseTensor]:
     """Cut along ``axis`` into ``num_split`` parts, as even as possible."""
     if keyword_required is not None:
@@ -604,13 +629,13 @@ def sparse_split(
 
 
 def sparse_split_v2(
-    sp_input: Any, num_split: int, axis: Any, name: str | None = None
+    sp_input: SparseLike, num_split: int, axis: AxisLike, name: str | None = None
 ) -> list[SparseTensor]:
     return sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
 
 
 def sparse_fill_empty_rows(
-    sp_input: Any, default_value: Any, name: str | None = None
+    sp_input: object, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
     """One entry ``default_value`` in every row that has none, and which rows these are."""
     sp = _sparse(sp_input)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.build import apply_many, apply_op, apply_operation
@@ -18,6 +18,10 @@ from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state import table_ops
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = [
     "ContribHashTable",
@@ -67,7 +71,7 @@ class LookupInterface:
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         raise NotImplementedError
 
-    def _made(self, op_type: str, *inputs: Any, name: str, **attrs: Any) -> Any:
+    def _made(self, op_type: str, *inputs: Tensor, name: str, **attrs: object) -> Tensor:
         handle = apply_op(op_type, *inputs, name=name, **attrs)
         eager = get_default_graph()._is_eager
         self._table_name = None if eager else handle.op.name.split("/")[-1]
@@ -77,7 +81,7 @@ class LookupInterface:
 class InitializableLookupTableBase(LookupInterface):
     """A table that an initializer fills once."""
 
-    def __init__(self, default_value: Any, initializer: Any) -> None:
+    def __init__(self, default_value: object, initializer: Any) -> None:
         super().__init__(initializer.key_dtype, initializer.value_dtype)
         self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
         self._default_value.shape.merge_with([])
@@ -90,7 +94,7 @@ class InitializableLookupTableBase(LookupInterface):
         else:
             self._init_op = initializer.initialize(self)
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         raise NotImplementedError
 
     @property
@@ -125,13 +129,13 @@ class InitializableLookupTableBase(LookupInterface):
 class StaticHashTable(InitializableLookupTableBase):
     """``tf.lookup.StaticHashTable``: a table that is filled once."""
 
-    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+    def __init__(self, initializer: Any, default_value: object, name: str | None = None) -> None:
         self._shared_name = initializer._shared_name or f"hash_table_{uuid.uuid4()}"
         self._name = name or "hash_table"
         super().__init__(default_value, initializer)
         self._value_shape = self._default_value.shape
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         return self._made(
             "HashTableV2",
             shared_name=self._shared_name,
@@ -171,14 +175,14 @@ class ContribHashTable(HashTable):
     def __init__(
         self,
         initializer: Any,
-        default_value: Any,
+        default_value: object,
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
         self._given_name = shared_name
         super().__init__(initializer, default_value, name)
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         self._shared_name = self._given_name or ""
         return super()._create_resource()
 
@@ -213,7 +217,9 @@ class TableSaveable:
     def optional_restore(self) -> bool:
         return False
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any, name: str | None = None) -> Any:
+    def restore(
+        self, restored_tensors: Any, restored_shapes: TensorLike, name: str | None = None
+    ) -> Any:
         """An operation that replaces the entries.
 
         The shapes are those of the tensors: they are not needed.
@@ -237,14 +243,14 @@ class _ChangingTable(LookupInterface):
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"table": lambda name: TableSaveable(self, name)}
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """The values of ``keys``, the default value where there is none."""
         inputs = [self.resource_handle, keys]
         with name_scope(name, f"{self.name}_lookup_table_find", inputs):
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
             return apply_op("LookupTableFindV2", self.resource_handle, keys, self._default_value)
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds entries, or replaces them."""
         inputs = [self.resource_handle, keys, values]
         with name_scope(name, f"{self.name}_lookup_table_insert", inputs):
@@ -283,7 +289,7 @@ class MutableHashTable(_ChangingTable):
         self,
         key_dtype: Any,
         value_dtype: Any,
-        default_value: Any,
+        default_value: object,
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
@@ -314,9 +320,9 @@ class DenseHashTable(_ChangingTable):
         self,
         key_dtype: Any,
         value_dtype: Any,
-        default_value: Any,
-        empty_key: Any,
-        deleted_key: Any,
+        default_value: object,
+        empty_key: object,
+        deleted_key: object,
         initial_num_buckets: int | None = None,
         name: str = "MutableDenseHashTable",
         checkpoint: bool = True,
@@ -344,10 +350,12 @@ class DenseHashTable(_ChangingTable):
         if checkpoint:
             self._add_saveable()
 
-    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert_or_assign(
+        self, keys: TensorLike, values: TensorLike, name: str | None = None
+    ) -> Any:
         """As :meth:`insert`."""
         return self.insert(keys, values, name)
 
-    def erase(self, keys: Any, name: str | None = None) -> Any:
+    def erase(self, keys: TensorLike, name: str | None = None) -> Any:
         """As :meth:`remove`."""
         return self.remove(keys, name)

@@ -10,7 +10,7 @@ methods.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape, to_plain
 from headrace.core.tensor import Tensor
 from headrace.ops.state import state_kernels as kernels
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "assign",
@@ -107,15 +110,20 @@ def _scatter_nd_shape(c: Inference) -> list[Shape]:
 # kernels ----------------------------------------------------------------------------------------
 
 
-def variable_kernel(xp: Any, *, node: KernelNode) -> Any:
+def variable_kernel(xp: ArrayNamespace, *, node: KernelNode) -> Array:
     raise errors.InternalError(
         None, node.op, f"variable '{node.name}' is read by the executor, not computed"
     )
 
 
 def _assign_kernel(
-    xp: Any, current: Any, value: Any, *, validate_shape: bool, node: KernelNode
-) -> Any:
+    xp: ArrayNamespace,
+    current: Array | None,
+    value: Array,
+    *,
+    validate_shape: bool,
+    node: KernelNode,
+) -> Array:
     if validate_shape:
         want = _declared_shape(node) if current is None else np.shape(current)
         have = np.shape(value)
@@ -146,12 +154,12 @@ def check_same_shape(ref: Any, value: Any) -> None:
         )
 
 
-def add_kernel(xp: Any, ref: Any, value: Any) -> Any:
+def add_kernel(xp: ArrayNamespace, ref: Array, value: Array) -> Array:
     check_same_shape(ref, value)
     return xp.add(ref, value)
 
 
-def sub_kernel(xp: Any, ref: Any, value: Any) -> Any:
+def sub_kernel(xp: ArrayNamespace, ref: Array, value: Array) -> Array:
     check_same_shape(ref, value)
     return xp.subtract(ref, value)
 
@@ -166,14 +174,14 @@ def sub_inplace(ref: Any, value: Any) -> None:
     np.subtract(ref, value, out=ref)
 
 
-def count_kernel(xp: Any, ref: Any, *, limit: int) -> Any:
+def count_kernel(xp: ArrayNamespace, ref: Array, *, limit: int) -> tuple[Array, Array]:
     """The new value, and the value before counting."""
     if ref >= limit:
         raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
     return xp.add(ref, np.array(1, ref.dtype)), ref
 
 
-def is_initialized_kernel(xp: Any, value: Any) -> Any:
+def is_initialized_kernel(xp: ArrayNamespace, value: Array | None) -> Any:
     return np.bool_(value is not None)
 
 
@@ -312,8 +320,8 @@ def variable_op_v2(
 
 
 def variable_op(
-    shape: Any,
-    dtype: Any,
+    shape: ShapeLike,
+    dtype: DTypeLike,
     name: str = "Variable",
     set_shape: bool = True,
     container: str = "",
@@ -405,7 +413,11 @@ def _scatter(
 
 
 def scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] = updates[i]``; of equal indices the last wins."""
     return _scatter(
@@ -483,7 +495,11 @@ def scatter_nd_sub(
 
 
 def batch_scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """``ref[i, .., indices[i, .., j]] = updates[i, .., j]``.
 

@@ -8,7 +8,7 @@ by control dependencies.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.state import ref_state as state
 from headrace.ops.state import state_kernels
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
 
 __all__ = [
     "assign_add_variable_op",
@@ -129,7 +132,9 @@ def _variable_shape_shape(c: Inference) -> list[Shape]:
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _assign_kernel(xp: Any, current: Any, value: Any, *, node: KernelNode) -> Any:
+def _assign_kernel(
+    xp: ArrayNamespace, current: Array | None, value: Array, *, node: KernelNode
+) -> Array:
     declared = None if node.op is None else handle_shape(node.op._inputs[0])
     have = np.shape(value)
     if declared is not None and not shapes.compatible(declared, have):
@@ -140,7 +145,7 @@ def _assign_kernel(xp: Any, current: Any, value: Any, *, node: KernelNode) -> An
     return value
 
 
-def _gather_kernel(xp: Any, params: Any, indices: Any, *, batch_dims: int) -> Any:
+def _gather_kernel(xp: ArrayNamespace, params: Array, indices: Array, *, batch_dims: int) -> Any:
     indices = xp.asarray(indices)
     if params.ndim <= batch_dims:
         raise state_kernels.invalid(f"params must be at least {batch_dims + 1} dimensional")
@@ -155,7 +160,7 @@ def _gather_kernel(xp: Any, params: Any, indices: Any, *, batch_dims: int) -> An
     return params[(*grid, indices)]
 
 
-def _gather_nd_kernel(xp: Any, params: Any, indices: Any) -> Any:
+def _gather_nd_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Array:
     if xp.name == "numpy":
         indices = np.asarray(indices)
         state_kernels.check_nd_indices(indices, params.shape, "param shape")
@@ -165,7 +170,9 @@ def _gather_nd_kernel(xp: Any, params: Any, indices: Any) -> Any:
     return params[tuple(indices[..., i] for i in range(depth))]
 
 
-def _destroy_kernel(xp: Any, current: Any, *, ignore_lookup_error: bool, node: KernelNode) -> Any:
+def _destroy_kernel(
+    xp: ArrayNamespace, current: Array | None, *, ignore_lookup_error: bool, node: KernelNode
+) -> Any:
     if current is None and not ignore_lookup_error:
         raise errors.NotFoundError(
             None, node.op, "Resource does not exist: the variable was never initialized."
@@ -173,14 +180,14 @@ def _destroy_kernel(xp: Any, current: Any, *, ignore_lookup_error: bool, node: K
     return None
 
 
-def _variable_shape_kernel(xp: Any, value: Any, *, out_type: DType) -> Any:
+def _variable_shape_kernel(xp: ArrayNamespace, value: Array, *, out_type: DType) -> Array:
     return np.array(np.shape(value), out_type.np_dtype)
 
 
 # gradients --------------------------------------------------------------------------------------
 
 
-def _gather_grad(op: Operation, grad: Any) -> list[Any]:
+def _gather_grad(op: Operation, grad: Tensor) -> list[Any]:
     """The rows that were read, as IndexedSlices of the variable."""
     handle, indices = op.inputs
     if op._attrs["batch_dims"]:
@@ -198,7 +205,7 @@ def _gather_grad(op: Operation, grad: Any) -> list[Any]:
     return [IndexedSlices(values, apply_op("Reshape", indices, [-1]), shape), None]
 
 
-def _gather_nd_grad(op: Operation, grad: Any) -> list[Any]:
+def _gather_nd_grad(op: Operation, grad: Tensor) -> list[Any]:
     handle, indices = op.inputs
     shape = variable_shape(handle, indices.dtype)
     plain = indices._shape
@@ -364,7 +371,11 @@ RESOURCE_SCATTER_ND_SUB = _define_scatter_nd("ResourceScatterNdSub", "sub")
 
 
 def var_handle_op(
-    dtype: Any, shape: Any, container: str = "", shared_name: str = "", name: str | None = None
+    dtype: DTypeLike,
+    shape: TensorLike,
+    container: str = "",
+    shared_name: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """A handle to the variable of this name."""
     box = container or get_default_graph()._container
@@ -378,7 +389,7 @@ def var_handle_op(
     )
 
 
-def read_variable_op(resource: Tensor, dtype: Any, name: str | None = None) -> Tensor:
+def read_variable_op(resource: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     return apply(READ_VARIABLE, resource, dtype=dtype, name=name)
 
 
@@ -391,22 +402,26 @@ def _typed(resource: Tensor) -> dict[str, Any]:
     return {} if dtype is None else {"dtype": dtype}
 
 
-def assign_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+def assign_variable_op(resource: Tensor, value: TensorLike, name: str | None = None) -> Operation:
     return apply_operation(ASSIGN_VARIABLE, resource, value, name=name, **_typed(resource))
 
 
-def assign_add_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+def assign_add_variable_op(
+    resource: Tensor, value: TensorLike, name: str | None = None
+) -> Operation:
     return apply_operation(ASSIGN_ADD_VARIABLE, resource, value, name=name, **_typed(resource))
 
 
-def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+def assign_sub_variable_op(
+    resource: Tensor, value: TensorLike, name: str | None = None
+) -> Operation:
     return apply_operation(ASSIGN_SUB_VARIABLE, resource, value, name=name, **_typed(resource))
 
 
 def resource_gather(
     resource: Tensor,
-    indices: Any,
-    dtype: Any,
+    indices: TensorLike,
+    dtype: DTypeLike,
     batch_dims: int = 0,
     validate_indices: bool = True,
     name: str | None = None,
@@ -423,13 +438,13 @@ def resource_gather(
 
 
 def resource_scatter_add(
-    resource: Tensor, indices: Any, updates: Any, name: str | None = None
+    resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Operation:
     return apply_operation(RESOURCE_SCATTER_ADD, resource, indices, updates, name=name)
 
 
 def resource_scatter_update(
-    resource: Tensor, indices: Any, updates: Any, name: str | None = None
+    resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Operation:
     return apply_operation(RESOURCE_SCATTER_UPDATE, resource, indices, updates, name=name)
 

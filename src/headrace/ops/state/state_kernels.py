@@ -13,12 +13,15 @@ it was.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.core import shapes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import ArrayNamespace
 
 __all__ = [
     "check_indices",
@@ -260,7 +263,7 @@ def strided_index(
 
 def _checked_index(
     ref: Array, value: Array, begin: Array, end: Array, strides: Array, masks: dict[str, int]
-) -> Any:
+) -> tuple[Any, ...]:
     index = strided_index(np.asarray(begin), np.asarray(end), np.asarray(strides), **masks)
     try:
         target = ref[index]
@@ -279,7 +282,7 @@ def _checked_index(
 
 
 def strided_kernel(
-    xp: Any,
+    xp: ArrayNamespace,
     ref: Array,
     begin: Array,
     end: Array,

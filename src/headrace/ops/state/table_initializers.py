@@ -40,7 +40,7 @@ class TableInitializerBase:
     def value_dtype(self) -> dtypes.DType:
         return self._value_dtype
 
-    def initialize(self, table: Any) -> Any:
+    def initialize(self, table: object) -> Any:
         raise NotImplementedError
 
     @property
@@ -57,7 +57,7 @@ class TableInitializerBase:
                 raise TypeError(f"Invalid {what} dtype, expected {wanted} but got {mine}.")
 
 
-def _outside_control_flow(value: Any, dtype: Any, name: str) -> Tensor:
+def _outside_control_flow(value: object, dtype: object, name: str) -> Tensor:
     with init_scope():
         return convert_to_tensor(value, dtype=dtype, name=name)
 
@@ -67,8 +67,8 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        keys: Any,
-        values: Any,
+        keys: object,
+        values: object,
         key_dtype: Any = None,
         value_dtype: Any = None,
         name: str | None = None,
@@ -104,7 +104,7 @@ class TextFileInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        filename: Any,
+        filename: object,
         key_dtype: Any,
         key_index: int,
         value_dtype: Any,
@@ -174,7 +174,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: object,
         key_column_index: int = TextFileIndex.LINE_NUMBER,
         value_column_index: int = TextFileIndex.WHOLE_LINE,
         vocab_size: int | None = None,
@@ -198,7 +198,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: object,
         key_column_index: int = TextFileIndex.WHOLE_LINE,
         value_column_index: int = TextFileIndex.LINE_NUMBER,
         vocab_size: int | None = None,

@@ -8,7 +8,8 @@ filled once.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.shapes import Shape
 from headrace.ops.io.file_ops import read_bytes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.lower.session_state import RunContext
 
 __all__ = ["TableResource"]
 
@@ -31,7 +36,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -101,7 +106,7 @@ class TableResource:
                     )
             self.entries, self.ready = entries, True
 
-    def replace(self, keys: Any, values: Any) -> None:
+    def replace(self, keys: TensorLike, values: TensorLike) -> None:
         pairs = self._pairs(keys, values)
         if self.static:
             self.fill_once(pairs)
@@ -116,7 +121,7 @@ class TableResource:
         with self.lock:
             self.entries.update(pairs)
 
-    def remove(self, keys: Any) -> None:
+    def remove(self, keys: TensorLike) -> None:
         if self.static:
             raise errors.UnimplementedError(None, None, "Remove not supported by HashTable")
         flat = self._checked(keys)
@@ -140,7 +145,7 @@ class TableResource:
             found = [self.entries.get(key, missing) for key in flat]
         return self._array(found, (*lead, *self.value_shape), self.value_dtype)
 
-    def _array(self, items: list[Any], shape: tuple[int, ...], kind: Any) -> np.ndarray:
+    def _array(self, items: list[Any], shape: tuple[int, ...], kind: type[Any]) -> np.ndarray:
         out = np.empty(shape, kind)
         if not items:
             return out
@@ -166,7 +171,9 @@ class TableResource:
 # text files -------------------------------------------------------------------------------------
 
 
-def _field(line: bytes, number: int, index: int, delimiter: bytes, kind: Any, path: str) -> Any:
+def _field(
+    line: bytes, number: int, index: int, delimiter: bytes, kind: np.dtype[Any], path: str
+) -> Any:
     if index == LINE_NUMBER:
         return number
     text = line
@@ -190,15 +197,15 @@ def _field(line: bytes, number: int, index: int, delimiter: bytes, kind: Any, pa
 
 
 def _from_file(
-    xp: Any,
+    xp: ArrayNamespace,
     table: TableResource,
-    filename: Any,
+    filename: Array,
     *,
     key_index: int,
     value_index: int,
     vocab_size: int,
     delimiter: Any,
-) -> Any:
+) -> tuple[Any, ...]:
     place = np.asarray(filename, object).item()
     path = _text(place)
     lines = read_bytes(place).replace(b"\r", b"").split(b"\n")
@@ -236,7 +243,7 @@ def _key(node: KernelNode) -> tuple[str, str]:
     return ("table", f"{_text(node.attrs.get('container', ''))}/{_text(name)}")
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def _dims(shape: Sequence[int] | None) -> tuple[int, ...]:
     return tuple(int(d) for d in (shape or ()))
 
 
@@ -245,13 +252,15 @@ def _static(xp: Any, *, node: KernelNode, rt: Any) -> Any:
     return rt.session_resource(_key(node), lambda: TableResource(*kinds, static=True))
 
 
-def _mutable(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _mutable(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
     kinds = node.attrs["key_dtype"], node.attrs["value_dtype"]
     shape = _dims(node.attrs.get("value_shape"))
     return rt.session_resource(_key(node), lambda: TableResource(*kinds, shape))
 
 
-def _dense(xp: Any, empty_key: Any, deleted_key: Any, *, node: KernelNode, rt: Any) -> Any:
+def _dense(
+    xp: ArrayNamespace, empty_key: Array, deleted_key: Array, *, node: KernelNode, rt: RunContext
+) -> Any:
     def make() -> TableResource:
         made = TableResource(
             node.attrs["key_dtype"], node.attrs["value_dtype"], _dims(node.attrs["value_shape"])
@@ -288,7 +297,7 @@ _op(
 )
 
 
-def _nothing(method: str) -> Any:
+def _nothing(method: str) -> Callable[..., Any]:
     def kernel(xp: Any, table: TableResource, *arrays: Any) -> Any:
         getattr(table, method)(*arrays)
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -32,6 +32,10 @@ from headrace.ops.strings.string_ops import (
     string_to_hash_bucket_fast,
     string_to_hash_bucket_strong,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "FastHashSpec",
@@ -207,7 +211,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
         super().__init__(table, num_oov_buckets, FastHashSpec, name, wanted)
 
 
-def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:
+def _check_file(vocabulary_file: object, vocab_size: int | None) -> None:
     if vocabulary_file is None or (isinstance(vocabulary_file, str) and not vocabulary_file):
         raise ValueError("vocabulary_file must be specified and must not be empty.")
     if vocab_size is not None and vocab_size < 1:
@@ -219,7 +223,7 @@ def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:
         )
 
 
-def _check_index(num_oov_buckets: int, key_dtype: Any) -> None:
+def _check_index(num_oov_buckets: int, key_dtype: DType) -> None:
     if num_oov_buckets < 0:
         raise ValueError(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}.")
     if not key_dtype.is_integer and key_dtype.base_dtype != dtypes.string:
@@ -227,7 +231,7 @@ def _check_index(num_oov_buckets: int, key_dtype: Any) -> None:
 
 
 def index_table_from_file(
-    vocabulary_file: Any = None,
+    vocabulary_file: object = None,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
     default_value: int = -1,
@@ -237,7 +241,7 @@ def index_table_from_file(
     key_column_index: int = TextFileIndex.WHOLE_LINE,
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
-) -> Any:
+) -> StaticHashTable | IdTableWithHashBuckets:
     """A table from the words of a file, one a line, to line numbers.
 
     A word that is not in the file gets ``default_value`` or, with ``num_oov_buckets``, an id after
@@ -265,13 +269,13 @@ def index_table_from_file(
 
 
 def index_table_from_tensor(
-    vocabulary_list: Any,
+    vocabulary_list: object,
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
     dtype: Any = dtypes.string,
     name: str | None = None,
-) -> Any:
+) -> StaticHashTable | IdTableWithHashBuckets:
     """As :func:`index_table_from_file`, from a vector of words."""
     if vocabulary_list is None:
         raise ValueError("vocabulary_list must be specified.")
@@ -297,7 +301,7 @@ def index_table_from_tensor(
 
 
 def index_to_string_table_from_file(
-    vocabulary_file: Any,
+    vocabulary_file: str,
     vocab_size: int | None = None,
     default_value: str | bytes = "UNK",
     name: str | None = None,
@@ -322,7 +326,7 @@ def index_to_string_table_from_file(
 
 
 def index_to_string_table_from_tensor(
-    vocabulary_list: Any, default_value: str | bytes = "UNK", name: str | None = None
+    vocabulary_list: TensorLike, default_value: str | bytes = "UNK", name: str | None = None
 ) -> StaticHashTable:
     """A table from indices to the words of a vector."""
     if vocabulary_list is None:

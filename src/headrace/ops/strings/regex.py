@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 from headrace import errors
 
@@ -143,7 +143,7 @@ def compile_pattern(pattern: bytes, groups: bool = True) -> Pattern:
     return _by_re2(re2, pattern, groups)
 
 
-def _by_re2(re2: Any, pattern: bytes, groups: bool) -> Pattern:
+def _by_re2(re2: ModuleType, pattern: bytes, groups: bool) -> Pattern:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = not groups

@@ -11,7 +11,7 @@ import base64
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from headrace.ops.array.array_shape import const, invalid, one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.regex import compile_pattern, needs_groups
 from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "as_string",
@@ -70,7 +74,10 @@ def mapped(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _define(
-    name: str, signature: str, kernel: Callable[..., Any], shape: Any = shape_fns.unchanged
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    shape: Callable[..., Any] = shape_fns.unchanged,
 ) -> OpDef:
     return define(
         name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, host_only=True
@@ -90,7 +97,7 @@ def _join_shape(c: Inference) -> list[Shape]:
     return [out]
 
 
-def _join_kernel(xp: Any, *inputs: Any, separator: str) -> Any:
+def _join_kernel(xp: ArrayNamespace, *inputs: Array, separator: str) -> Any:
     sep = separator.encode()
     dims: Any = next((x.shape for x in inputs if x.ndim), ())
     count = int(np.prod(dims))
@@ -111,10 +118,10 @@ STRING_JOIN = _define(
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors joined, element by element."""
-    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)
 
 
-def _sparse_rows(rows: list[list[bytes]]) -> Any:
+def _sparse_rows(rows: list[list[bytes]]) -> tuple[Array, Array, Array]:
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     values = [v for row in rows for v in row]
     size = [len(rows), max((len(r) for r in rows), default=0)]
@@ -125,7 +132,9 @@ def _sparse_rows(rows: list[list[bytes]]) -> Any:
     )
 
 
-def _split_v1_kernel(xp: Any, x: Any, delimiter: Any, *, skip_empty: bool) -> Any:
+def _split_v1_kernel(
+    xp: ArrayNamespace, x: Array, delimiter: Array, *, skip_empty: bool
+) -> tuple[Array, Array, Array]:
     """Every byte of the delimiter separates; an empty one separates all bytes."""
     _check_split(x, delimiter, "delimiter")
     marks: bytes = delimiter.item()
@@ -140,7 +149,9 @@ def _split_v1_kernel(xp: Any, x: Any, delimiter: Any, *, skip_empty: bool) -> An
     return _sparse_rows(rows)
 
 
-def _split_v2_kernel(xp: Any, x: Any, sep: Any, *, maxsplit: int) -> Any:
+def _split_v2_kernel(
+    xp: ArrayNamespace, x: Array, sep: Array, *, maxsplit: int
+) -> tuple[Array, Array, Array]:
     _check_split(x, sep, "sep")
     by: bytes = sep.item()
     if maxsplit == 0:
@@ -156,7 +167,7 @@ def _split_at_whitespace(s: bytes, maxsplit: int) -> list[bytes]:
     return [*parts, b""] if len(parts) == maxsplit else parts
 
 
-def _check_split(x: Any, mark: Any, name: str) -> None:
+def _check_split(x: Array, mark: Array, name: str) -> None:
     for value, what, rank, kind in ((x, "input", 1, "vector"), (mark, name, 0, "scalar")):
         if value.ndim != rank:
             shape = ",".join(map(str, value.shape))
@@ -185,13 +196,13 @@ STRING_SPLIT_V2 = _define(
 
 
 def string_split(
-    source: Any = None,
-    sep: Any = None,
+    source: object = None,
+    sep: object = None,
     skip_empty: bool = True,
-    delimiter: Any = None,
+    delimiter: TensorLike | None = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
 ) -> SparseTensor:
     """Split each string of a vector; the result is sparse, a row for each string."""
     delimiter = one_of("sep", sep, "delimiter", delimiter)
@@ -208,7 +219,7 @@ def string_split(
 
 
 def string_split_v2(
-    input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
+    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
 ) -> SparseTensor:
     """Python's ``str.split``; the result is sparse."""
     return SparseTensor(
@@ -219,18 +230,18 @@ def string_split_v2(
 
 
 def string_split_dense(
-    input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
+    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
 ) -> Tensor:
     """TF 2's ``tf.strings.split`` of one string. (Of several it is ragged, which is not there.)"""
     return _of_one(input, "tf.strings.split", lambda x: string_split_v2(x, sep, maxsplit, name))
 
 
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
+def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes of one string."""
     return _of_one(input, "tf.strings.bytes_split", lambda x: string_split(x, "", name=name))
 
 
-def _of_one(input: Any, what: str, split: Callable[[Any], SparseTensor]) -> Tensor:
+def _of_one(input: object, what: str, split: Callable[[Any], SparseTensor]) -> Tensor:
     tensor = convert_to_tensor(input, dtypes.string)
     if tensor._shape != ():
         raise NotImplementedError(
@@ -240,7 +251,9 @@ def _of_one(input: Any, what: str, split: Callable[[Any], SparseTensor]) -> Tens
     return split(apply_op("Reshape", tensor, [1])).values
 
 
-def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separator: str) -> Any:
+def _reduce_join_kernel(
+    xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool, separator: str
+) -> Any:
     """Joining over [a, b] joins over a first: a runs fastest in the result."""
     gone = []
     for a in axes.reshape(-1).tolist():
@@ -277,13 +290,13 @@ REDUCE_JOIN = _define(
 
 
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
-    keep_dims: Any = None,
+    inputs: TensorLike,
+    axis: AxisLike | None = None,
+    keep_dims: object = None,
     separator: str = "",
     name: str | None = None,
-    reduction_indices: Any = None,
-    keepdims: Any = None,
+    reduction_indices: AxisLike | None = None,
+    keepdims: object = None,
 ) -> Tensor:
     """Join the strings along dimensions, by default all."""
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
@@ -292,7 +305,7 @@ def reduce_join(
         tensor = convert_to_tensor(inputs)
         if axes is None:
             axes = _all_axes_reversed(tensor)
-        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)  # type: ignore[no-any-return]
+        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)
 
 
 def _all_axes_reversed(tensor: Tensor) -> Tensor:
@@ -300,12 +313,12 @@ def _all_axes_reversed(tensor: Tensor) -> Tensor:
     if rank is not None:
         return const(range(rank - 1, -1, -1))
     n: Any = apply_op("Rank", tensor)
-    return apply_op("Range", n - 1, const(-1), const(-1))  # type: ignore[no-any-return]
+    return apply_op("Range", n - 1, const(-1), const(-1))
 
 
 def reduce_join_v2(
-    inputs: Any,
-    axis: Any = None,
+    inputs: TensorLike,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     separator: str = "",
     name: str | None = None,
@@ -369,7 +382,7 @@ def as_string(
     name: str | None = None,
 ) -> Tensor:
     """Numbers as strings, in the formats of C's printf."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         AS_STRING,
         input,
         precision=precision,
@@ -378,10 +391,10 @@ def as_string(
         width=width,
         fill=fill,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
-def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
+def _to_number_kernel(xp: ArrayNamespace, x: Array, *, out_type: DType) -> Array:
     convert: Any = _integer_of if out_type.is_integer else _float_of
     low, high = out_type.limits if out_type.is_integer else (-math.inf, math.inf)
     out = []
@@ -423,17 +436,19 @@ STRING_TO_NUMBER = _define(
 
 
 def string_to_number(
-    string_tensor: Any = None,
-    out_type: Any = dtypes.float32,
+    string_tensor: TensorLike | None = None,
+    out_type: DTypeLike = dtypes.float32,
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
 ) -> Tensor:
     """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)
 
 
-def _decode_raw_kernel(xp: Any, x: Any, *, out_type: Any, little_endian: bool) -> Any:
+def _decode_raw_kernel(
+    xp: ArrayNamespace, x: Array, *, out_type: DType, little_endian: bool
+) -> Array:
     strings = x.reshape(-1).tolist()
     dtype = out_type.np_dtype
     width = len(strings[0]) if strings else 0
@@ -461,17 +476,17 @@ DECODE_RAW = _define(
 
 
 def decode_raw(
-    input_bytes: Any = None,
-    out_type: Any = None,
+    input_bytes: object = None,
+    out_type: DTypeLike | None = None,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: object = None,
 ) -> Tensor:
     """The bytes of each string as a vector of numbers."""
     source = one_of("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw needs out_type")
-    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)
 
 
 # pieces -----------------------------------------------------------------------------------------
@@ -485,7 +500,7 @@ def _substr_shape(c: Inference) -> list[Shape]:
     return [shapes.broadcast(c.shape(0), c.shape(1))]
 
 
-def _substr_kernel(xp: Any, x: Any, pos: Any, length: Any, *, unit: str) -> Any:
+def _substr_kernel(xp: ArrayNamespace, x: Array, pos: Array, length: Array, *, unit: str) -> Any:
     x, pos, length = np.broadcast_arrays(x, pos, length)
     out = []
     for s, p, n in zip(
@@ -510,19 +525,21 @@ SUBSTR = _define(
 )
 
 
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(
+    input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
     """``len`` bytes or characters from ``pos`` on."""
-    return apply(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
+    return apply(SUBSTR, input, pos, len, unit=unit, name=name)
 
 
 def substr_v2(
-    input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
+    input: TensorLike, pos: TensorLike, len: TensorLike, unit: str = "BYTE", name: str | None = None
 ) -> Tensor:
     """Parts of strings from ``pos`` on, ``len`` long; ``unit`` is "BYTE" or "UTF8_CHAR"."""
     return substr(input, pos, len, name, unit)
 
 
-def _length_kernel(xp: Any, x: Any, *, unit: str) -> Any:
+def _length_kernel(xp: ArrayNamespace, x: Array, *, unit: str) -> Array:
     if unit == "BYTE":
         sizes = [len(s) for s in x.reshape(-1).tolist()]
     else:  # bytes that do not continue a character
@@ -535,9 +552,9 @@ STRING_LENGTH = _define(
 )
 
 
-def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
-    return apply(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_LENGTH, input, unit=unit, name=name)
 
 
 def _case_kernel(method: str) -> Callable[..., Any]:
@@ -560,30 +577,30 @@ STRING_STRIP = _define(
 )
 
 
-def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case; ASCII letters only, unless ``encoding="utf-8"``."""
-    return apply(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_LOWER, input, encoding=encoding, name=name)
 
 
-def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case; ASCII letters only, unless ``encoding="utf-8"``."""
-    return apply(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_UPPER, input, encoding=encoding, name=name)
 
 
-def string_strip(input: Any, name: str | None = None) -> Tensor:
+def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Strings without whitespace at both ends."""
-    return apply(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_STRIP, input, name=name)
 
 
 # regular expressions ----------------------------------------------------------------------------
 
 
-def _replaced(x: Any, pattern: bytes, rewrite: bytes, everywhere: bool) -> Any:
+def _replaced(x: Array, pattern: bytes, rewrite: bytes, everywhere: bool) -> Any:
     compiled = compile_pattern(pattern, needs_groups(rewrite))
     return mapped(lambda s: compiled.replace(s, rewrite, everywhere), x)
 
 
-def _matches(x: Any, pattern: bytes) -> Any:
+def _matches(x: Array, pattern: bytes) -> Array:
     matches = compile_pattern(pattern, groups=False).matches
     found = [matches(s) for s in x.reshape(-1).tolist()]
     return np.array(found, bool).reshape(x.shape)
@@ -616,32 +633,36 @@ STATIC_REGEX_FULL_MATCH = _define(
 
 
 def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+    input: TensorLike,
+    pattern: TensorLike,
+    rewrite: TensorLike,
+    replace_global: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Replace what matches a pattern; the rewrite may say \\1 for a group."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             STATIC_REGEX_REPLACE,
             input,
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
-        )  # type: ignore[no-any-return]
-    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]
+        )
+    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """True where the whole string matches an RE2 pattern."""
     if isinstance(pattern, (str, bytes)):
-        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)  # type: ignore[no-any-return]
-    return apply(REGEX_FULL_MATCH, input, pattern, name=name)  # type: ignore[no-any-return]
+        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)
+    return apply(REGEX_FULL_MATCH, input, pattern, name=name)
 
 
 # hashes and base64 ------------------------------------------------------------------------------
 
 
-def _bucketed(function: Callable[[bytes], int], x: Any, count: int) -> Any:
+def _bucketed(function: Callable[[bytes], int], x: Array, count: int) -> Array:
     return np.array([function(s) % count for s in x.reshape(-1).tolist()], np.int64).reshape(
         x.shape
     )
@@ -664,38 +685,40 @@ STRING_TO_HASH_BUCKET_STRONG = _define(
 )
 
 
-def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+def string_to_hash_bucket_fast(
+    input: TensorLike, num_buckets: int, name: str | None = None
+) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string (FarmHash; the same everywhere)."""
-    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_strong(
-    input: Any, num_buckets: int, key: Any, name: str | None = None
+    input: TensorLike, num_buckets: int, key: TensorLike, name: str | None = None
 ) -> Tensor:
     """As ``string_to_hash_bucket_fast`` with a secret key of two integers (SipHash).
 
     Nobody without the key can choose strings that fall into one bucket.
     """
-    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)
 
 
-def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings."""
-    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_v1(
-    string_tensor: Any = None,
+    string_tensor: TensorLike | None = None,
     num_buckets: int | None = None,
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
 ) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings.
 
     ``input`` is the newer name of ``string_tensor``.
     """
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)
 
 
 def _encode(s: bytes, pad: bool) -> bytes:
@@ -720,11 +743,11 @@ DECODE_BASE64 = _define(
 )
 
 
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Web-safe base64."""
-    return apply(ENCODE_BASE64, input, pad=pad, name=name)  # type: ignore[no-any-return]
+    return apply(ENCODE_BASE64, input, pad=pad, name=name)
 
 
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
-    return apply(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_BASE64, input, name=name)

@@ -24,7 +24,7 @@ from headrace.core.opdef import ALL_OPS, NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
 from headrace.ops.state.resource_state import handle_shape
 from headrace.ops.training.inplace_updates import INPLACE
-from headrace.ops.training.native_updates import native_dense
+from headrace.ops.training.native_updates import DenseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
 
 __all__ = ["dense_inplace", "dense_kernel", "define_dense", "signature", "variable_shape"]
@@ -169,7 +169,7 @@ def define_dense(rule: Rule, prefix: str, variable: str) -> OpDef:
         kernel=dense_kernel(rule),
         trusting=rule.update,
         inplace=dense_inplace(rule),
-        native=native_dense(rule),
+        native=DenseUpdate(rule),
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         writes=tuple(range(len(rule.variables))),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import abs as absolute
@@ -22,6 +22,9 @@ from numpy import add, divide, exp, maximum, minimum, multiply, power, sign, sqr
 from headrace.kernels.accel import library
 from headrace.kernels.numpy.blocks import over_blocks
 from headrace.kernels.numpy.openblas import axpby, axpy, hold_blas
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = ["INPLACE", "in_blocks", "scratch"]
 
@@ -67,7 +70,7 @@ def in_blocks(function: Callable[..., None], variables: tuple[Any, ...], grad: A
             v[...] = f.reshape(v.shape)
 
 
-def gradient_descent(var: Any, alpha: Any, delta: Any) -> None:
+def gradient_descent(var: Any, alpha: Any, delta: TensorLike) -> None:
     def block(var: Any, g: Any) -> None:
         axpy(-alpha, g, var, scratch(g)[0])
 
@@ -253,7 +256,9 @@ def centered_rms_prop(
     in_blocks(block, (var, mg, ms, mom), grad)
 
 
-def adagrad(var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> None:
+def adagrad(
+    var: TensorLike, accum: TensorLike, lr: Any, grad: TensorLike, *, update_slots: bool
+) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, u, _ = scratch(g)
         if update_slots:
@@ -268,7 +273,13 @@ def adagrad(var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> 
 
 
 def adagrad_v2(
-    var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool
+    var: TensorLike,
+    accum: TensorLike,
+    lr: Any,
+    epsilon: Any,
+    grad: TensorLike,
+    *,
+    update_slots: bool,
 ) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, u, _ = scratch(g)
@@ -312,7 +323,7 @@ def adadelta(
     in_blocks(block, (var, accum, accum_update), grad)
 
 
-def _shrink(x: Any, by: Any, t: Any) -> None:
+def _shrink(x: Any, by: np.generic | Array, t: Array) -> None:
     """Soft threshold of x in place; ``by`` is not negative."""
     absolute(x, t)
     subtract(t, by, t)
@@ -334,7 +345,9 @@ def proximal_gradient_descent(var: Any, alpha: Any, l1: Any, l2: Any, delta: Any
     in_blocks(block, (var,), delta)
 
 
-def proximal_adagrad(var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> None:
+def proximal_adagrad(
+    var: TensorLike, accum: TensorLike, lr: Any, l1: Any, l2: Any, grad: TensorLike
+) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, rate, by = scratch(g)
         multiply(g, g, t)
@@ -382,7 +395,14 @@ def adagrad_da(
 
 
 def ftrl(
-    var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+    var: TensorLike,
+    accum: TensorLike,
+    linear: TensorLike,
+    grad: TensorLike,
+    lr: TensorLike,
+    l1: TensorLike,
+    l2: TensorLike,
+    lr_power: TensorLike,
 ) -> None:
     _ftrl(var, accum, linear, grad, lr, l1, l2, None, lr_power)
 

@@ -17,11 +17,12 @@ import numpy as np
 from headrace.env import native_setting
 from headrace.ops.training.update_rules import Rule
 
-__all__ = ["HOT_ELEMENTS", "native_dense", "native_sparse", "way"]
+__all__ = ["HOT_ELEMENTS", "DenseUpdate", "NativeUpdate", "SparseUpdate"]
 
 #: Elements that updates of one variable must have written before they are compiled.
 HOT_ELEMENTS = 1 << 24
-NativeUpdate = Callable[..., bool]
+#: Smaller variables are replaced rather than overwritten (lower/session_state.py).
+SMALL = 16 * 1024
 
 
 @functools.cache
@@ -42,58 +43,69 @@ def _is_hot(uses: int, size: int) -> bool:
     return not isinstance(_kernels(), str)
 
 
-def way(rule: Rule, dtype: Any, uses: int, size: int) -> str:
-    """How an update is computed and why, in words for ``explain``."""
-    if native_setting() == "off":
-        return "NumPy: switched off by HEADRACE_NATIVE"
-    if uses * size < HOT_ELEMENTS and native_setting() != "always":
-        return f"NumPy until it has written {HOT_ELEMENTS:,} elements"
-    kernels = _kernels()
-    why = kernels if isinstance(kernels, str) else kernels.why_not_native(rule, dtype, ())
-    return f"NumPy: {why}" if why else "native"
+class NativeUpdate:
+    """What ``define`` takes as the ``native`` of a training op."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.count = len(rule.variables)
+        self.at = rule.rest.index(rule.gradient)
+
+    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
+        raise NotImplementedError
+
+    def why_not(self, dtype: Any, uses: int, size: int) -> str:
+        """Why the next update is NumPy's, in words for ``explain``; empty if it is compiled."""
+        if native_setting() == "off":
+            return "switched off by HEADRACE_NATIVE"
+        if size <= SMALL:
+            return f"variables of up to {SMALL:,} elements are replaced, not overwritten"
+        if uses * size < HOT_ELEMENTS and native_setting() != "always":
+            return f"compiled when it has written {HOT_ELEMENTS:,} elements; {uses * size:,} so far"
+        kernels = _kernels()
+        if isinstance(kernels, str):
+            return kernels
+        return str(kernels.why_not_native(self.rule, dtype, ()))
 
 
-def native_dense(rule: Rule) -> NativeUpdate:
+class DenseUpdate(NativeUpdate):
     """Of an ``Apply…`` op: all elements, over threads."""
-    count = len(rule.variables)
 
-    def update(uses: int, *inputs: Any, **attrs: Any) -> bool:
+    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
         var = inputs[0]
         if not _is_hot(uses, var.size):
             return False
-        variables, rest = inputs[:count], inputs[count:]
-        found = _find(rule, variables, rest, attrs)
+        variables, rest = inputs[: self.count], inputs[self.count :]
+        found = _find(self.rule, variables, rest, attrs)
         if found is None or any(v.shape != var.shape for v in variables):
             return False
-        if rest[found.at].shape != var.shape:
+        if rest[self.at].shape != var.shape:
             return False  # NumPy's version tells what is wrong
         found.dense(variables, rest)
         return True
 
-    return update
 
-
-def native_sparse(rule: Rule, check_rows: Callable[[Any, int], None]) -> NativeUpdate:
+class SparseUpdate(NativeUpdate):
     """Of a ``SparseApply…`` op: the rows that ``indices`` names, in their order."""
-    count = len(rule.variables)
-    at = rule.rest.index(rule.gradient)
 
-    def update(uses: int, *inputs: Any, **attrs: Any) -> bool:
-        var, rest = inputs[0], list(inputs[count:])
-        indices = rest.pop(at + 1)
-        grad = rest[at]
+    def __init__(self, rule: Rule, check_rows: Callable[[Any, int], None]) -> None:
+        super().__init__(rule)
+        self.check_rows = check_rows
+
+    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
+        var, rest = inputs[0], list(inputs[self.count :])
+        indices = rest.pop(self.at + 1)
+        grad = rest[self.at]
         if not _is_hot(uses, grad.size):
             return False
-        variables = inputs[:count]
-        found = _find(rule, variables, tuple(rest), attrs)
+        variables = inputs[: self.count]
+        found = _find(self.rule, variables, tuple(rest), attrs)
         fits = indices.ndim == 1 and grad.shape == (indices.size, *var.shape[1:])
         if found is None or not fits or any(v.shape != var.shape for v in variables):
             return False
-        check_rows(indices, var.shape[0])
+        self.check_rows(indices, var.shape[0])
         found.sparse(variables, rest, indices)
         return True
-
-    return update
 
 
 def _find(

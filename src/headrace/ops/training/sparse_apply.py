@@ -10,8 +10,8 @@ all second ones, and so on, which gives the same.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
 from headrace.kernels.numpy import numpy_xp
 from headrace.ops.training.apply_ops import not_a_scalar, signature, variable_shape
-from headrace.ops.training.native_updates import native_sparse
+from headrace.ops.training.native_updates import SparseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["define_sparse", "sparse_inplace", "sparse_kernel"]
 
@@ -112,14 +115,26 @@ def _split(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, list[Any], Any, An
     return variables, rest, grad, indices
 
 
-def _updated(rule: Rule, xp: Any, rows: list[Any], rest: list[Any], grad: Any, attrs: Any) -> Any:
+def _updated(
+    rule: Rule,
+    xp: ArrayNamespace,
+    rows: list[Any],
+    rest: list[Any],
+    grad: Array,
+    attrs: Mapping[str, Any],
+) -> tuple[Array, ...]:
     at = rule.rest.index(rule.gradient)
     new = rule.update(xp, *rows, *rest[:at], grad, *rest[at:], **attrs)
     return new if len(rows) > 1 else (new,)
 
 
 def _update_rows(
-    rule: Rule, variables: Any, rest: list[Any], grad: Any, indices: Any, attrs: Any
+    rule: Rule,
+    variables: Sequence[Array],
+    rest: list[Any],
+    grad: Array,
+    indices: Array,
+    attrs: Mapping[str, Any],
 ) -> None:
     for part in layers(indices):
         at = indices[part]
@@ -165,7 +180,7 @@ def define_sparse(rule: Rule, prefix: str, variable: str) -> OpDef:
         shape=sparse_shape(rule, resource=variable == "resource"),
         kernel=sparse_kernel(rule),
         inplace=sparse_inplace(rule),
-        native=native_sparse(rule, check_rows),
+        native=SparseUpdate(rule, check_rows),
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         writes=tuple(range(len(rule.variables))),

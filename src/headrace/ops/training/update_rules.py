@@ -12,9 +12,12 @@ the same order of operations, so that the bits are the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["RULES", "Rule"]
 
@@ -34,7 +37,7 @@ class Rule(NamedTuple):
         return "delta" if "delta" in self.rest else "grad"
 
 
-def gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> Any:
+def gradient_descent(xp: ArrayNamespace, var: Array, alpha: Array, delta: Array) -> Any:
     return var - delta * alpha
 
 
@@ -48,8 +51,15 @@ def momentum(
 
 
 def keras_momentum(
-    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    grad: Array,
+    momentum: Array,
+    *,
+    use_nesterov: bool,
+) -> tuple[Array, Array]:
     """Keras keeps the step itself, learning rate included, in the accumulator."""
     step = grad * lr
     accum = accum * momentum - step
@@ -83,8 +93,15 @@ def adam(
 
 
 def _adam_in_few_arrays(
-    var: Any, m: Any, v: Any, rate: Any, rest1: Any, rest2: Any, epsilon: Any, grad: Any
-) -> Any:
+    var: Any,
+    m: Any,
+    v: Any,
+    rate: np.generic,
+    rest1: object,
+    rest2: object,
+    epsilon: Any,
+    grad: Array,
+) -> tuple[Array, Array, Array]:
     """The same operations in the same order, each into an array that is there already."""
     new_m = grad - m
     new_m *= rest1
@@ -101,19 +118,19 @@ def _adam_in_few_arrays(
 
 
 def adam_with_amsgrad(
-    xp: Any,
-    var: Any,
-    m: Any,
-    v: Any,
-    vhat: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    m: Array,
+    v: Array,
+    vhat: Array,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
+) -> tuple[Array, Array, Array, Array]:
     rate = lr * xp.sqrt(1 - beta2_power) / (1 - beta1_power)
     m = m + (grad - m) * (1 - beta1)
     v = v + (grad * grad - v) * (1 - beta2)
@@ -122,97 +139,125 @@ def adam_with_amsgrad(
 
 
 def ada_max(
-    xp: Any,
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
+) -> tuple[Array, Array, Array]:
     m = m + (grad - m) * (1 - beta1)
     v = xp.maximum(v * beta2, xp.abs(grad))
     return var - m / (v + epsilon) * (lr / (1 - beta1_power)), m, v
 
 
 def rms_prop(
-    xp: Any, var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
+) -> tuple[Array, Array, Array]:
     ms = ms + (grad * grad - ms) * (1 - rho)
     mom = mom * momentum + grad * lr / xp.sqrt(ms + epsilon)
     return var - mom, ms, mom
 
 
 def centered_rms_prop(
-    xp: Any,
-    var: Any,
-    mg: Any,
-    ms: Any,
-    mom: Any,
-    lr: Any,
-    rho: Any,
-    momentum: Any,
-    epsilon: Any,
-    grad: Any,
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    mg: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
+) -> tuple[Array, Array, Array, Array]:
     ms = ms + (grad * grad - ms) * (1 - rho)
     mg = mg + (grad - mg) * (1 - rho)
     mom = mom * momentum + grad * lr / xp.sqrt(ms - mg * mg + epsilon)
     return var - mom, mg, ms, mom
 
 
-def adagrad(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> Any:
+def adagrad(
+    xp: ArrayNamespace, var: Array, accum: Array, lr: Array, grad: Array, *, update_slots: bool
+) -> tuple[Array, Array]:
     if update_slots:
         accum = accum + grad * grad
     return var - grad * lr / xp.sqrt(accum), accum
 
 
 def adagrad_v2(
-    xp: Any, var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    update_slots: bool,
+) -> tuple[Array, Array]:
     if update_slots:
         accum = accum + grad * grad
     return var - grad * lr / (xp.sqrt(accum) + epsilon), accum
 
 
 def adadelta(
-    xp: Any, var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    accum_update: Array,
+    lr: Array,
+    rho: Array,
+    epsilon: Array,
+    grad: Array,
+) -> tuple[Array, Array, Array]:
     accum = accum * rho + grad * grad * (1 - rho)
     update = xp.sqrt(accum_update + epsilon) / xp.sqrt(accum + epsilon) * grad
     accum_update = accum_update * rho + update * update * (1 - rho)
     return var - update * lr, accum, accum_update
 
 
-def shrunk(xp: Any, x: Any, by: Any) -> Any:
+def shrunk(xp: ArrayNamespace, x: Array, by: Array) -> Array:
     """Soft threshold: x moved towards zero by ``by`` (not at all if that is negative)."""
     return xp.sign(x) * xp.maximum(xp.abs(x) - xp.maximum(by, 0 * by), 0 * by)
 
 
-def proximal_gradient_descent(xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> Any:
+def proximal_gradient_descent(
+    xp: ArrayNamespace, var: Array, alpha: Array, l1: Array, l2: Array, delta: Array
+) -> Any:
     return shrunk(xp, var - delta * alpha, alpha * l1) / (1 + l2 * alpha)
 
 
-def proximal_adagrad(xp: Any, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> Any:
+def proximal_adagrad(
+    xp: ArrayNamespace, var: Array, accum: Array, lr: Array, l1: Array, l2: Array, grad: Array
+) -> tuple[Array, Array]:
     accum = accum + grad * grad
     rate = lr / xp.sqrt(accum)
     return shrunk(xp, var - grad * rate, rate * l1) / (rate * l2 + 1), accum
 
 
 def adagrad_da(
-    xp: Any,
-    var: Any,
-    gradient_accumulator: Any,
-    gradient_squared_accumulator: Any,
-    grad: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    global_step: Any,
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    gradient_accumulator: Array,
+    gradient_squared_accumulator: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    global_step: Array,
+) -> tuple[Array, Array, Array]:
     """Dual averaging: the variable is a function of the accumulated gradients alone."""
     steps = global_step if xp.name == "native" else xp.asarray(global_step).astype(lr.dtype)
     total = gradient_accumulator + grad
@@ -221,7 +266,7 @@ def adagrad_da(
     return new, total, squares
 
 
-def root(xp: Any, x: Any, lr_power: Any) -> Any:
+def root(xp: ArrayNamespace, x: Any, lr_power: Any) -> Array:
     """x ** -lr_power; the usual -0.5 is a square root."""
     if xp.name == "numpy" and lr_power == -0.5:
         return xp.sqrt(x)
@@ -229,22 +274,30 @@ def root(xp: Any, x: Any, lr_power: Any) -> Any:
 
 
 def ftrl(
-    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    lr_power: Array,
 ) -> Any:
     return _ftrl(xp, var, accum, linear, grad, grad, lr, l1, l2, lr_power)
 
 
 def ftrl_v2(
-    xp: Any,
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    l2_shrinkage: Any,
-    lr_power: Any,
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    l2_shrinkage: Array,
+    lr_power: Array,
 ) -> Any:
     """The gradient of the shrinkage term enters ``linear`` but not ``accum``."""
     pulled = grad + var * (2 * l2_shrinkage)
@@ -252,16 +305,16 @@ def ftrl_v2(
 
 
 def _ftrl(
-    xp: Any,
-    var: Any,
+    xp: ArrayNamespace,
+    var: object,
     accum: Any,
     linear: Any,
     grad: Any,
-    pulled: Any,
+    pulled: object,
     lr: Any,
     l1: Any,
     l2: Any,
-    lr_power: Any,
+    lr_power: object,
 ) -> Any:
     new = accum + grad * grad
     rooted = root(xp, new, lr_power)
@@ -271,16 +324,30 @@ def _ftrl(
 
 
 def add_sign(
-    xp: Any, var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    m: Array,
+    lr: Array,
+    alpha: Array,
+    sign_decay: Array,
+    beta: Array,
+    grad: Array,
+) -> tuple[Array, Array]:
     m = m * beta + grad * (1 - beta)
     agree = xp.sign(grad) * xp.sign(m)
     return var - (agree * sign_decay + alpha) * lr * grad, m
 
 
 def power_sign(
-    xp: Any, var: Any, m: Any, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: Any
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    m: Array,
+    lr: Array,
+    logbase: Array,
+    sign_decay: Array,
+    beta: Array,
+    grad: Array,
+) -> tuple[Array, Array]:
     m = m * beta + grad * (1 - beta)
     agree = xp.sign(grad) * xp.sign(m)
     return var - xp.exp(agree * (logbase * sign_decay)) * lr * grad, m

@@ -57,7 +57,7 @@ def _of_initial_values(values: Sequence[LoopValue], state: RewriteState) -> dict
     return assumed
 
 
-def _is_written_to(dim: Any, state: RewriteState) -> bool:
+def _is_written_to(dim: int | Dim, state: RewriteState) -> bool:
     names = dim.names if isinstance(dim, Times) else (dim,) if isinstance(dim, Dim) else ()
     return any(n.value in state.mutable for n in names)
 

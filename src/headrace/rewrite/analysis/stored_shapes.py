@@ -137,7 +137,7 @@ def _written_dims(node: Node, state: RewriteState) -> list[Any] | None:
     return [None, *found[1:]] if name == "TensorArraySplitV3" else found
 
 
-def is_steady(dim: Any, state: RewriteState) -> bool:
+def is_steady(dim: int | Dim, state: RewriteState) -> bool:
     """The same length throughout a run."""
     if isinstance(dim, Dim):
         return state.steady(dim.value)

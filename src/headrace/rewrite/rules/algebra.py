@@ -8,7 +8,7 @@ changes rounding is apart, marked ``exact=False``.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from headrace.core.opdef import lookup
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import dims_of, same_shape
 from headrace.rewrite.rewrite_state import RewriteState
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = [
     "constants_together",
@@ -34,7 +37,7 @@ __all__ = [
 _FLOATS = frozenset([dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64])
 
 
-def _spread(constant: Any, x: int, state: RewriteState) -> bool:
+def _spread(constant: Array, x: int, state: RewriteState) -> bool:
     """An operation on x and the constant has x's shape."""
     if constant.ndim == 0:
         return True
@@ -217,7 +220,7 @@ def reciprocal_of_constant(node: Node, state: RewriteState) -> Node | None:
     return _times(node, inverse, state)
 
 
-def _times(node: Node, factor: Any, state: RewriteState) -> Node:
+def _times(node: Node, factor: Array | np.generic, state: RewriteState) -> Node:
     dtype = state.dtype(node.inputs[1])
     value = state.new_constant(np.asarray(factor, dtype.np_dtype), dtype)
     return Node(

@@ -6,13 +6,16 @@ slice(g, concat_offset(1, shapes)[1], shapes[1]) -> slice(g, [0, 200], [-1, 200]
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import INDEX, dims_of, parts_of
 from headrace.rewrite.rewrite_state import RewriteState
+
+if TYPE_CHECKING:
+    from headrace.rewrite.analysis.dims import Dim
 
 __all__ = ["part_of_joined"]
 
@@ -43,7 +46,7 @@ def part_of_joined(node: Node, state: RewriteState) -> Node | None:
     return Node(node.opdef, (source, *bounds), node.outputs, node.attrs, node.op)
 
 
-def _length(start: int, size: Any, whole: Any) -> int | None:
+def _length(start: int, size: int | Dim, whole: int | Dim) -> int | None:
     if type(size) is int:
         return size
     return -1 if start == 0 and size == whole else None

@@ -7,8 +7,6 @@ users (the backward part of a training step reads it); what it was computed from
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from headrace.core import dtypes
@@ -36,7 +34,7 @@ ELSEWHERE = "the {} is used elsewhere, too (by a gradient, a fetch or another op
 WRITTEN = "it reads a variable that is written in this run"
 
 
-def is_vector(value: int, length: Any, state: RewriteState) -> bool:
+def is_vector(value: int, length: object, state: RewriteState) -> bool:
     """A vector of this (known) length."""
     return length is not None and state.shape(value) == (length,)
 
@@ -196,7 +194,7 @@ def _channels(node: Node, state: RewriteState) -> int | None:
     return None if shape is None else shape[-1]
 
 
-def _as_vector(value: int, channels: Any, state: RewriteState) -> bool:
+def _as_vector(value: int, channels: int, state: RewriteState) -> bool:
     """One number for each channel: [c] or [1, …, 1, c]."""
     shape = state.shape(value)
     return (

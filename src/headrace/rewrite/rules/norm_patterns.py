@@ -11,7 +11,7 @@ order.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -274,7 +274,7 @@ def _as_batch_norm(
 
 
 def _inverse(
-    inv: int, x: int, mean: int, length: Any, p: _Pattern, state: RewriteState
+    inv: int, x: int, mean: int, length: object, p: _Pattern, state: RewriteState
 ) -> tuple[int, float] | None:
     product = p.take(inv, "Mul")
     if product is None:

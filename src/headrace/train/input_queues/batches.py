@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -23,6 +24,9 @@ from headrace.ops.math.binary import maximum
 from headrace.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from headrace.train.input_queues.producers import fullness_summary
 from headrace.train.input_queues.queue_runner import QueueRunner, add_queue_runner
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "batch",
@@ -52,7 +56,7 @@ def _as_lists(tensors_list: Any) -> list[list[Any]]:
     return [_as_list(tensors) for tensors in tensors_list]
 
 
-def _as_given(original: Any, dequeued: Any) -> Any:
+def _as_given(original: Any, dequeued: Tensor | Sequence[Tensor]) -> Any:
     """The batches in the structure of the tensors: a dictionary gives a dictionary."""
     if not isinstance(original, dict):
         return dequeued
@@ -97,7 +101,7 @@ def _types(lists: list[list[Tensor]]) -> list[Any]:
     return types
 
 
-def _shapes(lists: list[list[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
+def _shapes(lists: list[list[Tensor]], shapes: object, enqueue_many: bool) -> Any:
     if shapes is not None:
         return shapes
     merged = []
@@ -204,13 +208,13 @@ def _summarize(queue: QueueBase, capacity: int, least: int | None) -> None:
 
 
 def maybe_batch(
-    tensors: Any,
-    keep_input: Any,
+    tensors: object,
+    keep_input: TensorLike,
     batch_size: Any,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -323,15 +327,15 @@ def batch_join(
 
 
 def maybe_shuffle_batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: object,
+    batch_size: object,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: object,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
@@ -356,14 +360,14 @@ def maybe_shuffle_batch(
 
 
 def shuffle_batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: TensorLike,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,

@@ -62,7 +62,7 @@ class Coordinator:
             self._stop_event.set()
 
     @staticmethod
-    def _reported(given: Any, error: Any) -> BaseException:
+    def _reported(given: object, error: object) -> BaseException:
         if not isinstance(error, BaseException):
             return ValueError(
                 f"ex must be a tuple or sys.exc_info must return the current exception: {given!r}"
@@ -165,8 +165,8 @@ class LooperThread(threading.Thread):
         coord: Coordinator,
         timer_interval_secs: float | None,
         target: Callable[..., Any],
-        args: Any = None,
-        kwargs: Any = None,
+        args: object = None,
+        kwargs: object = None,
     ) -> LooperThread:
         """Make one and start it."""
         looper = LooperThread(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)

@@ -6,7 +6,7 @@ Queues of names, numbers or slices, filled epoch after epoch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -27,6 +27,9 @@ from headrace.ops.queues.queues import FIFOQueue
 from headrace.ops.random.random_ops import random_shuffle
 from headrace.train.input_queues.queue_runner import QueueRunner, add_queue_runner
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = [
     "fullness_summary",
@@ -73,8 +76,8 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 
 def input_producer(
-    input_tensor: Any,
-    element_shape: Any = None,
+    input_tensor: TensorLike,
+    element_shape: ShapeLike | None = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -82,7 +85,7 @@ def input_producer(
     shared_name: str | None = None,
     summary_name: str | None = None,
     name: str | None = None,
-    cancel_op: Any = None,
+    cancel_op: object = None,
 ) -> FIFOQueue:
     """A queue of the rows of ``input_tensor``, in a new order each epoch with ``shuffle``.
 
@@ -119,14 +122,14 @@ def input_producer(
 
 
 def string_input_producer(
-    string_tensor: Any,
+    string_tensor: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
-    cancel_op: Any = None,
+    cancel_op: object = None,
 ) -> FIFOQueue:
     """A queue of strings, names of files as a rule, for a pipeline of readers."""
     reason = "string_input_producer requires a non-null input tensor"
@@ -151,7 +154,7 @@ def string_input_producer(
 
 
 def range_input_producer(
-    limit: Any,
+    limit: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import stacks
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import add_to_collection, get_collection
 from headrace.session.session import BaseSession
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
+    from headrace.train.input_queues.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
 
@@ -157,7 +161,7 @@ class QueueRunner:
             _run_quietly(sess, self._close_op)
 
     @staticmethod
-    def _close_on_stop(sess: Any, cancel_op: Any, coord: Any) -> None:
+    def _close_on_stop(sess: BaseSession, cancel_op: Operation, coord: Coordinator) -> None:
         coord.wait_for_stop()
         _run_quietly(sess, cancel_op)
 
@@ -194,7 +198,7 @@ class QueueRunner:
         return threads
 
 
-def _run_quietly(sess: Any, op: Any) -> None:
+def _run_quietly(sess: BaseSession, op: object) -> None:
     """The session or the queue may be closed already, which is what was wanted."""
     try:
         sess.run(op)
@@ -208,8 +212,8 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
 
 
 def start_queue_runners(
-    sess: Any = None,
-    coord: Any = None,
+    sess: BaseSession | None = None,
+    coord: object = None,
     daemon: bool = True,
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,

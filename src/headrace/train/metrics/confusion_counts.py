@@ -6,7 +6,7 @@ Counts of true and false positives and negatives, at one threshold or many, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.core import dtypes
 from headrace.core.scopes import control_dependencies
@@ -37,6 +37,9 @@ from headrace.train.metrics.metric_parts import (
     registered,
 )
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "COUNTS",
@@ -130,7 +133,7 @@ false_positives = _counter(
 )
 
 
-def _share(part: Any, rest: Any, name: str) -> Any:
+def _share(part: Tensor, rest: Tensor, name: str) -> Tensor:
     return where(greater(part + rest, 0), div(part, part + rest), 0, name)
 
 
@@ -308,10 +311,10 @@ def _ratio_at(
 
 
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: object,
+    predictions: object,
     thresholds: Sequence[float],
-    weights: Any = None,
+    weights: object = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,

@@ -73,9 +73,9 @@ def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
 
 
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: object,
+    predictions: object,
+    weights: object = None,
     num_thresholds: int = 200,
     metrics_collections: Any = None,
     updates_collections: Any = None,
@@ -109,10 +109,10 @@ def auc(
 
 
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: object,
+    predictions: object,
     specificity: float,
-    weights: Any = None,
+    weights: object = None,
     num_thresholds: int = 200,
     metrics_collections: Any = None,
     updates_collections: Any = None,
@@ -139,10 +139,10 @@ def sensitivity_at_specificity(
 
 
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: object,
+    predictions: object,
     sensitivity: float,
-    weights: Any = None,
+    weights: object = None,
     num_thresholds: int = 200,
     metrics_collections: Any = None,
     updates_collections: Any = None,

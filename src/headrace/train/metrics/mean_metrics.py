@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import control_dependencies
@@ -34,6 +34,9 @@ from headrace.train.metrics.metric_parts import (
     registered,
 )
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "accuracy",
@@ -116,8 +119,8 @@ def accuracy(
     labels: Any,
     predictions: Any,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: TensorLike | None = None,
+    updates_collections: TensorLike | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often predictions equal labels: (value, update operation).
@@ -135,11 +138,11 @@ def accuracy(
 
 
 def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The mean of ``|predictions - labels|``."""
@@ -151,8 +154,8 @@ def mean_absolute_error(
 
 
 def mean_cosine_distance(
-    labels: Any,
-    predictions: Any,
+    labels: object,
+    predictions: object,
     dim: int,
     weights: Any = None,
     metrics_collections: Any = None,
@@ -190,8 +193,8 @@ def mean_relative_error(
 
 def mean_squared_error(
     labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    predictions: TensorLike,
+    weights: object = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
@@ -205,9 +208,9 @@ def mean_squared_error(
 
 
 def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: object,
+    predictions: object,
+    weights: object = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
@@ -221,8 +224,8 @@ def root_mean_squared_error(
 
 
 def percentage_below(
-    values: Any,
-    threshold: Any,
+    values: object,
+    threshold: object,
     weights: Any = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
@@ -271,7 +274,7 @@ def mean_per_class_accuracy(
 
 
 def _streaming_confusion_matrix(
-    labels: Any, predictions: Any, num_classes: Any, weights: Any
+    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: Any
 ) -> tuple[Any, Any]:
     """The variable with the confusion matrix so far (row: label), and its update."""
     total = metric_variable(
@@ -289,7 +292,7 @@ def mean_iou(
     labels: Any,
     predictions: Any,
     num_classes: int,
-    weights: Any = None,
+    weights: object = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,

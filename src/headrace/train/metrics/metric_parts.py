@@ -10,7 +10,7 @@ another batch in.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -25,6 +25,9 @@ from headrace.ops.math.comparison import equal
 from headrace.ops.nn.weights_broadcasting import remove_squeezable_dimensions
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike
+
 __all__ = ["Metric", "align", "align_bool", "metric_variable", "refuse_eager", "registered"]
 
 #: The value so far, and the operation that takes a batch in and gives the value after it.
@@ -32,7 +35,7 @@ Metric = tuple[Tensor, Any]
 
 
 def metric_variable(
-    shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
+    shape: ShapeLike, dtype: DTypeLike, validate_shape: bool = True, name: str | None = None
 ) -> Any:
     """A zero variable in the collections of local and of metric variables."""
     return Variable(
@@ -52,7 +55,7 @@ def refuse_eager(metric: str) -> None:
 
 
 def registered(
-    value: Any, update: Any, metrics_collections: Any, updates_collections: Any
+    value: Any, update: Any, metrics_collections: object, updates_collections: Any
 ) -> Metric:
     """The pair, after adding its parts to the collections that the caller asked for."""
     if metrics_collections:
@@ -62,7 +65,7 @@ def registered(
     return value, update
 
 
-def align(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
+def align(predictions: object, labels: object, weights: object) -> tuple[Tensor, Any, Any]:
     """Predictions, labels and weights with ranks that go together; labels and weights may be
     None.
     """

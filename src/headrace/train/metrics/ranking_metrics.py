@@ -5,7 +5,8 @@ Labels are class numbers, dense (batch, labels) or sparse; several labels per ro
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import control_dependencies, name_scope
@@ -33,6 +34,10 @@ from headrace.ops.sparse.sparse_tensor import (
 )
 from headrace.ops.state.ref_state import assign_add
 from headrace.train.metrics.metric_parts import Metric, metric_variable, refuse_eager, registered
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, SparseLike, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "average_precision_at_k",
@@ -92,7 +97,7 @@ def _select_class(ids: Any, class_id: int) -> SparseTensor:
     return SparseTensor(found.indices, found.values, dims)
 
 
-def _counted(found: Any, weights: Any) -> Any:
+def _counted(found: SparseTensor, weights: Array | None) -> Any:
     """Set sizes as floating point numbers, weighted."""
     number = cast(set_size(found), dtypes.float64)
     if weights is None:
@@ -157,13 +162,13 @@ def _share_at_top_k(
 
 
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike | SparseLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The share of labels that are among the predicted classes ``predictions_idx``."""
@@ -182,13 +187,13 @@ def recall_at_top_k(
 
 
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike | SparseLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The share of labels that are among the k classes with the highest predictions."""
@@ -227,13 +232,13 @@ def precision_at_top_k(
 
 
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike | SparseLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: object = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The share of the k classes with the highest predictions that are labels."""
@@ -246,13 +251,13 @@ def precision_at_k(
 
 
 def sparse_precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: object = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The older name of :func:`precision_at_k`."""
@@ -264,7 +269,7 @@ def sparse_precision_at_k(
 # average precision ------------------------------------------------------------------------------
 
 
-def _repeat_last(tensor: Any, multiple: int, name: str) -> Any:
+def _repeat_last(tensor: Tensor | SparseTensor, multiple: int, name: str) -> Tensor | SparseTensor:
     """``tensor`` with a new dimension of ``multiple`` copies before the last one."""
     with name_scope(name, "expand_and_tile", (tensor,)) as scope:
         tensor = convert_to_tensor_or_sparse_tensor(tensor)
@@ -294,7 +299,7 @@ def _number_relevant(labels: Any, k: int) -> Any:
         return minimum(reduce_sum(valid, axis=-1), k, name=scope)
 
 
-def _average_precision(labels: Any, predictions_idx: Any) -> Any:
+def _average_precision(labels: Any, predictions_idx: Tensor) -> Any:
     """Per row: the mean, over the relevant predictions, of the precision up to each."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
         top = cast(predictions_idx, dtypes.int64, name="predictions_idx")
@@ -317,7 +322,7 @@ def _average_precision(labels: Any, predictions_idx: Any) -> Any:
         return div(total, cast(_number_relevant(labels, k), dtypes.float64), name=scope)
 
 
-def _summed(kind: str, average: Any, batch: Any) -> Any:
+def _summed(kind: str, average: Tensor, batch: Callable[..., Any]) -> Any:
     """The variable ``max`` or ``total``, and its update by ``batch()``."""
     with name_scope(None, kind, (average,)) as scope:
         variable = metric_variable([], dtypes.float64, name=scope)
@@ -325,7 +330,7 @@ def _summed(kind: str, average: Any, batch: Any) -> Any:
 
 
 def _streaming_average_precision(
-    labels: Any, predictions_idx: Any, weights: Any, ours: Any, theirs: Any, name: str | None
+    labels: Any, predictions_idx: Tensor, weights: Any, ours: Any, theirs: Any, name: str | None
 ) -> Metric:
     names = (predictions_idx, labels, weights)
     with name_scope(name, "average_precision_at_top_k", names) as scope:
@@ -348,10 +353,10 @@ def _streaming_average_precision(
         return registered(value, update, ours, theirs)
 
 
-def _in_range(labels: Any, classes: Any) -> Any:
+def _in_range(labels: Any, classes: Tensor) -> Any:
     """Labels, with -1 for classes that do not exist."""
 
-    def cleaned(values: Any) -> Any:
+    def cleaned(values: Any) -> Tensor:
         return where_v2(greater_equal(values, classes), -1 * ones_like(values), values)
 
     if isinstance(labels, (SparseTensor, SparseTensorValue)):
@@ -363,12 +368,12 @@ def _in_range(labels: Any, classes: Any) -> Any:
 
 
 def average_precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike | SparseLike,
+    predictions: TensorLike,
     k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: object = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The mean over rows of the average precision of the k classes with the highest predictions."""
@@ -385,12 +390,12 @@ def average_precision_at_k(
 
 
 def sparse_average_precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: object = None,
+    metrics_collections: object = None,
+    updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
     """The older name of :func:`average_precision_at_k`."""

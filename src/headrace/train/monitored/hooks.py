@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from headrace import errors
 from headrace.core.graph import get_default_graph
 from headrace.train.global_step import _get_or_create_global_step_read
 from headrace.train.monitored.session_run_hook import SessionRunArgs, SessionRunHook
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = [
     "FeedFnHook",
@@ -108,11 +111,11 @@ class StopAtStepHook(SessionRunHook):
     def begin(self) -> None:
         self._global_step = global_step_read(self)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: object) -> None:
         if self._last_step is None:
             self._last_step = session.run(self._global_step) + self._num_steps
 
-    def before_run(self, run_context: Any) -> SessionRunArgs:
+    def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -166,7 +169,7 @@ class LoggingTensorHook(SessionRunHook):
         self._should_trigger = self._timer.should_trigger_for_step(self._iter_count)
         return SessionRunArgs(self._current_tensors) if self._should_trigger else None
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: object, run_values: Any) -> None:
         if self._should_trigger:
             self._log_tensors(run_values.results)
         self._iter_count += 1
@@ -221,7 +224,7 @@ class NanTensorHook(SessionRunHook):
         self._loss_tensor = loss_tensor
         self._fail_on_nan_loss = fail_on_nan_loss
 
-    def before_run(self, run_context: Any) -> SessionRunArgs:
+    def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._loss_tensor)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

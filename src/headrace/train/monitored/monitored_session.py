@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core.graph import GraphKeys, get_default_graph
@@ -29,6 +29,11 @@ from headrace.train.monitored.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.errors import OutOfRangeError
+    from headrace.train.monitored.hooks import NanLossDuringTrainingError
 
 __all__ = [
     "ChiefSessionCreator",
@@ -243,7 +248,11 @@ class _MonitoredSession:
             raise RuntimeError("Run called on a MonitoredSession that is closed.")
 
     def _run_hooked(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        self,
+        fetches: TensorLike,
+        feed_dict: Any = None,
+        options: Any = None,
+        run_metadata: Any = None,
     ) -> Any:
         if self._stopped:
             raise RuntimeError("Run called even after should_stop requested.")
@@ -293,13 +302,18 @@ class _MonitoredSession:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(
+        self,
+        kind: type[Any] | None,
+        error: OutOfRangeError | NanLossDuringTrainingError | None,
+        traceback: object,
+    ) -> bool:
         if kind in (errors.OutOfRangeError, StopIteration):  # the ordinary ends of input
             kind = None
         self._close(kind)
         return kind is None
 
-    def _close(self, kind: Any = None) -> None:
+    def _close(self, kind: type[Any] | None = None) -> None:
         if self._closed:
             raise RuntimeError("Session is already closed.")
         try:
@@ -370,7 +384,7 @@ class SingularMonitoredSession(_MonitoredSession):
 
     def __init__(
         self,
-        hooks: Any = None,
+        hooks: object = None,
         scaffold: Scaffold | None = None,
         master: str = "",
         config: Any = None,
@@ -394,14 +408,14 @@ def MonitoredTrainingSession(
     scaffold: Scaffold | None = None,
     hooks: Any = None,
     chief_only_hooks: Any = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
-    config: Any = None,
+    save_checkpoint_secs: object = USE_DEFAULT,
+    save_summaries_steps: object = USE_DEFAULT,
+    save_summaries_secs: object = USE_DEFAULT,
+    config: object = None,
     stop_grace_period_secs: float = 120,
     log_step_count_steps: int | None = 100,
     max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
+    save_checkpoint_steps: object = USE_DEFAULT,
     summary_dir: str | None = None,
 ) -> MonitoredSession:
     """A MonitoredSession with the usual hooks.
@@ -440,7 +454,9 @@ def MonitoredTrainingSession(
     return MonitoredSession(chief, [*all_hooks, *(hooks or [])], stop_grace_period_secs)
 
 
-def _interval(steps: Any, secs: Any, default_steps: Any, default_secs: Any) -> tuple[Any, Any]:
+def _interval(
+    steps: object, secs: object, default_steps: int | None, default_secs: int | None
+) -> tuple[Any, Any]:
     """Defaults only where neither is given."""
     if steps is USE_DEFAULT and secs is USE_DEFAULT:
         return default_steps, default_secs

@@ -24,7 +24,7 @@ class CheckpointSaverListener:
     def begin(self) -> None:
         """Before the session is made."""
 
-    def before_save(self, session: Any, global_step_value: int) -> None:
+    def before_save(self, session: object, global_step_value: int) -> None:
         """Before a checkpoint is written."""
 
     def after_save(self, session: Any, global_step_value: int) -> Any:
@@ -74,7 +74,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 
-    def before_run(self, run_context: Any) -> SessionRunArgs:
+    def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -143,7 +143,7 @@ class StepCounterHook(SessionRunHook):
         self._global_step = global_step_read(self)
         self._summary_tag = f"{op_of(get_global_step()).name}/sec"
 
-    def before_run(self, run_context: Any) -> SessionRunArgs:
+    def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import add_to_collection, get_collection
@@ -20,6 +20,9 @@ from headrace.variables.variable_lists import (
     report_uninitialized_variables,
     tables_initializer,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
 
 __all__ = ["Scaffold"]
 
@@ -148,6 +151,6 @@ class Scaffold:
         return made
 
     @staticmethod
-    def default_local_init_op() -> Any:
+    def default_local_init_op() -> Operation:
         """Local variables and tables."""
         return group(local_variables_initializer(), tables_initializer())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from headrace import errors
 from headrace.core.graph import Graph, get_default_graph
 from headrace.session.session import Session
 from headrace.train.monitored import training_files
+
+if TYPE_CHECKING:
+    from headrace.train.saver import Saver
 
 __all__ = ["SessionManager"]
 
@@ -26,7 +29,7 @@ class SessionManager:
 
     def __init__(
         self,
-        local_init_op: Any = None,
+        local_init_op: object = None,
         ready_op: Any = None,
         ready_for_local_init_op: Any = None,
         graph: Graph | None = None,
@@ -49,13 +52,13 @@ class SessionManager:
     def prepare_session(
         self,
         master: str,
-        init_op: Any = None,
-        saver: Any = None,
+        init_op: object = None,
+        saver: Saver | None = None,
         checkpoint_dir: str | None = None,
         checkpoint_filename_with_path: str | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: object = None,
         init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Session:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]
 
@@ -18,7 +21,7 @@ class SessionRunHook:
     def begin(self) -> None:
         """Before the session is made; the graph may still be changed."""
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: object) -> None:
         """After a session was made (again); the graph is final."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
@@ -47,7 +50,7 @@ class SessionRunContext:
     Its arguments, its session, and a way to ask for a stop.
     """
 
-    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+    def __init__(self, original_args: SessionRunArgs, session: object) -> None:
         self._original_args = original_args
         self._session = session
         self._stop_requested = False

@@ -14,7 +14,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.ops.control.dependencies import group
@@ -29,6 +29,9 @@ from headrace.variables.variable_lists import (
     report_uninitialized_variables,
     tables_initializer,
 )
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["Supervisor"]
 
@@ -49,14 +52,14 @@ class Supervisor:
     def __init__(
         self,
         graph: Graph | None = None,
-        ready_op: Any = _DEFAULT,
-        ready_for_local_init_op: Any = _DEFAULT,
+        ready_op: object = _DEFAULT,
+        ready_for_local_init_op: object = _DEFAULT,
         is_chief: bool = True,
-        init_op: Any = _DEFAULT,
+        init_op: object = _DEFAULT,
         init_feed_dict: Any = None,
-        local_init_op: Any = _DEFAULT,
+        local_init_op: object = _DEFAULT,
         logdir: str | None = None,
-        summary_op: Any = _DEFAULT,
+        summary_op: object = _DEFAULT,
         saver: Any = _DEFAULT,
         global_step: Any = _DEFAULT,
         save_summaries_secs: float | None = 120,
@@ -65,7 +68,7 @@ class Supervisor:
         stop_grace_secs: float = 120,
         checkpoint_basename: str = "model.ckpt",
         session_manager: Any = None,
-        summary_writer: Any = _DEFAULT,
+        summary_writer: object = _DEFAULT,
         init_fn: Any = None,
         local_init_run_options: Any = None,
     ) -> None:
@@ -111,7 +114,7 @@ class Supervisor:
         self._check_devices()
         self._graph.finalize()
 
-    def _choose(self, given: Any, key: str, make: Callable[[], Any]) -> Any:
+    def _choose(self, given: object, key: str, make: Callable[[], Any]) -> Any:
         if given is not _DEFAULT:
             return given
         found = self._graph.get_collection(key)
@@ -132,7 +135,7 @@ class Supervisor:
         _log.warning("Found 'global_step' is not an int type: %s", step.dtype)
         return None
 
-    def _writer(self, given: Any) -> Any:
+    def _writer(self, given: object) -> Any:
         if given is not _DEFAULT:
             return given
         return training_files.summary_writer(self._logdir, shared=False) if self._logdir else None
@@ -189,7 +192,7 @@ class Supervisor:
     def managed_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: object = None,
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
@@ -222,7 +225,7 @@ class Supervisor:
             self._graph_added = True
 
     # services ------------------------------------------------------------------------------------
-    def start_standard_services(self, sess: Any) -> list[LooperThread] | None:
+    def start_standard_services(self, sess: BaseSession) -> list[LooperThread] | None:
         """The threads that save, summarize and count steps; they need a ``logdir``."""
         if not self.is_chief:
             raise RuntimeError(
@@ -248,7 +251,7 @@ class Supervisor:
             thread.start()
         return threads
 
-    def _looper(self, seconds: float, target: Callable[..., None], *args: Any) -> LooperThread:
+    def _looper(self, seconds: float, target: Callable[..., None], *args: object) -> LooperThread:
         return LooperThread(self.coord, seconds, target=target, args=args)
 
     def _summarize(self, sess: Any) -> None:
@@ -258,7 +261,7 @@ class Supervisor:
             summary, step = sess.run([self.summary_op, self.global_step])
             self.summary_writer.add_summary(summary, step)
 
-    def _save(self, sess: Any) -> None:
+    def _save(self, sess: object) -> None:
         _log.info("Saving checkpoint to path %s", self.save_path)
         self.saver.save(sess, self.save_path, global_step=self.global_step)
         if self.summary_writer and self.global_step is not None:
@@ -266,7 +269,7 @@ class Supervisor:
             log = training_files.session_log("CHECKPOINT", self.save_path)
             self.summary_writer.add_session_log(log, step)
 
-    def start_queue_runners(self, sess: Any, queue_runners: Any = None) -> list[Any]:
+    def start_queue_runners(self, sess: BaseSession, queue_runners: Any = None) -> list[Any]:
         """Start the threads of the given queue runners, or of the graph's."""
         if queue_runners is None:
             queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
@@ -280,8 +283,8 @@ class Supervisor:
         self,
         timer_interval_secs: float | None,
         target: Callable[..., Any],
-        args: Any = None,
-        kwargs: Any = None,
+        args: object = None,
+        kwargs: object = None,
     ) -> LooperThread:
         """Start a thread that calls ``target`` again and again until the stop."""
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
@@ -319,7 +322,7 @@ class Supervisor:
     def wait_for_stop(self) -> None:
         self.coord.wait_for_stop()
 
-    def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
+    def summary_computed(self, sess: Any, summary: object, global_step: int | None = None) -> None:
         """Write a summary that the program computed itself."""
         if not self.summary_writer:
             raise RuntimeError("Writing a summary requires a summary writer.")

@@ -10,7 +10,7 @@ import itertools
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headrace.ops.array.filling import zeros_like
 from headrace.ops.array.joining import concat
 from headrace.variables.variable_lists import trainable_variables
 
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
+
 __all__ = ["ExternalOptimizerInterface", "ScipyOptimizerInterface"]
 
 _Function = Callable[[np.ndarray], list[Any]]
@@ -32,7 +35,7 @@ def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(tensor.shape.as_list())
 
 
-def _gradients_of(tensor: Any, variables: Sequence[Any]) -> list[Any]:
+def _gradients_of(tensor: Tensor, variables: Sequence[Any]) -> list[Any]:
     found = gradients(tensor, variables)
     return [zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
 
@@ -67,7 +70,7 @@ class ExternalOptimizerInterface:
 
     def __init__(
         self,
-        loss: Any,
+        loss: object,
         var_list: Sequence[Any] | None = None,
         equalities: Sequence[Any] | None = None,
         inequalities: Sequence[Any] | None = None,
@@ -99,12 +102,12 @@ class ExternalOptimizerInterface:
 
     def minimize(
         self,
-        session: Any = None,
+        session: BaseSession | None = None,
         feed_dict: Mapping[Any, Any] | None = None,
         fetches: Sequence[Any] | None = None,
         step_callback: Callable[..., Any] | None = None,
         loss_callback: Callable[..., Any] | None = None,
-        **run_kwargs: Any,
+        **run_kwargs: object,
     ) -> None:
         """Minimise, then write the result into the variables.
 
@@ -157,7 +160,7 @@ class ExternalOptimizerInterface:
     def _evaluator(
         self,
         tensors: list[Any],
-        session: Any,
+        session: BaseSession,
         feeds: dict[Any, Any],
         fetches: list[Any],
         callback: Callable[..., Any] | None,

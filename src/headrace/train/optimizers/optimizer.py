@@ -11,7 +11,7 @@ what comes after all updates (``_finish``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes, nest
@@ -35,6 +35,12 @@ from headrace.ops.state.ref_state import assign_add
 from headrace.train.optimizers import slots
 from headrace.train.tensor_helpers import op_of, state_graph
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+    from headrace.core.graph import Graph
+    from headrace.core.shapes import TensorShape
 
 __all__ = ["Optimizer"]
 
@@ -93,12 +99,12 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: object,
+        var_list: object = None,
         gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: object = None,
     ) -> list[tuple[Any, Any]]:
         """(gradient, variable) pairs.
 
@@ -139,7 +145,7 @@ class Optimizer:
         return pairs
 
     def _taped_gradients(
-        self, loss: Callable[[], Any], var_list: Any, grad_loss: Any
+        self, loss: Callable[[], Any], var_list: object, grad_loss: object
     ) -> list[tuple[Any, Any]]:
         """The same for a function that computes the loss: eagerly, or in the body of a function."""
         if not (get_default_graph()._is_eager or get_default_graph()._is_function):
@@ -215,7 +221,9 @@ class Optimizer:
             found += [v for v in named.values() if op_of(v).graph is graph]
         return sorted(found, key=lambda v: str(v.name))
 
-    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+    def _create_non_slot_variable(
+        self, initial_value: object, name: str, colocate_with: Any
+    ) -> Any:
         """A variable that is no slot (once per graph)."""
         graph = op_of(colocate_with).graph
         variable = self._non_slot_dict.get((name, graph))
@@ -231,7 +239,7 @@ class Optimizer:
             self._non_slot_dict[name, graph] = variable
         return variable
 
-    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slot_dict.get((name, graph))
 
     def _non_slot_variables(self) -> Any:
@@ -240,12 +248,18 @@ class Optimizer:
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         return self._slots.setdefault(slot_name, {})
 
-    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+    def _get_or_make_slot(self, var: TensorLike, val: Tensor, slot_name: str, op_name: str) -> Any:
         """A slot that starts with the value of a tensor."""
         return self._slot(var, slot_name, lambda: slots.create_slot(var, val, op_name))
 
     def _get_or_make_slot_with_initializer(
-        self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+        self,
+        var: Any,
+        initializer: object,
+        shape: TensorShape,
+        dtype: DType,
+        slot_name: str,
+        op_name: str,
     ) -> Any:
         make = lambda: slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
         return self._slot(var, slot_name, make)
@@ -274,7 +288,7 @@ class Optimizer:
                     f"Invalid type {t.dtype.base_dtype!r} for {t.name}, expected: {list(valid)}."
                 )
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: object) -> None:
         """Make the slots that the variables need."""
 
     def _prepare(self) -> None:
@@ -295,12 +309,14 @@ class Optimizer:
         """``indices`` are those of the rows in ``grad``; none repeats."""
         raise NotImplementedError()
 
-    def _apply_sparse_duplicate_indices(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Sums rows of the same index first, as most rules are not additive in the gradient."""
         values, indices = _deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: Any, indices: Tensor
+    ) -> Any:
         values, unique = _deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(values, handle, unique)
 
@@ -341,7 +357,7 @@ def _target(var: Any) -> Any:
     raise NotImplementedError("Trying to optimize unsupported type ", var)
 
 
-def _as_gradient(grad: Any) -> Any:
+def _as_gradient(grad: IndexedSlices | Tensor | None) -> IndexedSlices | Tensor | None:
     if grad is None or isinstance(grad, (Tensor, IndexedSlices)):
         return grad
     try:
@@ -362,18 +378,18 @@ def _update_function(var: Any) -> Callable[[Optimizer, Any, Any], Any]:
     raise NotImplementedError("Trying to optimize unsupported type ", var)
 
 
-def _refuse_tensor(optimizer: Optimizer, grad: Any, var: Any) -> Any:
+def _refuse_tensor(optimizer: Optimizer, grad: Tensor, var: Tensor) -> Any:
     raise NotImplementedError("Trying to update a Tensor ", var)
 
 
-def _update_ref(optimizer: Optimizer, grad: Any, var: Any) -> Any:
+def _update_ref(optimizer: Optimizer, grad: IndexedSlices | Tensor, var: Any) -> Any:
     if isinstance(grad, IndexedSlices):
         _refuse_constraint(var)
         return optimizer._apply_sparse_duplicate_indices(grad, var)
     return _constrained(var, optimizer._apply_dense(grad, var))
 
 
-def _update_resource(optimizer: Optimizer, grad: Any, var: Any) -> Any:
+def _update_resource(optimizer: Optimizer, grad: IndexedSlices | Tensor, var: Any) -> Any:
     if isinstance(grad, IndexedSlices):
         _refuse_constraint(var)
         return optimizer._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
@@ -405,7 +421,7 @@ def _increment(global_step: Any, scope: str) -> Operation | Tensor:
         return assign_add(global_step, 1, name=scope)  # type: ignore[no-any-return]
 
 
-def _deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Any, Any]:
+def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Any, Any]:
     """Rows of the same index summed: (sums, the indices that occur)."""
     unique, positions = apply_many(lookup("Unique"), indices)
     return apply_op("UnsortedSegmentSum", values, positions, apply_op("Shape", unique)[0]), unique

@@ -58,7 +58,7 @@ class OptimizerV2:
         self._initial_decay = kwargs.pop("decay", 0.0) or 0.0
 
     # hyperparameters ----------------------------------------------------------------------------
-    def _set_hyper(self, name: str, value: Any) -> None:
+    def _set_hyper(self, name: str, value: object) -> None:
         old = self._hyper.get(name)
         if old is None or callable(value) or callable(old) or not hasattr(old, "assign"):
             self._hyper[name] = value
@@ -104,7 +104,7 @@ class OptimizerV2:
                 return self._get_hyper(key)
             raise
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         key = "learning_rate" if name == "lr" else name
         if key in self.__dict__.get("_hyper", ()):
             self._set_hyper(key, value)
@@ -149,11 +149,11 @@ class OptimizerV2:
     # gradients ----------------------------------------------------------------------------------
     def minimize(
         self,
-        loss: Any,
-        var_list: Any,
-        grad_loss: Any = None,
+        loss: object,
+        var_list: object,
+        grad_loss: object = None,
         name: str | None = None,
-        tape: Any = None,
+        tape: object = None,
     ) -> Any:
         """One step down ``loss``, a function without arguments (or a tensor, with the tape that
         recorded it).
@@ -162,7 +162,7 @@ class OptimizerV2:
         return self.apply_gradients(pairs, name=name)
 
     def _compute_gradients(
-        self, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
+        self, loss: Any, var_list: object, grad_loss: Any = None, tape: Any = None
     ) -> list[tuple[Any, Any]]:
         from headrace.eager.tape import GradientTape
 
@@ -332,7 +332,7 @@ class OptimizerV2:
         return float(str(value.numpy())) if hasattr(value, "numpy") else value
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> Any:
         config = dict(config)
         rate = config.get("learning_rate")
         if isinstance(rate, dict):

@@ -8,7 +8,7 @@ primary and never trainable.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.scopes import colocate_with
 from headrace.core.tensor import Tensor
@@ -17,6 +17,10 @@ from headrace.train.tensor_helpers import op_of
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable import Variable
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
@@ -41,7 +45,7 @@ def create_slot_with_initializer(
 
 
 def create_zeros_slot(
-    primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
+    primary: Any, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
 ) -> Any:
     """A slot of zeros in the shape of the primary."""
     if dtype is None:
@@ -66,7 +70,9 @@ def _create(
             return _variable(primary, val, validate_shape, shape, dtype)
 
 
-def _variable(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any) -> Any:
+def _variable(
+    primary: TensorLike, val: TensorLike, validate_shape: bool, shape: Any, dtype: Any
+) -> Any:
     """The variable itself, named like the current variable scope, and never partitioned again."""
     scope = get_variable_scope()
     partitioner = scope.partitioner

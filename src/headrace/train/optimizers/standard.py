@@ -6,7 +6,7 @@ train_op = AdamOptimizer(1e-3).minimize(loss)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.indexed_slices import IndexedSlices
@@ -24,6 +24,9 @@ from headrace.train.optimizers.regularized import (
 from headrace.train.optimizers.rule_optimizer import RuleOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph
 from headrace.variables.initializers import constant_initializer, ones_initializer
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -58,7 +61,7 @@ class GradientDescentOptimizer(RuleOptimizer):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._tensor(self._learning_rate, "learning_rate")
 
-    def _apply_sparse_duplicate_indices(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """The rule is additive: repeated indices need no summing."""
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
         delta = IndexedSlices(grad.values * rate, grad.indices, grad.dense_shape)
@@ -310,7 +313,7 @@ class AdagradOptimizer(RuleOptimizer):
                 v, start, v.get_shape(), dtype, "accumulator", self._name
             )
 
-    def _init_constant_op(self, v: Any, dtype: Any) -> Any:
+    def _init_constant_op(self, v: Any, dtype: DType) -> Any:
         """The start of a slot whose shape is only known when it runs."""
         return lambda: cast(
             apply_op("Fill", apply_op("Shape", v), self._initial_accumulator_value), dtype

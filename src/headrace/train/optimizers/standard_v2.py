@@ -7,7 +7,7 @@ rule.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.opdef import lookup
@@ -16,10 +16,13 @@ from headrace.ops.math import binary as math_binary
 from headrace.ops.math import unary as math_unary
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2, grouped
 
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
+
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop"]
 
 
-def _is_nonzero(value: Any) -> bool:
+def _is_nonzero(value: object) -> bool:
     return callable(value) or hasattr(value, "dtype") or bool(value)
 
 
@@ -92,9 +95,9 @@ class _TwoMoments(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any,
-        beta_1: Any,
-        beta_2: Any,
+        learning_rate: object,
+        beta_1: object,
+        beta_2: object,
         epsilon: float | None,
         name: str,
         kwargs: dict[str, Any],
@@ -117,7 +120,7 @@ class _TwoMoments(OptimizerV2):
         found: tuple[Any, Any, Any, Any] = self._once(("betas", dtype), lambda: self._powers(dtype))
         return found
 
-    def _powers(self, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    def _powers(self, dtype: DType) -> tuple[Any, Any, Any, Any]:
         step = cast(self.iterations, dtype) + 1
         b1, b2 = self._get_hyper("beta_1", dtype), self._get_hyper("beta_2", dtype)
         return b1, b2, math_binary.pow(b1, step), math_binary.pow(b2, step)
@@ -133,9 +136,9 @@ class Adam(_TwoMoments):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
+        learning_rate: object = 0.001,
+        beta_1: object = 0.9,
+        beta_2: object = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
         name: str = "Adam",
@@ -190,9 +193,9 @@ class Adamax(_TwoMoments):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
+        learning_rate: object = 0.001,
+        beta_1: object = 0.9,
+        beta_2: object = 0.999,
         epsilon: float = 1e-7,
         name: str = "Adamax",
         **kwargs: Any,
@@ -233,9 +236,9 @@ class Nadam(_TwoMoments):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
+        learning_rate: object = 0.001,
+        beta_1: object = 0.9,
+        beta_2: object = 0.999,
         epsilon: float = 1e-7,
         name: str = "Nadam",
         **kwargs: Any,
@@ -246,7 +249,7 @@ class Nadam(_TwoMoments):
         self._m_cache: Any = None
         self._now: dict[Any, tuple[Any, ...]] = {}
 
-    def _current_rate(self, dtype: Any) -> Any:
+    def _current_rate(self, dtype: DType) -> Any:
         return cast(self._get_hyper("learning_rate"), dtype)
 
     def _create_slots(self, var_list: list[Any]) -> None:
@@ -311,8 +314,8 @@ class RMSprop(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.9,
+        learning_rate: object = 0.001,
+        rho: object = 0.9,
         momentum: Any = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
@@ -392,7 +395,7 @@ class Adagrad(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: object = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
         name: str = "Adagrad",
@@ -443,8 +446,8 @@ class Adadelta(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
+        learning_rate: object = 0.001,
+        rho: object = 0.95,
         epsilon: float = 1e-7,
         name: str = "Adadelta",
         **kwargs: Any,
@@ -493,11 +496,11 @@ class Ftrl(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: object = 0.001,
         learning_rate_power: Any = -0.5,
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: object = 0.0,
+        l2_regularization_strength: object = 0.0,
         name: str = "Ftrl",
         l2_shrinkage_regularization_strength: float = 0.0,
         beta: float = 0.0,

@@ -10,16 +10,19 @@ import threading
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import get_default_graph
 from headrace.ops.io.summary_writer_ops import event_path
 from headrace.wire.tfrecord import TFRecordWriter, tf_record_iterator
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["FileWriter", "FileWriterCache", "summary_iterator"]
 
 
-def _event(**fields: Any) -> Any:
+def _event(**fields: object) -> Any:
     from tensorboard.compat.proto.event_pb2 import Event
 
     return Event(wall_time=time.time(), **fields)
@@ -79,7 +82,7 @@ class FileWriter:
     def __init__(
         self,
         logdir: str,
-        graph: Any = None,
+        graph: object = None,
         max_queue: int = 10,
         flush_secs: float = 120,
         graph_def: Any = None,
@@ -142,7 +145,7 @@ class FileWriter:
             self._file.flush()
         self._waiting, self._flushed = 0, time.time()
 
-    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+    def add_summary(self, summary: Any, global_step: TensorLike | None = None) -> None:
         """Write what a summary op gave (bytes) or a Summary message, for a step."""
         if isinstance(summary, bytes):
             from tensorboard.compat.proto.summary_pb2 import Summary
@@ -174,7 +177,7 @@ class FileWriter:
         """Write a MetaGraphDef."""
         self._add(_event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
-    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+    def add_session_log(self, session_log: object, global_step: object = None) -> None:
         """Write a SessionLog: start, checkpoint or stop of a session."""
         self._add(_event(session_log=session_log), global_step)
 

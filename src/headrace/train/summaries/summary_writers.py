@@ -100,7 +100,7 @@ def _condition(default: bool) -> Any:
 
 def should_record_summaries() -> Tensor:
     """Whether ``tf.contrib.summary`` records here; not unless it was turned on."""
-    return logical_and(True, _condition(False))  # type: ignore[no-any-return]
+    return logical_and(True, _condition(False))
 
 
 def should_record_summaries_v2() -> Any:
@@ -442,7 +442,7 @@ def import_event(tensor: TensorLike, name: str | None = None) -> Operation:
     writer = current_writer()
     if not isinstance(writer, ResourceSummaryWriter):
         raise RuntimeError("import_event needs a default summary writer")
-    return apply_operation(ops.IMPORT_EVENT, writer._resource, tensor, name=name)  # type: ignore[no-any-return]
+    return apply_operation(ops.IMPORT_EVENT, writer._resource, tensor, name=name)
 
 
 def chosen_step(step: Any) -> Any:

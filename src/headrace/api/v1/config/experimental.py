@@ -23,16 +23,16 @@ list_logical_devices = list_physical_devices
 get_visible_devices = list_physical_devices
 
 
-def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+def set_visible_devices(devices: object, device_type: str | None = None) -> None:
     """The processor is always visible."""
 
 
-def get_memory_growth(device: Any) -> bool:
+def get_memory_growth(device: object) -> bool:
     """True: memory is allocated as it is needed."""
     return True
 
 
-def set_memory_growth(device: Any, enable: bool) -> None:
+def set_memory_growth(device: object, enable: bool) -> None:
     """Memory is always taken as it is needed."""
 
 

@@ -1,0 +1,74 @@
+"""The parts of tools/public_programs.py: list, made-up data, a run, comparison, table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tools.programs.program_compare import compare_output
+from tools.programs.program_data import make_data
+from tools.programs.program_run import Engine, Program, Repository, copy_repository, run_program
+from tools.public_programs import LIST, find_clone, format_table, read_list
+
+import headrace as tf
+
+_PROGRAM = """
+import tensorflow as tf
+x = tf.random_uniform([2])
+with tf.Session() as sess:
+    for _ in range(STEPS):
+        print("x", sess.run(x))
+"""
+
+
+def test_the_list_can_be_read() -> None:
+    repositories = read_list(LIST)
+    assert len(repositories) >= 10
+    assert all(len(r.commit) == 40 and r.programs for r in repositories)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "verdict"),
+    [
+        ("loss 1.2345 at 3", "loss 1.2346 at 3", "same (2 numbers)"),
+        ("[1. 2.]", "[ 1.  2.5]", "1 of 2 numbers"),
+        ("[10, 32]", "[np.int32(10), np.int32(32)]", "same (2 numbers)"),
+        ("took 3 seconds\nok nan", "took 4 seconds\nok nan", "same (1 numbers)"),
+        ("one", "two", "other text"),
+    ],
+)
+def test_comparison(expected: str, got: str, verdict: str) -> None:
+    assert compare_output(expected, got).verdict() == verdict
+
+
+def test_made_up_mnist_is_read(tmp_path: Path) -> None:
+    make_data("mnist", tmp_path / "mnist")
+    data = tf.contrib.learn.datasets.mnist.read_data_sets(str(tmp_path / "mnist"))
+    assert data.train.images.shape == (1000, 784) and data.test.labels.max() == 9
+
+
+def test_one_program(tmp_path: Path) -> None:
+    clone = tmp_path / "clones" / "someone" / "some"
+    clone.mkdir(parents=True)
+    (clone / "draw.py").write_text(_PROGRAM)
+    assert find_clone(tmp_path / "clones", "someone/some") == clone
+    program = Program("draw.py", edits=(("draw.py", "STEPS", "2"),))
+    repository = Repository("someone/some", "0" * 40, (program,))
+    copy_repository(clone, tmp_path / "copy")
+    engine = Engine("headrace", (sys.executable, "-m", "headrace", "run"), tuple(sys.path))
+    done = [run_program(program, repository, tmp_path / "copy", engine, 120) for _ in range(2)]
+    assert done[0].result() == "ok", done[0].stderr
+    assert done[0].runs == 2 and done[0].run_seconds > 0
+    assert done[0].stdout == done[1].stdout  # the graph has a seed
+
+
+def test_table() -> None:
+    run = {"result": "ok", "seconds": 1.0, "cpu_seconds": 0.5, "run_seconds": 0.25, "reason": ""}
+    row = {
+        "repository": "a/b", "commit": "c" * 40, "path": "d.py", "args": ["--x"], "shortened": True,
+        "tensorflow": run, "headrace": {**run, "result": "fails", "reason": "E: a | b"},
+        "output": "same text",
+    }  # fmt: skip
+    lines = format_table([row]).splitlines()
+    assert lines[-1].startswith("| d.py `--x` (shortened) | ok | fails: E: a \\| b | same text | ")
