@@ -12,9 +12,8 @@ def _train(tf, make, resource, steps=3):
             "w", initializer=np.linspace(-1, 1, 6, dtype=np.float32).reshape(3, 2),
             use_resource=resource,
         )  # fmt: skip
-        b = tf.get_variable(
-            "b", initializer=np.array([0.5, -0.5], np.float32), use_resource=resource
-        )
+        halves = np.array([0.5, -0.5], np.float32)
+        b = tf.get_variable("b", initializer=halves, use_resource=resource)
         rows = tf.nn.embedding_lookup(w, [0, 2, 0])
         # gradients do not read the variables: when TensorFlow's decay comes is a race
         scale = tf.placeholder(tf.float32, [])

@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.core.build import apply_op
 from headrace.core.scopes import control_dependencies
+from headrace.ops.array.basic import no_op
 from headrace.ops.array.gathering import gather
-from headrace.ops.control.dependencies import no_op
 from headrace.ops.state.ref_state import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
 
