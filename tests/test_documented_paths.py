@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 _PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/adr/*.md")])
-#: The page names TensorFlow's files.
-_NOT_OURS = {"docs/tftests.md"}
+#: Pages that name files of other repositories.
+_NOT_OURS = {"docs/programs.md", "docs/tftests.md"}
 _FILE = re.compile(r"(?<![\w/.])((?:\.\./)*(?:[a-z_]\w*/)+\w+\.(?:py|md|txt|png))\b")
 #: Where a path may begin.
 _BASES = ("", "src", "src/headrace", "docs", "benchmarks")

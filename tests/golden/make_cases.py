@@ -20,6 +20,7 @@ sys.path.insert(0, HERE)
 MODULES = [
     "contrib_cases",
     "contrib_image_cases",
+    "contrib_opt_cases",
     "distribution_cases",
     "metric_cases",
     "opt_cases",

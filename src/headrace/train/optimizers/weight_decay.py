@@ -1,0 +1,149 @@
+"""``tf.contrib.opt``: weight decay apart from the loss (https://arxiv.org/abs/1711.05101)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.build import apply_op
+from headrace.core.scopes import control_dependencies
+from headrace.ops.array.basic import no_op
+from headrace.ops.array.gathering import gather
+from headrace.ops.state.ref_state import scatter_add
+from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
+
+__all__ = [
+    "AdamWOptimizer",
+    "DecoupledWeightDecayExtension",
+    "MomentumWOptimizer",
+    "extend_with_decoupled_weight_decay",
+]
+
+
+class DecoupledWeightDecayExtension:
+    """Before an update, a variable loses ``weight_decay`` times itself.
+
+    Mixed into an optimizer. ``decay_var_list`` of ``apply_gradients`` has the variables that decay
+    (default: all). A sparse gradient decays its rows only.
+    """
+
+    def __init__(self, weight_decay: Any, **kwargs: Any) -> None:
+        self._decay_var_list: set[Any] | None = None
+        self._weight_decay = weight_decay
+        self._weight_decay_tensor: Any = None
+        super().__init__(**kwargs)
+
+    def minimize(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
+        """As of the optimizer.
+
+        All variables decay whatever ``decay_var_list`` says: TF 1.15 forgets it when ``minimize``
+        calls ``apply_gradients``. Give it to ``apply_gradients``.
+        """
+        self._keep_list(decay_var_list)
+        return super().minimize(*args, **kwargs)  # type: ignore[misc]
+
+    def apply_gradients(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
+        """As of the optimizer; ``decay_var_list``: the variables that decay."""
+        self._keep_list(decay_var_list)
+        return super().apply_gradients(*args, **kwargs)  # type: ignore[misc]
+
+    def _keep_list(self, variables: Any) -> None:
+        self._decay_var_list = {id(v) for v in variables} if variables else None
+
+    def _prepare(self) -> None:
+        from headrace.core.convert import convert_to_tensor
+
+        decay = self._weight_decay
+        value = decay() if callable(decay) else decay
+        self._weight_decay_tensor = convert_to_tensor(value, name="weight_decay")
+        super()._prepare()  # type: ignore[misc]
+
+    def _decays(self, var: Any) -> bool:
+        return self._decay_var_list is None or id(var) in self._decay_var_list
+
+    def _decay(self, var: Any) -> Any:
+        if not self._decays(var):
+            return no_op()
+        return var.assign_sub(self._weight_decay_tensor * var, self._use_locking)  # type: ignore[attr-defined]
+
+    def _decay_rows(self, var: Any, indices: Any) -> Any:
+        if not self._decays(var):
+            return no_op()
+        rows = -self._weight_decay_tensor * gather(var, indices)
+        handle = getattr(var, "handle", None)
+        if handle is not None:
+            return apply_op("ResourceScatterAdd", handle, indices, rows)
+        return scatter_add(var, indices, rows, use_locking=self._use_locking)  # type: ignore[attr-defined]
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        with control_dependencies([self._decay(var)]):
+            return super()._apply_dense(grad, var)  # type: ignore[misc]
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        with control_dependencies([self._decay(handle)]):
+            return super()._resource_apply_dense(grad, handle)  # type: ignore[misc]
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        with control_dependencies([self._decay_rows(var, grad.indices)]):
+            return super()._apply_sparse(grad, var)  # type: ignore[misc]
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        with control_dependencies([self._decay_rows(handle, indices)]):
+            return super()._resource_apply_sparse(grad, handle, indices)  # type: ignore[misc]
+
+
+def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
+    """The optimizer class with weight decay: its first argument is ``weight_decay``."""
+
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc,valid-type]
+        """See :class:`DecoupledWeightDecayExtension`."""
+
+        def __init__(self, weight_decay: Any, **kwargs: Any) -> None:
+            super().__init__(weight_decay, **kwargs)
+
+    return OptimizerWithDecoupledWeightDecay
+
+
+class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):  # type: ignore[misc]
+    """Momentum with weight decay."""
+
+    def __init__(
+        self,
+        weight_decay: Any,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "MomentumW",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(
+            weight_decay,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            use_locking=use_locking,
+            name=name,
+            use_nesterov=use_nesterov,
+        )
+
+
+class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):  # type: ignore[misc]
+    """Adam with weight decay."""
+
+    def __init__(
+        self,
+        weight_decay: Any,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdamW",
+    ) -> None:
+        super().__init__(
+            weight_decay,
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            use_locking=use_locking,
+            name=name,
+        )
