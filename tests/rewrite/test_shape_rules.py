@@ -169,3 +169,21 @@ def test_numbers_drawn_for_a_shape_have_it(drawn: Any) -> None:
     other = tf.gradients(tf.reduce_sum(h * drawn([5, 4])), x)[0]
     assert "BroadcastGradientArgs" in ops_of(other, [x])
     same(other, {x: np.random.default_rng(0).normal(size=(1, 4))}, 1e-5)
+
+
+def test_select_of_one_shape_is_elementwise() -> None:
+    x = tf.placeholder(tf.float32, [None, 4])
+    y = tf.where(x > 5, tf.sqrt(x), tf.zeros_like(x)) * 2
+    fired = [rule for rule, _ in tf.Session().explain(y, [x]).firings]
+    assert "select of one shape" in fired
+    for rows in (X, X[:1], X[:0]):
+        same(y, {x: rows})
+    z = tf.placeholder(tf.float32, [None, 4])
+    apart = tf.where(x > 5, x, z)
+    assert "Select" in ops_of(apart, [x, z])
+    same(apart, {x: X, z: -X})
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(apart, {x: X, z: -X[:1]})
+    rows = tf.where(tf.reduce_sum(x, 1) > 20, x, -x)  # a condition for each row
+    assert "Select" in ops_of(rows, [x])
+    same(rows, {x: X})

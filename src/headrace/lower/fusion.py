@@ -132,6 +132,8 @@ def _is_like_elementwise(node: Node, program: Program) -> bool:
     if node.opdef.name not in _LIKE_ELEMENTWISE:
         return False
     shape = program.values[node.outputs[0]].shape
+    if len(node.inputs) == 1:
+        return shape is not None
     known = shapes.known(shape) is not None
     return known and all(program.values[i].shape == shape for i in node.inputs)
 

@@ -166,6 +166,14 @@ RULES: tuple[Rule, ...] = (
         "BroadcastGradientArgs(shape(x), shape(tanh(x))) -> [], []",
     ),
     Rule(
+        "select of one shape",
+        ("Select",),
+        shapes.select_of_one_shape,
+        "A choice between elements of arrays of one shape is element-wise and joins other such "
+        "operations.",
+        "tf.where(x > 0, x, tf.zeros_like(x)) -> SelectV2(x > 0, x, zeros_like(x))",
+    ),
+    Rule(
         "length at its source",
         ("StridedSlice",),
         shapes.length_at_source,

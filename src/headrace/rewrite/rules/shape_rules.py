@@ -10,7 +10,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.kernels.numpy import numpy_xp
 from headrace.program.nodes import Node
-from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of
+from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
 from headrace.rewrite.rewrite_state import RewriteState, is_pure
 
 __all__ = [
@@ -159,6 +159,18 @@ def _too_large(node: Node, state: RewriteState) -> bool:
         if n is not None and n * state.values[o].dtype.size > 64 * MAX_FOLDED_BYTES:
             return True
     return False
+
+
+def select_of_one_shape(node: Node, state: RewriteState) -> Node | None:
+    """Select takes a vector of conditions for rows, too, and refuses shapes that differ. Where all
+    three have one shape it is an element-wise operation, which joins others.
+    """
+    condition, yes, no = node.inputs
+    if not state.rank(yes):
+        return None
+    if not same_shape(condition, yes, state) or not same_shape(yes, no, state):
+        return state.no("the shapes are not known to be the same")
+    return node._replace(opdef=lookup("SelectV2"))
 
 
 def broadcast_axes(node: Node, state: RewriteState) -> tuple[int, ...] | None:
