@@ -283,7 +283,7 @@ MATH: dict[str, dict[str, Unary]] = {
 }
 #: Largest errors in units of the last place, where they are not 2. The quotients round three times
 #: (e**x, the sum, the division), each up to a unit where the result is just below a power of two; a
-#: second branch for small arguments would cost half as much again. TensorFlow's own are 4 or more.
+#: second branch for small arguments would cost half as much again.
 ULPS: dict[str, float] = {"Tanh": 2.75, "Sigmoid": 2.75}
 #: Why a function is NumPy's (or SciPy's) for a type.
 WHY_NOT: dict[tuple[str, str], str] = {
