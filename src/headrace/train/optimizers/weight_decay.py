@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.build import apply_op
+from headrace.core.build import apply_operation
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies
 from headrace.ops.array.basic import no_op
 from headrace.ops.array.gathering import gather
@@ -71,7 +72,7 @@ class DecoupledWeightDecayExtension:
         rows = -self._weight_decay_tensor * gather(var, indices)
         handle = getattr(var, "handle", None)
         if handle is not None:
-            return apply_op("ResourceScatterAdd", handle, indices, rows)
+            return apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
         return scatter_add(var, indices, rows, use_locking=self._use_locking)  # type: ignore[attr-defined]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
