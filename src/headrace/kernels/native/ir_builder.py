@@ -31,7 +31,8 @@ __all__ += ["module"]
 
 _LLVM = {
     "f16": "half",
-    "bf16": "bfloat",
+    # (LLVM's own type, where a CPU has no instructions for it, calls functions that are not there)
+    "bf16": "i16",
     "f32": "float",
     "f64": "double",
     "bool": "i1",
@@ -70,7 +71,7 @@ class Type(NamedTuple):
     @property
     def suffix(self) -> str:
         """As it stands in the name of an intrinsic function."""
-        name = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
+        name = {"half": "f16", "float": "f32", "double": "f64"}
         inner = name.get(_LLVM[self.element], _LLVM[self.element])
         return f"v{self.lanes}{inner}" if self.lanes else inner
 

@@ -181,7 +181,7 @@ def _limited(features: dict[str, bool], setting: str) -> dict[str, bool]:
 def _vector_bits(features: dict[str, bool]) -> int:
     """The width of vectors; ImportError where LLVM would have to call functions for FMA."""
     if platform.machine() in ("x86_64", "AMD64"):
-        if not (features.get("avx2") and features.get("fma")):
+        if not all(features.get(f) for f in ("avx2", "fma", "f16c")):
             raise ImportError("native kernels need AVX2 and FMA (or are limited to less)")
         wide = all(features.get(f) for f in ("avx512f", "avx512bw", "avx512dq", "avx512vl"))
         return 512 if wide else 256
