@@ -34,6 +34,12 @@ def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling, "MIN_WORK", 1)
 
 
+@pytest.fixture(autouse=True)
+def same_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever ran before: with some data a step of this size diverges."""
+    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(5))
+
+
 def classifier(activation: str = "relu", optimizer: str = "adam", sparse: bool = True) -> Any:
     """x, labels, [step, loss] in a graph of their own."""
     with tf.Graph().as_default() as graph:
@@ -52,7 +58,7 @@ def classifier(activation: str = "relu", optimizer: str = "adam", sparse: bool =
         if sparse:
             each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
         else:
-            each = tf.square(logits - y)
+            each = 0.1 * tf.square(logits - y)
         loss = tf.reduce_mean(each)
         step = OPTIMIZERS[optimizer]().minimize(loss)
     return graph, x, y, [step, loss]
@@ -84,7 +90,8 @@ def test_trains_as_the_reference_does(activation: str, optimizer: str, sparse: b
         got, want = (s.run(fetches, {x: a, y: b})[1] for s in (session, other))
         np.testing.assert_allclose(got, want, rtol=2e-4, err_msg=f"step {n}")
     (found,) = bindings(session)
-    assert not found.failures and found.binding.notes["primitives"] >= 8
+    assert not found.failures, found.failure
+    assert found.binding.notes["primitives"] >= 8
     with graph.as_default():
         for v in tf.global_variables():
             np.testing.assert_allclose(session.run(v), other.run(v), rtol=5e-3, atol=5e-4)

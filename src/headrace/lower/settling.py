@@ -268,6 +268,7 @@ class Settling:
             "empty": np.empty,
             "float32": np.float32,
             "fail": _fail,
+            "fail_for_nan": _fail_for_nan,
         }
         self.names: dict[int, str] = {}  # of values in lines
         self.position = 0
@@ -565,7 +566,7 @@ class Settling:
         """
         vdot = self.param("vdot", np.vdot)
         self.emit(f"d = {vdot}({name}, {name})")
-        self.emit("if d != d: fail()")
+        self.emit("if d != d: fail_for_nan()")
         for value in made_of:
             self.doubtful.pop(value, None)
 
@@ -718,6 +719,10 @@ class _Renewal:
         for value, kind in s.kinds.items():
             if kind == MOVING:
                 s.env[value] = None
+
+
+def _fail_for_nan() -> None:
+    raise Unsettled("a relu's input is NaN or minus infinity: the general way tells them apart")
 
 
 def _fail() -> None:
