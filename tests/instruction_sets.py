@@ -93,7 +93,10 @@ SETTINGS = {
 
 
 def main() -> int:
-    name, *command = sys.argv[1:]
+    name, *command = sys.argv[1:] or ["--help"]
+    if name not in SETTINGS:
+        print(f"python -m tests.instruction_sets {'|'.join(SETTINGS)} [MODULE ARGUMENTS...]")
+        return 0 if name == "--help" else 2
     if not command:
         command = ["pytest", "-n", "auto", *numeric_files(name)]
     environment = {**os.environ, **SETTINGS[name].environment()}

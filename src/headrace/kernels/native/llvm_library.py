@@ -1,7 +1,7 @@
 """LLVM through ``llvmlite``: from IR text to an address that can be called.
 
 ``load()`` gives the :class:`Llvm` of this process, or raises ImportError with the reason why there
-is none: switched off (HEADRACE_NATIVE=0), not installed, a CPU without AVX2 and FMA.
+is none: switched off (HEADRACE_NATIVE=0), not installed, a CPU without AVX2, FMA and F16C.
 ``available()`` answers the same without raising.
 
 Code is made for the CPU that the process runs on, limited as oneDNN is (ONEDNN_MAX_CPU_ISA): with
@@ -179,10 +179,10 @@ def _limited(features: dict[str, bool], setting: str) -> dict[str, bool]:
 
 
 def _vector_bits(features: dict[str, bool]) -> int:
-    """The width of vectors; ImportError where LLVM would have to call functions for FMA."""
+    """The width of vectors; ImportError where LLVM would call functions that are not there."""
     if platform.machine() in ("x86_64", "AMD64"):
         if not all(features.get(f) for f in ("avx2", "fma", "f16c")):
-            raise ImportError("native kernels need AVX2 and FMA (or are limited to less)")
+            raise ImportError("native kernels need AVX2, FMA and F16C (or are limited to less)")
         wide = all(features.get(f) for f in ("avx512f", "avx512bw", "avx512dq", "avx512vl"))
         return 512 if wide else 256
     if platform.machine() in ("aarch64", "arm64"):
