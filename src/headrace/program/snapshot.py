@@ -4,9 +4,9 @@ Pruning, scheduling and the meaning of variable reads are settled here. A read m
 before the run unless the reading operation depends, by data or control, on a write of that variable
 in this run; then it means the value at that point. A TF-1 reference read (``v/read``) is looked
 through: what counts is the operation that uses it. Only across an ``Assign`` that may change the
-variable's size the read counts: TensorFlow then allocates a new array and the read keeps the old one
-(if the size stays, the new value goes into the array that the read shares). A variable that is
-itself fetched gives its value at the end.
+variable's size the read counts: TensorFlow then allocates a new array and the read keeps the old
+one (if the size stays, the new value goes into the array that the read shares). A variable that
+is itself fetched gives its value at the end.
 """
 
 from __future__ import annotations
