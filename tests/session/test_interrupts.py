@@ -61,7 +61,8 @@ def check():
 
 def work():
     begun.set()
-    while time.monotonic() < end:
+    # a busy machine may need longer to be interrupted often enough
+    while time.monotonic() < end or (counts["caught"] <= 5 and time.monotonic() < end + 60):
         check()
         try:
             for _ in range(50):
@@ -108,7 +109,7 @@ def test_interrupts_at_random_moments(kind: str, executor: str) -> None:
         [sys.executable, "-c", _PROGRAM, kind, "1", "2.5", executor],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

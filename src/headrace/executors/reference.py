@@ -1,7 +1,7 @@
 """One op at a time, no rewrites, no reuse.
 
-The living definition that the other executors are tested against. As in generated code, Ctrl-C comes
-before the first write of a run or after its last.
+The living definition that the other executors are tested against. As in generated code, Ctrl-C
+comes before the first write of a run or after its last.
 """
 
 from __future__ import annotations
