@@ -53,7 +53,7 @@ def _run_batch(
     begun: int | None = None
     try:
         while True:
-            line = lines.get(timeout=SECONDS_PER_CASE)
+            line = _next_line(lines)
             if line is None:
                 break
             outcome = json.loads(line)
@@ -72,6 +72,18 @@ def _run_batch(
     if begun is not None:
         outcomes[begun] = {"id": begun, **how}
     return outcomes
+
+
+def _next_line(lines: queue.Queue[str | None]) -> str | None:
+    """The next line; queue.Empty after SECONDS_PER_CASE. Seconds are counted one by one, so that
+    the time in which this process was stopped is not counted against the case.
+    """
+    for _ in range(int(SECONDS_PER_CASE) - 1):
+        try:
+            return lines.get(timeout=1.0)
+        except queue.Empty:
+            continue
+    return lines.get(timeout=1.0)
 
 
 def _write(process: subprocess.Popen[str], cases: Sequence[dict[str, Any]]) -> None:
