@@ -10,7 +10,7 @@ import os
 import queue
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 RUNNER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")
@@ -19,15 +19,24 @@ CASES_PER_PROCESS = 400
 
 
 def run_cases(
-    python: str, library: str, cases: Sequence[dict[str, Any]], environment: dict[str, str]
+    python: str,
+    library: str,
+    cases: Sequence[dict[str, Any]],
+    environment: dict[str, str],
+    known: dict[int, dict[str, Any]] | None = None,
+    keep: Callable[[dict[int, dict[str, Any]]], None] = lambda outcomes: None,
 ) -> dict[int, dict[str, Any]]:
-    """Outcomes by case id. ``python`` runs the runner with the module ``library``."""
-    outcomes: dict[int, dict[str, Any]] = {}
-    left = list(cases)
+    """Outcomes by case id. ``python`` runs the runner with the module ``library``.
+
+    Cases with ``known`` outcomes are not run; ``keep`` gets all outcomes after each batch.
+    """
+    outcomes: dict[int, dict[str, Any]] = dict(known or {})
+    left = [c for c in cases if c["id"] not in outcomes]
     while left:
         batch, rest = left[:CASES_PER_PROCESS], left[CASES_PER_PROCESS:]
         done = _run_batch(python, library, batch, environment)
         outcomes.update(done)
+        keep(outcomes)
         left = [c for c in batch if c["id"] not in done] + rest
     return outcomes
 
