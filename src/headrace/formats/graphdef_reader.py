@@ -11,6 +11,7 @@ expanded where they stand (function_calls.py); TF-1 control flow gets its contex
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
 from headrace.formats.graphdef_writer import GRAPH_DEF_VERSION
 
-__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def"]
+__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def", "read_graph_def"]
 
 
 def is_graph_def(message: object) -> bool:
@@ -52,6 +53,12 @@ def parse_graph_def(data: bytes, where: str = "the data") -> Any:
             f"{where} does not hold a GraphDef, neither binary ({reason}) nor text "
             f"({len(data)} bytes)"
         ) from None
+
+
+def read_graph_def(path: str | os.PathLike[str]) -> Any:
+    """The GraphDef in a file, binary or text."""
+    with open(os.fspath(path), "rb") as file:
+        return parse_graph_def(file.read(), f"'{os.fspath(path)}'")
 
 
 def import_graph_def(

@@ -23,11 +23,11 @@ from headrace.core.collection_protos import (
 )
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
 from headrace.formats.op_list import stripped_op_list
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
+from headrace.wire.graph_files import write_bytes
 
 __all__ = [
     "add_collection_def",

@@ -20,13 +20,13 @@ from typing import Any
 
 from headrace.core.graph import GraphKeys
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.meta_graph import (
     export_scoped_meta_graph,
     import_scoped_meta_graph_with_return_elements,
 )
 from headrace.formats.saver_nodes import add_saver, write_variables
 from headrace.formats.signatures import predict_signature_def
+from headrace.wire.graph_files import write_bytes
 
 __all__ = [
     "ASSETS_DIRECTORY",

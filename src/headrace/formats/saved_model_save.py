@@ -25,7 +25,6 @@ from headrace.core.tensor import Tensor
 from headrace.eager.module import Module
 from headrace.formats.attr_values import encode_shape
 from headrace.formats.function_defs import write_function
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.graphdef_writer import GRAPH_DEF_VERSION, Library
 from headrace.formats.op_list import stripped_op_list
 from headrace.formats.saved_model import (
@@ -40,6 +39,7 @@ from headrace.formats.tensor_proto import to_message
 from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.function import BoundFunction, Function
 from headrace.variables.variable import Variable
+from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleWriter
 
 __all__ = ["save"]

@@ -65,7 +65,7 @@ class CheckpointSaverHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         step = session.run(self._global_step)
         graph = get_default_graph()
-        training_files.write_graph(graph, self._checkpoint_dir)
+        training_files.write_training_graph(graph, self._checkpoint_dir)
         if self._summary_writer is not None:
             self._summary_writer.add_graph(graph)
             self._summary_writer.add_meta_graph(

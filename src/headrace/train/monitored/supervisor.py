@@ -216,7 +216,7 @@ class Supervisor:
 
     def _write_graph(self) -> None:
         if self._logdir:
-            training_files.write_graph(self._graph, self._logdir)
+            training_files.write_training_graph(self._graph, self._logdir)
         if self.summary_writer and not self._graph_added:
             self.summary_writer.add_graph(self._graph)
             self.summary_writer.add_meta_graph(
