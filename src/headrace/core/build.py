@@ -153,6 +153,7 @@ def _apply_to_tensors(
         _check_complete(opdef, attrs)
     if opdef.has_refs:
         _colocate_with_refs(inputs, attrs)
+        return _placed_with_refs(graph._add_op(opdef, inputs, attrs, full_name, depth=4))
     return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
 
 
@@ -160,6 +161,12 @@ def _colocate_with_refs(inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None
     """An operation on a variable's reference belongs where the variable is."""
     groups = {g for t in inputs if t._dtype._is_ref for g in t._op.colocation_groups()}
     attrs["_class"] = sorted(groups.union(attrs.get("_class", ())))
+
+
+def _placed_with_refs(op: Operation) -> Operation:
+    """An operation on a variable's reference is on its device, whatever ``tf.device`` says."""
+    op._device = next((t._op._device for t in op._inputs if t._dtype._is_ref), "")
+    return op
 
 
 def _check_complete(opdef: OpDef, attrs: dict[str, Any]) -> None:
@@ -258,6 +265,7 @@ def _apply(
     _check_complete(opdef, attrs)
     if opdef.has_refs:
         _colocate_with_refs(flat, attrs)
+        return _placed_with_refs(graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4))
     return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
 
 

@@ -344,7 +344,7 @@ class Graph:
             new = ""
         self._name_stack = new
         try:
-            yield new + "/" if new else ""
+            yield new + "/" if name else ""
         finally:
             self._name_stack = old
 

@@ -24,6 +24,7 @@ from headrace.core.collection_protos import (
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.graphdef_reader import import_graph_def
+from headrace.formats.graphdef_writer import TF_VERSION
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
 from headrace.formats.op_list import stripped_op_list
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
@@ -56,7 +57,7 @@ _VARIABLES = frozenset(
     ]
 )
 #: The version of TensorFlow whose files these are.
-_VERSION, _GIT_VERSION = "1.15.5", "unknown"
+_GIT_VERSION = "unknown"
 
 
 def _messages() -> Any:
@@ -186,7 +187,7 @@ def create_meta_graph_def(
     message = _messages().MetaGraphDef()
     if meta_info_def:
         message.meta_info_def.MergeFrom(meta_info_def)
-    message.meta_info_def.tensorflow_version = _VERSION
+    message.meta_info_def.tensorflow_version = TF_VERSION
     message.meta_info_def.tensorflow_git_version = _GIT_VERSION
     message.graph_def.MergeFrom(graph_def or graph.as_graph_def(add_shapes=True))
     if not message.meta_info_def.stripped_op_list.op:

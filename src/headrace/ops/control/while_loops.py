@@ -84,9 +84,8 @@ def while_loop(
         results = _build_loop(context, cond, noted, variables, shape_invariants)
         if maximum_iterations is not None:
             results = results[1:]
-    if single or (
-        not return_same_structure and len(nest.flatten(results, expand_composites=True)) == 1
-    ):
+    flat = results if maximum_iterations is not None else nest.flatten(results, True)
+    if single or (not return_same_structure and len(flat) == 1):
         return results[0]
     return _like_sequence(returned[-1], results)
 

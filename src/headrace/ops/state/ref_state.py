@@ -136,6 +136,13 @@ def _assign_kernel(
     return value
 
 
+def _read_across_resize(xp: ArrayNamespace, before: Array, now: Array) -> Array:
+    """What a read from before an Assign gives after it: TensorFlow copies a value of the same size
+    into the array that the read shares, and allocates a new array for any other.
+    """
+    return now if np.size(before) == np.size(now) else before
+
+
 def _declared_shape(node: KernelNode) -> Shape:
     """The static shape of a variable that has no value yet."""
     if node.op is None:
@@ -214,6 +221,14 @@ ASSIGN = define(
     kernel=_assign_kernel,
     uninit_ok=True,
     **_WRITES,
+)
+READ_ACROSS_RESIZE = define(
+    "_ReadAcrossResize",
+    "before: T, now: T -> value: T; T: type",
+    shape=shape_fns.unknown,
+    kernel=_read_across_resize,
+    grad=NOT_DIFFERENTIABLE,
+    view=True,
 )
 ASSIGN_ADD = define(
     "AssignAdd",
