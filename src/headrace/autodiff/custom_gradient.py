@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.registry import RegisterGradient
@@ -16,6 +16,9 @@ from headrace.core.graph import get_default_graph
 from headrace.core.opdef import lookup
 from headrace.core.tapes import ACTIVE, TAPES
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
 
 __all__ = ["custom_gradient", "grad_pass_through"]
 
@@ -106,7 +109,7 @@ class _Readings:
         TAPES.items = [t for t in TAPES.items if t is not self]
         ACTIVE[0] -= 1
 
-    def _watch_variable(self, variable: Any) -> None:
+    def _watch_variable(self, variable: Variable) -> None:
         if not any(v is variable for v in self.variables):
             self.variables.append(variable)
 

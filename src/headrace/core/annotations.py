@@ -35,8 +35,9 @@ __all__ = [
     "ConstraintLike",
     "DTypeLike",
     "DeviceLike",
-    "Fetchable",
     "FeedDict",
+    "Fetchable",
+    "Fetches",
     "InitializerLike",
     "Partitioner",
     "RegularizerLike",
@@ -98,7 +99,8 @@ FeedDict: TypeAlias = "Mapping[Any, Any]"
 Fetchable: TypeAlias = Union[
     "Tensor", "Operation", "Variable", "SparseTensor", "IndexedSlices", str
 ]
-
+#: What ``run`` takes: one thing to fetch, or any nesting of them.
+Fetches: TypeAlias = Union["Fetchable", "Sequence[Fetches]", "Mapping[Any, Fetches]", None]
 #: ``activation(x)``, as tf.nn.relu.
 Activation: TypeAlias = "Callable[..., Tensor]"
 #: ``initializer(shape, dtype=..., partition_info=...)``, or the value itself.

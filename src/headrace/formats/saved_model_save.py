@@ -15,7 +15,7 @@ import inspect
 import os
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from headrace.functions.function import BoundFunction, Function
 from headrace.variables.variable import Variable
 from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleWriter
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
 
 __all__ = ["save"]
 
@@ -351,7 +354,7 @@ def _constant(node: Any, value: Any) -> None:
     node.attr["dtype"].type = node.attr["value"].tensor.dtype
 
 
-def _handles_of(graph: Any) -> list[Tensor]:
+def _handles_of(graph: Graph) -> list[Tensor]:
     return [op._outputs[0] for op in graph._ops if op.type == "VarHandleOp"]
 
 

@@ -6,10 +6,14 @@ None then.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import Graph, GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+    from headrace.train.saver import Saver
 
 __all__ = [
     "checkpoint_state",
@@ -43,7 +47,7 @@ def default_saver() -> Any:
     return made
 
 
-def new_saver() -> Any:
+def new_saver() -> Saver:
     """A saver of all variables."""
     from headrace.train.saver import Saver
 
@@ -68,7 +72,7 @@ def checkpoint_state(folder: str) -> Any:
     return get_checkpoint_state(folder)
 
 
-def merged_summaries() -> Any:
+def merged_summaries() -> Tensor | None:
     """``tf.summary.merge_all()``; None without summaries."""
     if not get_collection(GraphKeys.SUMMARIES):
         return None
