@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.registry import RegisterGradient
@@ -19,6 +19,9 @@ from headrace.core.tapes import ACTIVE, TAPES
 from headrace.core.tensor import Operation, Tensor
 from headrace.variables.resource_variable import is_resource_variable
 from headrace.variables.scope_state import get_variable_scope
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
 
 __all__ = ["custom_gradient", "grad_pass_through"]
 
@@ -145,7 +148,7 @@ class _Readings:
         TAPES.items = [t for t in TAPES.items if t is not self]
         ACTIVE[0] -= 1
 
-    def _watch_variable(self, variable: Any) -> None:
+    def _watch_variable(self, variable: Variable) -> None:
         if not any(v is variable for v in self.variables):
             self.variables.append(variable)
 

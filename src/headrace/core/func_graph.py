@@ -192,7 +192,7 @@ class FuncGraph(Graph):
             outer = outer.outer_graph
         return outer is graph
 
-    def handle_like(self, op: Operation, handle: Any = None) -> Tensor:
+    def handle_like(self, op: Operation, handle: Tensor | None = None) -> Tensor:
         """A handle in this graph for the variable behind a handle of another."""
         attrs = {**op._attrs, "shared_name": op._attrs.get("shared_name") or op.name}
         attrs.pop("_class", None)

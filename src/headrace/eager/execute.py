@@ -400,7 +400,7 @@ def to_tensor(value: object, dtype: DType | None) -> EagerTensor:
         return wrap(array, dtype or dtypes.FROM_NUMPY[array.dtype])
     read = getattr(value, "_eager_read", None)
     if read is not None:
-        tensor: Any = read()
+        tensor = read()
         if dtype is not None and tensor._dtype is not dtype:
             tensor = conversion.convert(value, dtype)
         return tensor  # type: ignore[no-any-return]

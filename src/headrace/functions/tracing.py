@@ -249,7 +249,7 @@ def _is_foreign(value: object) -> bool:
     return False
 
 
-def _output(value: object) -> Any:
+def _output(value: object) -> Tensor | object | None:
     if value is None or isinstance(value, Operation):
         return None  # the effects of the function happen anyway
     if isinstance(value, Tensor):

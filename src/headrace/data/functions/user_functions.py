@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import dtypes
@@ -32,6 +32,9 @@ from headrace.data.runtime.stages import Stage
 from headrace.data.runtime.together import Together
 from headrace.functions.tracing import TracedFunction, converted, trace_into
 from headrace.session.graph_function import GraphFunction
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["DataFunction", "bound", "bound_batches", "call_with", "traced"]
 
@@ -283,7 +286,7 @@ def bound_batches(
             return None
         attempt = found.function.attempt
 
-        def call(*arrays: Any) -> tuple[Any, ...] | None:
+        def call(*arrays: Array) -> tuple[Any, ...] | None:
             state = state_of()
             return None if state is None else attempt(state, *arrays, *extra)
 

@@ -39,6 +39,7 @@ from headrace.ops.array.index_kernels import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "batch_gather",
@@ -96,11 +97,11 @@ def _gather_rows(op: Operation, grad: IndexedSlices | Tensor) -> IndexedSlices:
     known = shapes.known(params._shape)
     tail = None if params._shape is None else params._shape[1:]
     if tail is not None and None not in tail:
-        rows: Any = const([-1, *tail]) if 0 not in tail else None
+        rows = const([-1, *tail]) if 0 not in tail else None
     else:
         rows = None
     if rows is None:
-        dims: Any = shape(params)
+        dims = shape(params)
         count = apply_op("ExpandDims", apply_op("Size", indices), const(0))
         rows = apply_op("ConcatV2", [count, dims[1:]], const(0))
     dense = const(known) if known is not None else shape(params)
@@ -145,7 +146,7 @@ def _gather_axis_grad(
     order = list(range(batch)) + list(range(axis, axis + g)) + list(range(batch, axis))
     order += range(axis + g, rank - 1 + g)
     moved = apply_op("Transpose", grad, const(order)) if o else grad
-    dims: Any = shape(params)
+    dims = shape(params)
     size = dims[axis]
     ids = _flat_ids(indices, dims, size, batch)
     rest = apply_op("ConcatV2", [dims[batch:axis], dims[axis + 1 :]], const(0))
@@ -550,7 +551,7 @@ def boolean_mask(
             flat = apply_op("Reshape", tensor, shape(tensor))  # makes the gather's gradient dense
             flat.set_shape(dims)
         else:
-            full: Any = shape(tensor)
+            full = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
             target = apply_op(
                 "ConcatV2",
@@ -611,8 +612,8 @@ def sequence_mask(
 
 
 def _slices_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+    value: IndexedSlices, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if dtype is not None and dtype._base is not value.dtype._base:
         raise ValueError(
             f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "
