@@ -534,7 +534,7 @@ class _Public:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found: Any = importlib.import_module(_V1)
+        found = importlib.import_module(_V1)
         for part in self._path.split("."):
             found = getattr(found, part)
         return getattr(found, name)

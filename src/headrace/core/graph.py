@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import stacks, trace
 from headrace.core.contexts import frame_of
@@ -20,6 +20,9 @@ from headrace.core.infer import infer_shapes
 from headrace.core.loop_frames import _check_frame
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
@@ -201,7 +204,7 @@ class Graph:
     ) -> Any:
         raise NotImplementedError
 
-    def _constant(self, array: object, dtype: Any) -> Tensor:
+    def _constant(self, array: object, dtype: DTypeLike) -> Tensor:
         raise NotImplementedError
 
     def _variable(self, kwargs: dict[str, Any]) -> Any:
@@ -344,7 +347,7 @@ class Graph:
             new = ""
         self._name_stack = new
         try:
-            yield new + "/" if new else ""
+            yield new + "/" if name else ""
         finally:
             self._name_stack = old
 

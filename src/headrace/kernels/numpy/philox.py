@@ -202,7 +202,7 @@ def groups(gen: Philox, n: int, runs: int = 1, stride: int = 0) -> Array:
 
 
 def _native(
-    kind: str, gen: Philox, shape: tuple[int, int], dtype: Any, stride: int
+    kind: str, gen: Philox, shape: tuple[int, int], dtype: np.dtype[Any] | type[Any], stride: int
 ) -> Array | None:
     """(runs, count) numbers end to end by compiled code; None while NumPy is to compute them."""
     kernels = NATIVE.kernels(shape[0] * shape[1])
