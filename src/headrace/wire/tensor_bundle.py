@@ -558,7 +558,7 @@ class BundleReader:
             out[where] = piece
         return out
 
-    def read_part(self, name: str, part: Slice) -> Any:
+    def read_part(self, name: str, part: Slice) -> Array:
         """A part of a tensor; only its bytes are read if the tensor was saved in the same parts."""
         entry = self.entry(name)
         if part in entry.slices:
@@ -603,7 +603,7 @@ class BundleReader:
             )
         return found
 
-    def _read(self, entry: Entry, name: str) -> Any:
+    def _read(self, entry: Entry, name: str) -> Array:
         kind = self._type(entry, name)
         count = math.prod(entry.shape)
         if not 0 <= entry.shard < self.shards:
