@@ -60,9 +60,9 @@ def give_back() -> None:
 
 def empty_small_pages(shape: tuple[int, ...], dtype: Any) -> Array:
     """``np.empty`` without NumPy's request for huge pages."""
-    try:
-        from numpy._core.multiarray import _set_madvise_hugepage as request
-    except ImportError:  # another NumPy: its own choice
+    numpy_core = sys.modules.get("numpy._core.multiarray")
+    request = getattr(numpy_core, "_set_madvise_hugepage", None)
+    if request is None:  # another NumPy: its own choice
         return np.empty(shape, dtype)
     before = request(False)
     try:
