@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import headrace as tf
@@ -155,3 +157,35 @@ def test_gather_nd_of_unknown_rank():
         have = tf.gather_nd(params, indices, batch_dims=batch)
         with tf.Session() as sess:
             assert sess.run(have, {params: p, indices: i}).tolist() == sess.run(want).tolist()
+
+
+def test_threads_have_scopes_of_their_own():
+    graph = tf.get_default_graph()
+    graph.switch_to_thread_local()
+    first = tf.constant(1.0, name="first")
+    entered, go_on, names = threading.Event(), threading.Event(), []
+
+    def build(number):
+        with graph.as_default(), tf.name_scope(f"t{number}"), tf.control_dependencies([first]):
+            entered.set()
+            assert go_on.wait(60)
+            names.append((tf.constant(2.0, name="c").op, number))
+
+    threads = [threading.Thread(target=build, args=(i,)) for i in range(3)]
+    for t in threads:
+        t.start()
+        assert entered.wait(60)
+        entered.clear()
+    here = tf.constant(3.0, name="c")
+    go_on.set()
+    for t in threads:
+        t.join(60)
+    assert here.op.name == "c" and here.op.control_inputs == []
+    assert sorted((op.name, n) for op, n in names) == [(f"t{i}/c", i) for i in range(3)]
+    assert all(op.control_inputs == [first.op] for op, _ in names)
+
+
+def test_containers_of_all_state():
+    with tf.container("box"):
+        q = tf.FIFOQueue(10, tf.float32)
+    assert q.queue_ref.op.get_attr("container") == b"box"
