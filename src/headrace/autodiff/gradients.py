@@ -45,6 +45,7 @@ from headrace.ops.control.control_flow import merge, merge_on, switch
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.ops.control.tensor_array import TensorArray
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AggregationMethod",
@@ -173,7 +174,7 @@ def _anchor(value: TensorLike) -> Any:
     return value if isinstance(value, Tensor) else getattr(value, "_graph_anchor", value)
 
 
-def _as_source(x: Any) -> Tensor:
+def _as_source(x: Tensor | Variable) -> Tensor:
     """The tensor that a gradient with respect to x flows to: a variable's reference or handle."""
     if isinstance(x, Tensor):
         return x
@@ -200,7 +201,7 @@ def _as_target(y: Tensor) -> Tensor:
     return convert_to_tensor(y)
 
 
-def _start(y: Tensor, given: Array | Tensor | None, i: int) -> Any:
+def _start(y: Tensor, given: Array | Tensor | None, i: int) -> Tensor | None:
     """The gradient that a y starts with: ones, or what the caller gave."""
     if given is None:
         if y._dtype._base.is_complex:

@@ -11,6 +11,7 @@ expanded where they stand (function_calls.py); TF-1 control flow gets its contex
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from headrace.formats.graphdef_writer import (
     TF_VERSION,
 )
 
-__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def"]
+__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def", "read_graph_def"]
 
 
 def is_graph_def(message: object) -> bool:
@@ -56,6 +57,12 @@ def parse_graph_def(data: bytes, where: str = "the data") -> Any:
             f"{where} does not hold a GraphDef, neither binary ({reason}) nor text "
             f"({len(data)} bytes)"
         ) from None
+
+
+def read_graph_def(path: str | os.PathLike[str]) -> Any:
+    """The GraphDef in a file, binary or text."""
+    with open(os.fspath(path), "rb") as file:
+        return parse_graph_def(file.read(), f"'{os.fspath(path)}'")
 
 
 def import_graph_def(

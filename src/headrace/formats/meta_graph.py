@@ -14,7 +14,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.collection_protos import (
     get_collection_proto_type,
@@ -23,12 +23,15 @@ from headrace.core.collection_protos import (
 )
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.graphdef_writer import TF_VERSION
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
 from headrace.formats.op_list import stripped_op_list
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
+from headrace.wire.graph_files import write_bytes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "add_collection_def",
@@ -66,7 +69,7 @@ def _messages() -> Any:
     return meta_graph_pb2
 
 
-def strip_name_scope(name: Any, export_scope: str | None) -> Any:
+def strip_name_scope(name: str, export_scope: str | None) -> Any:
     """A name without the scope.
 
     ``hidden/w:0`` is ``w:0`` outside of ``hidden``. Control inputs and ``loc:@`` keep their mark.
@@ -94,7 +97,7 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 # writing ------------------------------------------------------------------------------------------
 
 
-def _included(item: Any, scope: str | None, left_out: Iterable[str]) -> bool:
+def _included(item: TensorLike, scope: str | None, left_out: Iterable[str]) -> bool:
     """Whether a member of a collection belongs to what is exported."""
     if not isinstance(item, (Operation, Tensor)) and not hasattr(item, "name"):
         return True

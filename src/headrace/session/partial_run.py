@@ -141,7 +141,7 @@ def _can_be_kept(tensor: Tensor) -> bool:
     return tensor._dtype.name not in ("resource", "variant")
 
 
-def _run(session: Any, executable: Executable, feeds: list[Any]) -> tuple[Any, ...]:
+def _run(session: BaseSession, executable: Executable, feeds: list[Any]) -> tuple[Any, ...]:
     token = silence()
     try:
         return executable.run(session._state, session._state.values, *feeds)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from headrace.train.object_restore import (
 )
 from headrace.variables.variable import create_variable
 from headrace.wire.tensor_bundle import BundleWriter
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["Checkpoint", "CheckpointManager", "object_graph_key_mapping"]
 
@@ -94,7 +97,7 @@ class Checkpoint(Tracking):
             return self._counter(None)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _counter(self, session: Any) -> Any:
+    def _counter(self, session: BaseSession | None) -> Any:
         """The number of saves, a variable that is made when it is first needed."""
         if "save_counter" not in self.__dict__:
             with init_scope():
@@ -129,7 +132,9 @@ class Checkpoint(Tracking):
             raise errors.os_error(error.filename or prefix, error) from None
         return prefix
 
-    def save(self, file_prefix: Any, session: Any = None, options: Any = None) -> str:
+    def save(
+        self, file_prefix: Any, session: BaseSession | None = None, options: Any = None
+    ) -> str:
         """Write ``file_prefix-N``, N the number of the save, and the ``checkpoint`` file."""
         number = self._count(session)
         path = self.write(f"{os.fspath(file_prefix)}-{number}", session, options)
@@ -138,7 +143,7 @@ class Checkpoint(Tracking):
         )
         return path
 
-    def _count(self, session: Any) -> int:
+    def _count(self, session: BaseSession | None) -> int:
         counter = self._counter(session)
         if executing_eagerly():
             return int(counter.assign_add(1))
@@ -178,7 +183,7 @@ class Checkpoint(Tracking):
         return CheckpointStatus(Restoration(self._object, path, graph))
 
 
-def _values(variables: list[Any], session: Any) -> list[Any]:
+def _values(variables: list[Any], session: BaseSession | None) -> list[Any]:
     if executing_eagerly():
         return [v.numpy() for v in variables]
     session = get_default_session() if session is None else session

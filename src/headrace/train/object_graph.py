@@ -11,7 +11,7 @@ first; a slot of an optimizer is filed under the variable that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import get_default_graph
 from headrace.eager.eager_context import executing_eagerly
@@ -19,6 +19,9 @@ from headrace.eager.module import Module
 from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["GRAPH_KEY", "ObjectGraph", "ObjectNode", "Tracking", "children_of", "object_graph"]
 
@@ -157,7 +160,7 @@ def _optimizer_v2_children(optimizer: Any) -> list[tuple[str, Any]]:
     return found if counter is None else [("iter", counter), *found]
 
 
-def _is_tracked(value: Any) -> bool:
+def _is_tracked(value: Tensor) -> bool:
     if isinstance(value, (Variable, Module, Optimizer, OptimizerV2)):
         return True
     if isinstance(value, (list, tuple)):

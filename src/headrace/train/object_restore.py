@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.scopes import get_default_session
 from headrace.eager.eager_context import executing_eagerly
 from headrace.ops.io.checkpoint_ops import open_checkpoint
 from headrace.train.object_graph import GRAPH_KEY, children_of, object_graph, slot_of
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+    from headrace.session.session import BaseSession
 
 __all__ = ["CheckpointStatus", "InitializationStatus", "NameStatus", "Restoration", "saved_graph"]
 
@@ -72,7 +76,7 @@ class Restoration:
                 if found is not None:
                     self._bind(found, slot.slot_variable_node_id)
 
-    def _bind(self, value: Any, i: int) -> None:
+    def _bind(self, value: Tensor, i: int) -> None:
         before = self.matched.get(i)
         if before is value:
             return
@@ -160,7 +164,7 @@ class CheckpointStatus:
         """A checkpoint that has more than the program is fine."""
         return self
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: BaseSession | None = None) -> None:
         """In a graph: give the variables their values. Eagerly they have them already."""
         if executing_eagerly():
             return
@@ -185,7 +189,7 @@ class InitializationStatus:
     def __init__(self, root: Any) -> None:
         self._root = root
 
-    def _refuse(self) -> Any:
+    def _refuse(self) -> Tensor:
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
     assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _refuse
@@ -194,7 +198,7 @@ class InitializationStatus:
         """Nothing is expected."""
         return self
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: BaseSession | None = None) -> None:
         """There is nothing to restore."""
         self._refuse()
 
@@ -252,6 +256,6 @@ class NameStatus:
             session = _session(session)
             self._assign(lambda variable, value: variable.load(value, session))
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: BaseSession | None = None) -> None:
         """In a graph: give the variables their values."""
         self.run_restore_ops(session)

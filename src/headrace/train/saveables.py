@@ -22,6 +22,7 @@ from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = [
     "ReferenceVariableSaveable",
@@ -140,7 +141,7 @@ class ResourceVariableSaveable(SaveableObject):
             return assign_variable_op(self.handle_op, value)
 
 
-def _reader(variable: Any) -> Callable[[], Tensor]:
+def _reader(variable: Variable) -> Callable[[], Tensor]:
     def read() -> Tensor:
         with device(variable.device):
             value = variable.read_value()
@@ -169,7 +170,7 @@ def _as_tensor(value: Any, message: str) -> Tensor:
     return found
 
 
-def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
+def saveable_objects_for_op(op: Operation, name: str) -> Iterator[SaveableObject]:
     """The saveables that together save a variable, a tensor that reads one, a list of parts or a
     partitioned variable.
     """

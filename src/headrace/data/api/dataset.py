@@ -231,9 +231,9 @@ class DatasetV2(Creation, Transformed, Mapped):
 
     def snapshot(
         self,
-        path: Any,
+        path: str,
         compression: str = "AUTO",
-        reader_func: Any = None,
+        reader_func: Callable[..., Any] | None = None,
         shard_func: Any = None,
         name: str | None = None,
     ) -> Any:

@@ -273,7 +273,7 @@ def _unpack_shape(c: Inference) -> list[Shape]:
     return [s[:axis] + s[axis + 1 :]] * num
 
 
-def _unpack_kernel(xp: Any, x: Any, *, num: int, axis: int) -> Any:
+def _unpack_kernel(xp: ArrayNamespace, x: Any, *, num: int, axis: int) -> Any | tuple[Any, ...]:
     if axis < 0:
         axis += x.ndim
     if not 0 <= axis < x.ndim or x.shape[axis] != num:

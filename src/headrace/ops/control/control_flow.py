@@ -29,6 +29,7 @@ from headrace.ops.control.dependencies import with_dependencies
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
+    from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["cond", "merge", "note_flat", "switch"]
 
@@ -300,7 +301,7 @@ def _check_types(res_t: list[Tensor], res_f: list[Tensor]) -> None:
             )
 
 
-def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
+def _merge_pair(f: Tensor, t: Tensor, pred: Tensor, given: Any) -> Tensor | TensorArray:
     merged = merge_on(f, t, pred)
     rebuild = getattr(given, "_from_tensor_for_control_flow", None)
     return merged if rebuild is None else rebuild(merged)

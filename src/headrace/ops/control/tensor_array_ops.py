@@ -222,7 +222,7 @@ def _write(xp: ArrayNamespace, handle: ArrayState, index: Array, value: Array, f
     return _FLOW
 
 
-def _read(xp: Any, handle: ArrayState, index: Any, flow: Any, *, dtype: Any) -> Any:
+def _read(xp: ArrayNamespace, handle: ArrayState, index: Array, flow: Array, *, dtype: Any) -> Any:
     if dtype is not handle.dtype:
         have, wanted = (_C_NAMES.get(d.name, d.name) for d in (handle.dtype, dtype))
         raise _invalid(f"TensorArray dtype is {have} but Op requested dtype {wanted}.")

@@ -260,7 +260,7 @@ class _ChangingTable(LookupInterface):
                 lookup("LookupTableInsertV2"), self.resource_handle, keys, values
             )
 
-    def remove(self, keys: Any, name: str | None = None) -> Any:
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
         """An operation that removes entries; keys that are not there are ignored."""
         if keys.dtype != self._key_dtype:
             raise TypeError(
@@ -352,7 +352,7 @@ class DenseHashTable(_ChangingTable):
 
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
-    ) -> Any:
+    ) -> Operation:
         """As :meth:`insert`."""
         return self.insert(keys, values, name)
 
