@@ -6,7 +6,7 @@ For every variable (or part of one) a name, the tensor to write, and how to give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from headrace.core.build import apply_op
 from headrace.core.dtypes import DType
@@ -171,7 +171,7 @@ def _as_tensor(value: Any, message: str) -> Tensor:
     return found
 
 
-def is_saveable(value: object) -> bool:
+def is_saveable(value: object) -> TypeGuard[SaveableObject]:
     """Whether it says itself what is saved of it and how that is restored."""
     return isinstance(value, (SaveableObject, TableSaveable))
 

@@ -10,7 +10,7 @@ import numpy as np
 from headrace import errors
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    pass
 
 __all__ = ["TableResource"]
 
@@ -97,7 +97,7 @@ class TableResource:
                     )
             self.entries, self.ready = entries, True
 
-    def replace(self, keys: TensorLike, values: TensorLike) -> None:
+    def replace(self, keys: Any, values: Any) -> None:
         pairs = self._pairs(keys, values)
         if self.static:
             if not pairs:
@@ -114,7 +114,7 @@ class TableResource:
         with self.lock:
             self.entries.update(pairs)
 
-    def remove(self, keys: TensorLike) -> None:
+    def remove(self, keys: Any) -> None:
         if self.static:
             raise errors.UnimplementedError(None, None, "Remove not supported by HashTable")
         flat = self._checked(keys)
