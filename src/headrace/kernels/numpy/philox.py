@@ -65,7 +65,7 @@ _AHEAD = 4096
 _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
 _FEW = 4
-#: What a call of NumPy's way costs beside its numbers, in numbers: ten rounds of several operations.
+#: What a call of NumPy's way costs beside its numbers, in numbers: ten rounds of operations.
 _CALL = 1024
 #: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
 NATIVE = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
