@@ -107,10 +107,10 @@ def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[An
 _LARGE = 1 << 14
 
 
-def _library_xent(features: object, labels: Any) -> tuple[Any, Any] | None:
+def _library_xent(features: Array, labels: Array) -> tuple[Any, Any] | None:
     logs = ask("log_softmax", features)
     backprop = None if logs is None else ask("softmax", features)
-    if backprop is None:
+    if logs is None or backprop is None:
         return None
     loss = np.einsum("ij,ij->i", labels, logs)
     np.negative(loss, out=loss)
