@@ -58,7 +58,7 @@ class TableResource:
         self.ready = not static
         self.lock = threading.Lock()
 
-    def _keys(self, keys: Any) -> list[Any]:
+    def _keys(self, keys: TensorLike) -> list[Any]:
         keys = np.asarray(keys)
         if not self.key_shape:
             return keys.reshape(-1).tolist()  # type: ignore[no-any-return]
@@ -66,7 +66,7 @@ class TableResource:
             raise _invalid(f"Expected key shape {list(self.key_shape)} got {list(keys.shape)}")
         return [tuple(row) for row in keys.reshape(-1, *self.key_shape).tolist()]
 
-    def _checked(self, keys: Any) -> list[Any]:
+    def _checked(self, keys: TensorLike) -> list[Any]:
         flat = self._keys(keys)
         for key, what in self.refused.items():
             if key in flat:
@@ -114,7 +114,7 @@ class TableResource:
         with self.lock:
             self.entries = dict(pairs)
 
-    def insert(self, keys: Any, values: Any) -> None:
+    def insert(self, keys: Array, values: Array) -> None:
         if self.static:
             raise errors.UnimplementedError(None, None, "Insert not supported by HashTable")
         pairs = self._pairs(keys, values)
@@ -129,7 +129,7 @@ class TableResource:
             for key in flat:
                 self.entries.pop(key, None)
 
-    def find(self, keys: Any, default: Any) -> np.ndarray:
+    def find(self, keys: Array, default: TensorLike) -> np.ndarray:
         if not self.ready:
             raise _failed("Table not initialized.")
         flat = self._checked(keys)
