@@ -320,7 +320,11 @@ STRIDED_SLICE_ASSIGN = define(
 
 
 def variable_op_v2(
-    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+    shape: ShapeLike | None,
+    dtype: Any,
+    name: str = "Variable",
+    container: str = "",
+    shared_name: str = "",
 ) -> Tensor:
     """The variable operation alone, without initialiser or snapshot."""
     box = container or get_default_graph()._container
@@ -352,7 +356,7 @@ def is_ref(ref: Any) -> bool:
     return isinstance(dtype, DType) and dtype._is_ref
 
 
-def _require_variable(ref: Any, op: str) -> None:
+def _require_variable(ref: Tensor, op: str) -> None:
     if not hasattr(ref, "handle"):
         raise TypeError(
             f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)"
