@@ -25,6 +25,7 @@ MODULES = [
     "metric_cases",
     "opt_cases",
     "lookup_cases",
+    "nested_dataset_cases",
     "state_cases",
 ]
 

@@ -307,6 +307,7 @@ def test_signature_is_tensorflows(name: str) -> None:
 
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
+    "_IgnoreErrorsLoggedDataset": "is IgnoreErrorsDataset with an attribute of TF 2",
     "ImageProjectiveTransformV2": "is in contrib.image's own library",
     "MaxBytesInUse": "is in contrib.memory_stats' own library",
     "BytesLimit": "is in contrib.memory_stats' own library",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import convert as conversion
-from headrace.core import dtypes, op_limits, shapes
+from headrace.core import dtypes, op_limits, shapes, stacks
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import Arg, Attr, OpDef, lookup
@@ -526,12 +526,22 @@ _ATTR_KINDS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
+def _decoded(opdef: OpDef, name: str, value: Any) -> Any:
+    """An attribute's value; TensorFlow's own code gives them as AttrValue messages."""
+    attr = opdef.attrs.get(name)
+    if attr is None or stacks.attr_decoder is None or not hasattr(value, "WhichOneof"):
+        return value
+    if value.DESCRIPTOR.name != "AttrValue":
+        return value
+    return stacks.attr_decoder(value, attr.kind)
+
+
 def create_op(
     graph: Graph, op_type: str, inputs: Sequence[Tensor], name: str | None, attrs: dict[str, Any]
 ) -> Operation:
     """An operation from flat input tensors and attributes, as in a NodeDef."""
     opdef = lookup(op_type)
-    known = {k: _attr_value(opdef, k, v) for k, v in attrs.items()}
+    known = {k: _attr_value(opdef, k, _decoded(opdef, k, v)) for k, v in attrs.items()}
     grouped: list[Any] = []
     at = 0
     for arg in opdef.inputs:

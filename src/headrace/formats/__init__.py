@@ -42,6 +42,13 @@ def _op_def(definition: OpDef) -> Any:
     return op_def(definition)
 
 
+def _attr_value(message: Any, kind: str) -> Any:
+    from headrace.formats.attr_values import decode
+
+    return decode(message, kind)
+
+
+stacks.attr_decoder = _attr_value
 stacks.op_def_encoder = _op_def
 stacks.graph_def_encoder = _graph_def
 stacks.node_def_encoder = _node_def

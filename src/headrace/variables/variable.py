@@ -12,6 +12,7 @@ for their value in expressions and are listed in the graph's collections.
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -451,7 +452,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         def run(self: Variable, *args: Any, **kwargs: Any) -> Any:
             return getattr(Tensor, operator)(self.value(), *args, **kwargs)
 
-        run.__name__ = operator
+        functools.update_wrapper(run, getattr(Tensor, operator))
         setattr(cls, operator, run)
 
 

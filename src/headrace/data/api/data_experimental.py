@@ -231,8 +231,11 @@ def enumerate_dataset(start: object = 0) -> Transformation:
 
 
 def ignore_errors(log_warning: bool = False) -> Transformation:
-    """For ``Dataset.apply``: elements whose computation fails are left out."""
-    return lambda dataset: dataset.ignore_errors()
+    """For ``Dataset.apply``: elements whose computation fails are left out.
+
+    With ``log_warning`` (TF 2's) each error is logged.
+    """
+    return lambda dataset: dataset.ignore_errors(log_warning)
 
 
 def prefetch_to_device(device: str, buffer_size: object = None) -> Transformation:

@@ -66,7 +66,7 @@ _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
 _FEW = 4
 #: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
-NATIVE = HotWork("random numbers", 1 << 21, "headrace.kernels.native.philox_kernels")
+NATIVE = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
 
 
 class Philox(NamedTuple):

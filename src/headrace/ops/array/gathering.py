@@ -316,7 +316,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
         rank = indices._rank()
         if rank is None or params._rank() is None:
-            raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
+            return _flat_batch_gather_nd(params, indices, batch, scope)
         if not 0 <= batch < min(rank, params._rank()):
             raise ValueError(
                 f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
@@ -333,6 +333,25 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
         return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")
+
+
+def _flat_batch_gather_nd(params: Tensor, indices: Tensor, batch: int, scope: str) -> Tensor:
+    """Where a rank is not known: the batch dimensions are made one, numbered, and taken apart."""
+    dtype = indices._dtype
+    dims: Any = shape(indices, out_type=dtype)
+    inner: Any = shape(params, out_type=dtype)
+    count = apply_op("Prod", dims[:batch], const([0]), keep_dims=True)
+    flat = apply_op("Reshape", indices, apply_op("ConcatV2", [count, dims[batch:]], const(0)))
+    rows = apply_op("Reshape", params, apply_op("ConcatV2", [count, inner[batch:]], const(0)))
+    ones: Any = apply_op("ConcatV2", [dims[batch:-1], const([1], dtype)], const(0))
+    line = apply_op("Range", const(0, dtype), apply_op("Squeeze", count), const(1, dtype))
+    column = apply_op("ConcatV2", [count, apply_op("OnesLike", ones)], const(0))
+    target = apply_op("ConcatV2", [count, ones], const(0))
+    numbers = apply_op("BroadcastTo", apply_op("Reshape", line, column), target)
+    found = apply(GATHER_ND, rows, apply_op("ConcatV2", [numbers, flat], const(-1)))
+    rest: Any = shape(found, out_type=dtype)
+    whole = apply_op("ConcatV2", [dims[:batch], rest[1:]], const(0))
+    return apply_op("Reshape", found, whole, name=scope + "Reshape_3/")
 
 
 def gather_nd_v2(
