@@ -108,6 +108,11 @@ def session_for(session: Any, graph: Graph, what: str) -> Any:
     return session
 
 
+#: The eager context, once it is loaded (eager/eager_context.py).
+eager_graph: Graph | None = None
+#: Called with a graph whose collections and numbers ``tf.reset_default_graph`` forgets.
+forgetters: list[Callable[[Graph], object]] = []
+
 #: Set by headrace.formats: turns an operation into a NodeDef message.
 node_def_encoder: Callable[[Operation], Any] | None = None
 #: Likewise for a whole graph.
