@@ -31,6 +31,8 @@ MODULES = [
     "file_cases",
     "coordination_cases",
     "column_cases",
+    "nested_dataset_cases",
+    "state_cases",
 ]
 
 

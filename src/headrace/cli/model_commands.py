@@ -144,7 +144,7 @@ def _open(options: argparse.Namespace) -> Model:
     return open_model(options.file, _names(options.tags), options.signature)
 
 
-def _chosen(model: Any, text: str) -> dict[str, Any]:
+def _chosen(model: Model, text: str) -> dict[str, Any]:
     """Outputs by the names that the user gave: of the signature, or of operations and tensors."""
     names = _names(text)
     if not names:
@@ -204,8 +204,8 @@ def _array(source: str) -> Any:
 
 
 def _freeze(options: argparse.Namespace) -> int:
-    from headrace.formats.graph_files import write_bytes
     from headrace.formats.model_files import freeze_model
+    from headrace.wire.graph_files import write_bytes
 
     frozen = freeze_model(
         options.file, _names(options.outputs), _names(options.tags), options.signature

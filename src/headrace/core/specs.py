@@ -11,7 +11,7 @@ through code that knows tensors only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -244,7 +244,7 @@ class SparseTensorSpec(_Shaped):
             TensorSpec([rank], dtypes.int64),
         )
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: SparseTensor) -> list[Any]:
         return [value.indices, value.values, value.dense_shape]
 
     def from_components(self, tensors: Sequence[Any]) -> Any:
@@ -258,7 +258,9 @@ class SparseTensorSpec(_Shaped):
     def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
         return cls(value.shape, value.dtype)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(
+        self,
+    ) -> tuple[type[SparseTensorSpec], tuple[tuple[int | None, ...] | None, str]]:
         return type(self), (self._shape._plain, self._dtype.name)
 
 
@@ -298,7 +300,7 @@ class IndexedSlicesSpec(_Shaped):
             return parts
         return (*parts, TensorSpec([self._shape.rank], self._dense_shape_dtype))
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: IndexedSlices) -> list[Any]:
         parts = [value.values, value.indices]
         return parts if self._dense_shape_dtype is None else [*parts, value.dense_shape]
 
@@ -411,7 +413,10 @@ def component_specs(specs: object) -> list[TensorSpec]:
     ]
 
 
-def components(specs: Any, values: Any) -> list[Any]:
+def components(
+    specs: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec] | None] | Mapping[str, Any] | None,
+    values: Any,
+) -> list[Any]:
     """The plain tensors of a structure of values that fits ``specs``."""
     out: list[Any] = []
     for spec, value in zip(nest.flatten(specs), nest.flatten_up_to(specs, values)):
@@ -427,7 +432,7 @@ def from_components(specs: object, tensors: Sequence[Any]) -> Any:
 
 
 def packer(
-    specs: Any,
+    specs: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec] | None] | Mapping[str, Any] | None,
 ) -> Callable[[Sequence[Any]], Any]:
     """``from_components`` for one structure, compiled: what a function does at every return."""
     names: dict[str, Any] = {"like": nest._like}

@@ -27,10 +27,11 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     compiled = compile_plan(plan, kept)
     details = Details(compiled.source, compiled.n_reused, part)
     details.codes.append((compiled.run.__code__, compiled.lines))
+    details.segments += compiled.segments
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)
-    run: Any = compiled.run
+    run = compiled.run
     if options.rewrites and options.fusion:
         bound = settled_runs(plan, run, kept)
         training = settled_training(plan, run) if isinstance(bound, str) else None

@@ -37,7 +37,7 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import InitializerLike, TensorLike
 
 __all__ = [
     "Conv1D",
@@ -155,7 +155,7 @@ class ConvCore(CoreLayer):
         self.built = True
 
     @property
-    def _op_padding(self) -> Any:
+    def _op_padding(self) -> str:
         if isinstance(self.padding, str):
             return "VALID" if self.padding == "causal" else self.padding.upper()
         return self.padding
@@ -192,7 +192,7 @@ class ConvCore(CoreLayer):
         if self.data_format == "channels_last":
             return bias_add(outputs, self.bias, data_format="NHWC")
         if self.rank == 1:
-            bias: Any = reshape(self.bias, (1, self.filters, 1))
+            bias = reshape(self.bias, (1, self.filters, 1))
             return outputs + bias  # type: ignore[no-any-return]
         return bias_add(outputs, self.bias, data_format="NCHW")
 
@@ -255,7 +255,7 @@ class Conv1DCore(ConvCore):
     ) -> None:
         super().__init__(1, filters, kernel_size, strides, **kwargs)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: TensorLike) -> Tensor:  # type: ignore[override]
         if self.padding == "causal":
             inputs = pad(inputs, self._compute_causal_padding())
         return super().call(inputs)
@@ -429,8 +429,8 @@ def conv2d(
     dilation_rate: TensorLike = (1, 1),
     activation: Callable[..., Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: object = None,
-    bias_initializer: object = zeros_initializer(),
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = zeros_initializer(),
     kernel_regularizer: object = None,
     bias_regularizer: object = None,
     activity_regularizer: object = None,

@@ -46,7 +46,7 @@ class Slots:
         return lambda values: _copy(values[slot])
 
 
-def _copy(value: Array | np.generic | None) -> Any:
+def _copy(value: Array | np.generic | None) -> Array | np.generic | None:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -100,7 +100,7 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
     return slots.taker(_element(graph, fetch))
 
 
-def _sequence(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
+def _sequence(graph: Graph, fetch: Any, slots: Slots) -> Rebuild:
     parts = [_plan(graph, f, slots) for f in fetch]
     if isinstance(fetch, list):
         return lambda values: [p(values) for p in parts]

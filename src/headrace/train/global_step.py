@@ -76,7 +76,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     return create_global_step(graph) if step is None else step
 
 
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: Tensor) -> None:
     """TypeError unless it is an integer scalar, variable or tensor."""
     step = global_step_tensor
     if not isinstance(step, Tensor) and not hasattr(step, "initializer"):
@@ -108,7 +108,7 @@ def _get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     if step is None:
         return None
     with graph.as_default(), graph.name_scope(None), graph.name_scope(op_of(step).name + "/"):
-        value: Any = step if isinstance(step, Tensor) else step.initialized_value()
+        value = step if isinstance(step, Tensor) else step.initialized_value()
         add_to_collection(GLOBAL_STEP_READ_KEY, value + 0)
     return _get_global_step_read(graph)
 

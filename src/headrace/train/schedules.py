@@ -81,7 +81,7 @@ def exponential_decay(
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype
         steps, rate = cast(decay_steps, dtype), cast(decay_rate, dtype)
-        p: Any = cast(global_step, dtype) / steps
+        p = cast(global_step, dtype) / steps
         if staircase:
             p = apply_op("Floor", p)
         return apply_op("Mul", start, apply_op("Pow", rate, p), name=scope)
@@ -193,7 +193,7 @@ def polynomial_decay(
             steps = apply_op("Mul", steps, apply_op("Select", first, cast(1.0, dtype), round_))
         else:
             step = apply_op("Minimum", step, steps)
-        p: Any = apply_op("RealDiv", step, steps)
+        p = apply_op("RealDiv", step, steps)
         fall = apply_op("Mul", start - end, apply_op("Pow", 1 - p, exponent))
         return apply_op("Add", fall, end, name=scope)
 
@@ -206,9 +206,9 @@ def _cosine(fraction: Tensor) -> Any:
 @_late_when_eager
 def cosine_decay(
     learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    alpha: Any = 0.0,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    alpha: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
     """Half a cosine from ``learning_rate`` to ``alpha * learning_rate``
@@ -261,7 +261,7 @@ def _equal_periods(done: Tensor) -> tuple[Any, Any]:
     return restart, done - restart
 
 
-def _growing_periods(done: Any, longer: Any) -> tuple[Any, Any]:
+def _growing_periods(done: TensorLike, longer: Any) -> tuple[Any, Any]:
     """Periods 1, t, t², …: n of them take (1 - tⁿ) / (1 - t)."""
     restart = apply_op(
         "Floor", apply_op("Log", 1.0 - done * (1.0 - longer)) / apply_op("Log", longer)
@@ -296,14 +296,14 @@ def linear_cosine_decay(
 
 @_late_when_eager
 def noisy_linear_cosine_decay(
-    learning_rate: object,
+    learning_rate: float,
     global_step: object,
     decay_steps: object,
-    initial_variance: object = 1.0,
-    variance_decay: object = 0.55,
-    num_periods: object = 0.5,
-    alpha: object = 0.0,
-    beta: object = 0.001,
+    initial_variance: TensorLike = 1.0,
+    variance_decay: TensorLike = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """Linear cosine decay with noise of variance ``initial_variance / (1 + global_step) **

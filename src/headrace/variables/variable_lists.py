@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, no_op
 from headrace.ops.state.ref_state import is_variable_initialized
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "all_variables",
@@ -80,7 +85,9 @@ def metric_variables(scope: str | None = None) -> list[Any]:
 # initialising -----------------------------------------------------------------------------------
 
 
-def variables_initializer(var_list: Any, name: str | None = "init") -> Operation:
+def variables_initializer(
+    var_list: Sequence[Variable] | None, name: str | None = "init"
+) -> Operation:
     """One operation that runs the initialisers of a list of variables."""
     if not var_list:
         return no_op(name=name)
@@ -89,7 +96,9 @@ def variables_initializer(var_list: Any, name: str | None = "init") -> Operation
     return group(*[v.initializer for v in var_list], name=name)
 
 
-def initialize_variables(var_list: Any, name: str | None = "init") -> Operation:
+def initialize_variables(
+    var_list: Sequence[Variable] | None, name: str | None = "init"
+) -> Operation:
     """The pre-1.0 spelling of :func:`variables_initializer`."""
     return variables_initializer(var_list, name)
 
@@ -133,7 +142,7 @@ def initialize_all_tables(name: str | None = "init_all_tables") -> Operation:
 
 
 def report_uninitialized_variables(
-    var_list: Any = None, name: str | None = "report_uninitialized_variables"
+    var_list: Sequence[Variable] | None = None, name: str | None = "report_uninitialized_variables"
 ) -> Tensor:
     """The names of the variables that have no value in the session, as a vector of strings."""
     if var_list is None:
@@ -148,7 +157,7 @@ def report_uninitialized_variables(
         return apply_op("GatherV2", names, at, 0)
 
 
-def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """A tensor that fails with FailedPreconditionError, when run, if one of the variables has no
     value.
     """
@@ -156,11 +165,13 @@ def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
         var_list = global_variables() + local_variables()
     if not var_list:
         return None
-    probes = [_probe(v) for v in var_list]
-    return probes[0] if len(probes) == 1 else apply_op("ConcatV2", probes, 0)
+    ranks = [_rank(v) for v in var_list]
+    return ranks[0] if len(ranks) == 1 else apply_op("Pack", ranks, axis=0)
 
 
-def _probe(variable: Any) -> Tensor:
-    """Something small that cannot be known without the variable's value (a rank or a shape can)."""
+def _rank(variable: Variable) -> Tensor:
+    """The rank of a variable, computed so that its value is read (a rank is known without)."""
     first = apply_op("StridedSlice", apply_op("Reshape", variable, [-1]), [0], [1], [1])
-    return apply_op("Equal", first, first)
+    seen = apply_op("Cast", apply_op("Equal", first, first), DstT=dtypes.int32)
+    nothing = apply_op("Minimum", apply_op("Sum", seen, [0]), 0)
+    return apply_op("AddV2", apply_op("Rank", variable), nothing)

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = ["SaveSliceInfo", "sliced_variable"]
 
@@ -56,7 +60,7 @@ class SaveSliceInfo:
         return slice_info_to_proto(self, export_scope)
 
 
-def sliced_variable(variable: Any, key: Any) -> Tensor:
+def sliced_variable(variable: Variable, key: Any) -> Tensor:
     """``variable[key]``: a tensor that can also be assigned to."""
     result: Any = variable.value()[key]
     op = result._op
@@ -69,7 +73,7 @@ def sliced_variable(variable: Any, key: Any) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-def _assign_slice(variable: Any, op: Any, value: Any, name: str | None) -> Any:
+def _assign_slice(variable: Any, op: Any, value: TensorLike, name: str | None) -> Any:
     begin, end, strides = op._inputs[1:4]
     masks = {mask: op._attrs[mask] for mask in _MASKS}
     if hasattr(variable, "handle"):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.specs import TypeSpec
     from headrace.core.tensor import Tensor
+    from headrace.data.api.dataset import DatasetV2
 
 __all__ = ["Reducer", "bucket_by_sequence_length", "group_by_reducer", "group_by_window"]
 
@@ -27,7 +28,9 @@ def _as_int64(value: np.generic | Tensor) -> Tensor:
     return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
 
-def _number(fn: Callable[..., Any], spec: Any, name: str, any_int: bool = False) -> DataFunction:
+def _number(
+    fn: Callable[..., Any], spec: TypeSpec, name: str, any_int: bool = False
+) -> DataFunction:
     f = traced(fn, spec, f"tf.data.experimental.{name}()", convert=_as_int64 if any_int else None)
     leaf = f.output_spec
     if (
@@ -116,7 +119,7 @@ def bucket_by_sequence_length(
     )
 
 
-def _to_boundary(spec: TypeSpec, shapes: object, number: Any, edges: Array) -> Any:
+def _to_boundary(spec: TypeSpec, shapes: object, number: TensorLike, edges: Array) -> Any:
     """Unknown dimensions filled up to the last length that belongs to the bucket."""
     from headrace.data.api.transformed import _beside
     from headrace.ops.control.assertions import assert_less
@@ -154,7 +157,7 @@ class Reducer(NamedTuple):
     finalize_func: Any
 
 
-def group_by_reducer(dataset: Any, key_func: Any, reducer: Reducer) -> Any:
+def group_by_reducer(dataset: DatasetV2, key_func: Callable[..., Any], reducer: Reducer) -> Any:
     """One element for each key."""
     from headrace.data.api.reducing import _settled
 

@@ -33,7 +33,10 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
+    from headrace.data.api.dataset import DatasetV2
+    from headrace.data.api.mapped import Mapped
 
 __all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy_elements"]
 
@@ -121,7 +124,7 @@ class IteratorV1(IteratorBase):
     @staticmethod
     def from_string_handle(
         string_handle: TensorLike,
-        output_types: object,
+        output_types: DType,
         output_shapes: object = None,
         output_classes: object = None,
     ) -> IteratorV1:
@@ -140,7 +143,7 @@ class IteratorV1(IteratorBase):
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+    def make_initializer(self, dataset: DatasetV2, name: str | None = None) -> Operation:
         """An op that lets the iterator go through ``dataset``."""
         self._check(dataset)
         return apply_operation(
@@ -150,7 +153,7 @@ class IteratorV1(IteratorBase):
             name=name,
         )
 
-    def _check(self, dataset: Any) -> None:
+    def _check(self, dataset: Mapped) -> None:
         theirs, ours = dataset.element_spec, self._element_spec
         try:
             nest.assert_same_structure(ours, theirs, check_types=False)
@@ -358,7 +361,7 @@ def _plain(types: list[Any]) -> bool:
     return all(t._kind != "r" for t in types)
 
 
-def numpy_elements(dataset: Any) -> Iterator[Any]:
+def numpy_elements(dataset: DatasetV2) -> Iterator[Any]:
     """The elements of an eager dataset as arrays."""
     spec = dataset.element_spec
     running = IteratorResource("iterator")

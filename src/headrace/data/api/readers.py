@@ -33,7 +33,7 @@ STRING = TensorSpec((), dtypes.string)
 BUFFER = 256 * 1024
 
 
-def _file_names(filenames: Any) -> Any:
+def _file_names(filenames: str | Tensor | Mapped | Sequence[Any]) -> Any:
     """A dataset of names: of one name, of several, or of what is one already."""
     if isinstance(filenames, DatasetV2):
         if filenames.element_spec.dtype is not dtypes.string:
@@ -72,7 +72,7 @@ class _Reader:
 
     _base: Any
 
-    def _init(self, filenames: Any, read: Callable[..., Any], parallel: Any = None) -> None:
+    def _init(self, filenames: Tensor, read: Callable[..., Any], parallel: Any = None) -> None:
         made = _read(self._base, filenames, read, parallel)
         self._base.__init__(self, made._variant_tensor, STRING)
 

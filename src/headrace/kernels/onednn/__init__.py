@@ -9,7 +9,7 @@ shape, in bounded caches.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.kernels.onednn import adam_primitives as updates
 from headrace.kernels.onednn import sgemm as plain
@@ -29,6 +29,9 @@ from headrace.kernels.onednn.softmax_primitives import Softmaxes
 from headrace.kernels.onednn.weight_types import choose_way
 from headrace.runtime.cpu_features import isa_name
 from headrace.runtime.thread_pool import thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["OneDnn"]
 
@@ -88,7 +91,7 @@ class OneDnn:
     def set_threads(self, n: int) -> None:
         self.api.set_threads(n)
 
-    def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
+    def matmul(self, a: Array, b: Array, out: Array, accumulate: bool = False) -> Array | None:
         if out is None and plain.better_swapped(a, b, self._choices):
             swapped = plain.matmul(self.api, b.T, a.T, None)
             return None if swapped is None else self._layouts.contiguous(swapped.T)
@@ -96,18 +99,18 @@ class OneDnn:
             return self.batch_matmul(a, b, out)
         return plain.matmul(self.api, a, b, out, accumulate)
 
-    def few_rows(self, a: Any, b: Any, bias: Any) -> Any:
+    def few_rows(self, a: Array, b: Array, bias: Array) -> Array | None:
         return plain.few_rows(self.api, a, b, bias)
 
     def adam(
         self,
-        var: Any,
-        m: Any,
-        v: Any,
-        rate: float,
-        beta1: float,
-        beta2: float,
-        epsilon: float,
-        grad: Any,
+        var: Array,
+        m: Array,
+        v: Array,
+        rate: float | Array,
+        beta1: float | Array,
+        beta2: float | Array,
+        epsilon: float | Array,
+        grad: Array,
     ) -> bool:
         return self._adam(var, m, v, rate, beta1, beta2, epsilon, grad)

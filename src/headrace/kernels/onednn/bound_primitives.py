@@ -42,11 +42,12 @@ from headrace.kernels.onednn.softmax_primitives import SOFTMAX, mend
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.kernels.onednn.product_primitives import Packed
 
 __all__ = ["Fixed"]
 
 
-def _halves(name: str, number: Any) -> bool:
+def _halves(name: str, number: Array) -> bool:
     """Multiplication with a power of two, which is exact."""
     return name == "Mul" and abs(math.frexp(float(number))[0]) == 0.5
 
@@ -77,7 +78,7 @@ class Fixed:
         """The arguments of ``execute``."""
         return call.primitive, self.api.stream, len(call.arguments), call.arguments
 
-    def give_scratch(self, calls: Iterable[Call]) -> Any:
+    def give_scratch(self, calls: Iterable[Call]) -> Array | None:
         """One block of scratch memory for calls that run one after the other.
 
         To be held as long as they are.
@@ -89,7 +90,14 @@ class Fixed:
         return block
 
     def product(
-        self, x: Any, w: Any, out: Any, bias: bool, activation: str | None, add: bool, packed: Any
+        self,
+        x: Array,
+        w: Array,
+        out: Array,
+        bias: bool,
+        activation: str | None,
+        add: bool,
+        packed: Any,
     ) -> Call | None:
         """``activation(x @ w + bias) + add``.
 
@@ -112,7 +120,7 @@ class Fixed:
             return None
         return made._call(case, description, weights, packed.owner)
 
-    def same_layout(self, packed: Any, other: Any) -> bool:
+    def same_layout(self, packed: Packed, other: Packed) -> bool:
         """Whether weights that were packed again lie as the first did."""
         a, b = self.products.layout_of(packed), self.products.layout_of(other)
         return bool(self.api.c.dnnl_memory_desc_equal(a, b))
@@ -178,7 +186,7 @@ class Fixed:
         except RuntimeError:
             return None
 
-    def pool(self, kind: str, x: Any, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
+    def pool(self, kind: str, x: Array, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
         """Maximum ("max") or average ("avg") of a channels-last array, and the result's shape.
 
         Places: x, out.
@@ -217,7 +225,7 @@ class Fixed:
         """Of an element-wise function; places: where it is taken, what comes back, out."""
         return self.elementwise._make_gradient((op, size))
 
-    def copy(self, source: Any, target: Any) -> Call:
+    def copy(self, source: Array, target: Array) -> Call:
         """A copy between two orders of memory; places: source, target."""
         api = self.api
         ends = [api.tensor(a.shape, [s // 4 for s in a.strides]) for a in (source, target)]

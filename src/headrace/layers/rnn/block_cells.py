@@ -17,7 +17,9 @@ from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"]
 
@@ -31,7 +33,7 @@ class _Step:
         self.state_size = LSTMStateTuple(n, n)
         self.output_size = n
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -98,7 +100,7 @@ class LSTMBlockCell(LayerRNNCell):
             raise ValueError(f"Expecting inputs_shape[1] to be set: {inputs_shape}")
         _add_variables(self, depth)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         return _Step(self)(inputs, state)
@@ -139,7 +141,7 @@ class LSTMBlockFusedCell(Layer):
 
     def call(  # type: ignore[override]
         self,
-        inputs: Any,
+        inputs: Tensor,
         initial_state: Any = None,
         dtype: DType | None = None,
         sequence_length: Any = None,
@@ -208,7 +210,7 @@ class GRUBlockCell(LayerRNNCell):
         self._candidate_bias = self.add_variable(bias, [n], initializer=constant_initializer(0.0))
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
         r, u = ops.split(value=value, num_or_size_splits=2, axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import name_scope
@@ -12,6 +12,9 @@ from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.rnn.dynamic_rnn import transpose_batch_time
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "CustomHelper",
@@ -182,7 +185,7 @@ class TrainingHelper(Helper):
             )
             return finished, following
 
-    def sample(self, time: object, outputs: object, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Tensor, state: Any, name: str | None = None) -> Any:
         with name_scope(name, "TrainingHelperSample", [time]):
             return ops.cast(ops.argmax(outputs, axis=-1), dtypes.int32)
 
@@ -314,7 +317,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             finished, given, state = super().next_inputs(time, outputs, state, sample_ids, name)
             choose = ops.cast(sample_ids, dtypes.bool)
 
-            def with_extra(values: Any, rows: Any = None) -> Any:
+            def with_extra(values: TensorLike, rows: TensorLike | None = None) -> Any:
                 if self._auxiliary_input_tas is None:
                     return values
                 extra = self._auxiliary_input_tas.read(time + 1)
@@ -365,7 +368,7 @@ class GreedyEmbeddingHelper(Helper):
     def initialize(self, name: str | None = None) -> Any:
         return ops.tile([False], [self._batch_size]), self._start_inputs
 
-    def sample(self, time: object, outputs: object, state: object, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Tensor, state: Tensor, name: str | None = None) -> Any:
         _check_single(outputs)
         return ops.argmax(outputs, axis=-1, output_type=dtypes.int32)
 
@@ -386,7 +389,7 @@ class GreedyEmbeddingHelper(Helper):
         return finished, following, state
 
 
-def _check_single(outputs: Any) -> None:
+def _check_single(outputs: TensorLike) -> None:
     if not isinstance(outputs, Tensor):
         raise TypeError(f"Expected outputs to be a single Tensor, got: {type(outputs)}")
 

@@ -304,7 +304,7 @@ def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Any:
     return cast(x, dtypes.complex128, name)
 
 
-def bitcast(input: TensorLike, type: object, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DType, name: str | None = None) -> Tensor:
     """The same bytes read as another type.
 
     To a type of half the size a last dimension of 2 appears, to one of twice the size it goes.
@@ -326,7 +326,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     return apply(COMPLEX, real, imag, Tout=target, name=name)
 
 
-def real(input: Any, name: str | None = None) -> Any:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     x = convert_to_tensor(input, name="input")
     return apply(REAL, x, Tout=gu.real_dtype(x), name=name) if x.dtype.is_complex else x

@@ -70,12 +70,12 @@ FILL = define(
 )
 
 
-def _all_axes(x: Any) -> Tensor:
+def _all_axes(x: Tensor) -> Tensor:
     n = x._rank()
     return const(range(n)) if n is not None else apply_op("Range", const(0), rank(x), const(1))
 
 
-def _zeros_like_kernel(xp: ArrayNamespace, x: Array | TensorList) -> Any:
+def _zeros_like_kernel(xp: ArrayNamespace, x: Array | TensorList) -> Array | TensorList:
     if hasattr(x, "zeros_like"):  # a tensor list
         return x.zeros_like
     if x.dtype.kind != "O":
@@ -101,7 +101,7 @@ ONES_LIKE = define(
 )
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` filled with one value."""
     return apply(FILL, dims, value, name=name)
 
@@ -154,7 +154,7 @@ def _plain_or_none(shape: object) -> Shape:
     return plain
 
 
-def _zero_and_one(dtype: Any) -> tuple[Any, Any]:
+def _zero_and_one(dtype: DTypeLike) -> tuple[Any, Any]:
     base = as_dtype(dtype).base_dtype
     if base is dtypes.string:
         return b"", 1  # which is an error: TensorFlow has no string for one

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.indexed_slices import IndexedSlices
+    from headrace.variables.variable import Variable
 
 __all__ = ["slice", "slice_helper", "strided_slice"]
 
@@ -124,7 +125,9 @@ SLICE = define(
 )
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(
+    input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None
+) -> Tensor:
     """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end."""
     return apply(SLICE, input_, begin, size, name=name)
 
@@ -419,7 +422,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: object = None,
+    var: Variable | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Python slices with explicit masks. On a variable the result has ``assign``."""
@@ -566,7 +569,7 @@ _BAD_INDEX = (
 )
 
 
-def slice_helper(tensor: object, slice_spec: object, var: Any = None) -> Tensor:
+def slice_helper(tensor: TensorLike, slice_spec: object, var: Variable | None = None) -> Tensor:
     """``tensor[slice_spec]``; a boolean tensor or array is a mask."""
     if _is_mask(slice_spec):
         from headrace.ops.array.gathering import boolean_mask

@@ -62,7 +62,7 @@ def _picture(image: Any) -> Any:
 
 
 def jpeg_bytes(
-    image: Any,
+    image: Array,
     quality: int,
     subsampling: int,
     progressive: bool = False,
@@ -213,7 +213,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
 
 def decode_jpeg(
-    contents: Any,
+    contents: Tensor,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -344,7 +344,7 @@ def decode_image(
         def gif() -> Any:
             if n not in (0, 3):
                 return still()  # which says that a GIF has no such channels
-            frames: Any = as_first(apply(DECODE_GIF, contents))
+            frames = as_first(apply(DECODE_GIF, contents))
             return frames if expand_animations else frames[0]
 
         def bmp() -> Tensor:

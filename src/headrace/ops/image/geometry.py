@@ -47,7 +47,7 @@ __all__ = [
 # flips --------------------------------------------------------------------------------------------
 
 
-def _flip(image: Any, axis: int, scope: str) -> Tensor:
+def _flip(image: TensorLike, axis: int, scope: str) -> Tensor:
     """``axis`` counts from an image's height."""
     with name_scope(None, scope, [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
@@ -67,7 +67,7 @@ def flip_left_right(image: TensorLike) -> Tensor:
     return _flip(image, 1, "flip_left_right")
 
 
-def flip_up_down(image: object) -> Tensor:
+def flip_up_down(image: Tensor) -> Tensor:
     """Pictures upside down; [height, width, channels] or a batch of them."""
     return _flip(image, 0, "flip_up_down")
 
@@ -97,7 +97,7 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
-def random_flip_up_down(image: object, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: Tensor, seed: int | None = None) -> Tensor:
     """Each picture turned upside down with a chance of one half."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
@@ -161,7 +161,7 @@ def _known_size(image: Tensor) -> tuple[Any, Any]:
     known = (None, None) if dims is None else dims[at : at + 2]
     if None not in known:
         return known[0], known[1]
-    whole: Any = shape(image)
+    whole = shape(image)
     return tuple(whole[at + i] if d is None else d for i, d in enumerate(known))  # type: ignore[return-value]
 
 
@@ -198,8 +198,8 @@ def _central(size: int | Tensor, fraction: float) -> tuple[Any, Any]:
     if not isinstance(size, Tensor):
         start = int((size - size * fraction) / 2)
         return start, size - start * 2
-    floats: Any = cast(size, dtypes.float64)
-    begin: Any = cast((floats - floats * fraction) / 2, dtypes.int32)
+    floats = cast(size, dtypes.float64)
+    begin = cast((floats - floats * fraction) / 2, dtypes.int32)
     return begin, size - begin * 2
 
 
@@ -218,7 +218,11 @@ def _batched(image: TensorLike, function: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
 ) -> Tensor:
     """The part of an image from (offset_height, offset_width) on."""
 
@@ -253,7 +257,11 @@ def _with_size(out: Tensor, batch: Tensor, height: Any, width: Any) -> Tensor:
 
 
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: Tensor,
+    target_width: Tensor,
 ) -> Tensor:
     """An image in the middle of zeros, at (offset_height, offset_width) of the target."""
 
@@ -279,7 +287,9 @@ def pad_to_bounding_box(
         return _batched(image, padded)
 
 
-def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_image_with_crop_or_pad(
+    image: TensorLike, target_height: Tensor, target_width: Tensor
+) -> Tensor:
     """The middle of an image, or the image in the middle of zeros, in each direction."""
 
     def resized(batch: Tensor) -> Tensor:
@@ -303,7 +313,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return _batched(image, resized)
 
 
-def _halves(size: Any, target: Any) -> tuple[Any, Any]:
+def _halves(size: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Half of what is too much, half of what is missing."""
     difference = target - size
     if not _is_tensor(difference):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
 
-def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
+def _same_images(a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     """Both as floats in [0, 1] scale, and the largest value in that scale."""
     a = convert_to_tensor(a, name="a")
     b = convert_to_tensor(b, name="b")
@@ -49,13 +49,13 @@ def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), top
 
 
-def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels."""
     with name_scope(name, "PSNR", [a, b]):
         a, b, top = _same_images(a, b, max_val)
         error = reduce_mean(apply_op("SquaredDifference", a, b), [-3, -2, -1])
-        peak: Any = 20 * log(top) / np.float32(np.log(10.0))
-        out: Any = apply_op("Sub", peak, np.float32(10 / np.log(10)) * log(error), name="psnr")
+        peak = 20 * log(top) / np.float32(np.log(10.0))
+        out = apply_op("Sub", peak, np.float32(10 / np.log(10)) * log(error), name="psnr")
         return identity(out)
 
 
@@ -77,10 +77,10 @@ def _filtered(x: Tensor, window: Tensor) -> Tensor:
         whole: Any = shape(x)
         channels = whole[-1]
     kernel = apply_op("Tile", window, stack([1, 1, channels, 1]))
-    size: Any = shape(x)
+    size = shape(x)
     flat = reshape(x, concat([[-1], size[-3:]], 0))
     out = apply_op("DepthwiseConv2dNative", flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
-    inner: Any = shape(out)
+    inner = shape(out)
     return reshape(out, concat([size[:-3], inner[1:]], 0))
 
 
@@ -101,8 +101,8 @@ def _ssim_parts(
 
 
 def ssim(
-    img1: Any,
-    img2: Any,
+    img1: Tensor,
+    img2: Tensor,
     max_val: Any,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
@@ -142,9 +142,9 @@ def ssim_v2(
 
 
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: Tensor,
+    img2: Tensor,
+    max_val: float,
     power_factors: Any = _POWERS,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
@@ -167,16 +167,16 @@ def ssim_multiscale(
         return reduce_mean(reduce_prod(whole, [-1]), [-1])
 
 
-def _halved(x: Any) -> Any:
+def _halved(x: Tensor) -> Tensor:
     """Means of 2 x 2 pixels; an odd last row or column is doubled first."""
-    dims: Any = shape(x)
+    dims = shape(x)
     flat = reshape(x, concat([[-1], dims[-3:]], 0))
     odd = dims[-3:-1] % 2
     edges = stack([[0, 0], stack([0, odd[0]]), stack([0, odd[1]]), [0, 0]])
     padded = pad(flat, edges, mode="SYMMETRIC")
     small = apply_op("AvgPool", padded, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
-    inner: Any = shape(small)
-    out: Any = reshape(small, concat([dims[:-3], inner[1:]], 0))
+    inner = shape(small)
+    out = reshape(small, concat([dims[:-3], inner[1:]], 0))
     if x._shape is not None:
         half = [None if d is None else -(-d // 2) for d in x._shape[-3:-1]]
         out.set_shape([*x._shape[:-3], *half, x._shape[-1]])
@@ -186,7 +186,7 @@ def _halved(x: Any) -> Any:
 # differences --------------------------------------------------------------------------------------
 
 
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: Tensor, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels, of each image."""
     with name_scope(name, "total_variation"):
         require_tensor(images, "tf.image.total_variation")
@@ -204,7 +204,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)
 
 
-def image_gradients(image: object) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column; zero at the end."""
     require_tensor(image, "tf.image.image_gradients")
     image = convert_to_tensor(image)
@@ -212,7 +212,7 @@ def image_gradients(image: object) -> tuple[Tensor, Tensor]:
         raise ValueError(
             f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {image.shape}."
         )
-    whole: Any = shape(image)
+    whole = shape(image)
     batch, height, width, depth = (whole[i] for i in range(4))
     rows = image[:, 1:, :, :] - image[:, :-1, :, :]
     columns = image[:, :, 1:, :] - image[:, :, :-1, :]
@@ -222,18 +222,18 @@ def image_gradients(image: object) -> tuple[Tensor, Tensor]:
     return reshape(rows, whole), reshape(columns, whole)
 
 
-def sobel_edges(image: object) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
     require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)
     static = image._shape
-    whole: Any = shape(image)
+    whole = shape(image)
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     kernels = np.stack([np.array(down), np.array(down).T], axis=-1).reshape(3, 3, 1, 2)
     kernel = apply_op("Tile", const(kernels, image.dtype.base_dtype), stack([1, 1, whole[-1], 1]))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     out = apply_op("DepthwiseConv2dNative", padded, kernel, strides=[1, 1, 1, 1], padding="VALID")
-    found: Any = reshape(out, concat([whole, [2]], 0))
+    found = reshape(out, concat([whole, [2]], 0))
     if static is not None:
         found.set_shape([*static, 2])
     return found  # type: ignore[no-any-return]

@@ -28,6 +28,7 @@ from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "add",
@@ -90,7 +91,7 @@ BROADCAST_GRADIENT_ARGS = define(
 
 
 def _builder(op_type: str) -> Callable[[Any, Any], Any]:
-    def build(x: Any, y: Any) -> Any:
+    def build(x: Tensor, y: Tensor) -> Any:
         if isinstance(x, (int, float)):
             return apply_op(op_type, x, y, T=y.dtype)
         return apply_op(op_type, x, y)
@@ -112,7 +113,7 @@ def square(x: TensorLike) -> Tensor:
     return apply_op("Square", x)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Tensor) -> Any:
     """The complex conjugate; a real tensor is its own."""
     return apply_op("Conj", x) if x._dtype._kind == "c" else x
 
@@ -125,7 +126,7 @@ def select(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     return apply_op("Select", condition, x, y)
 
 
-def real_dtype(x: Tensor) -> Any:
+def real_dtype(x: Tensor) -> DType:
     return x._dtype._base.real_dtype
 
 

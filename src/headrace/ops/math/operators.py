@@ -23,6 +23,7 @@ from headrace.ops.math.unary import is_sparse
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.variables.variable import Variable
 
 __all__ = ["OPERATORS", "install"]
 
@@ -109,7 +110,7 @@ def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Op
     return operator
 
 
-def _matmul(a: Any, b: Any, name: str = "matmul") -> Any:
+def _matmul(a: Tensor, b: Tensor | Variable, name: str = "matmul") -> Any:
     from headrace.ops.linalg.matmul import matmul
 
     return matmul(a, convert(b, None, "y", a.dtype.base_dtype), name=name)
@@ -130,7 +131,7 @@ def _xor(x: Tensor, y: bool | Tensor) -> Tensor:
         return comparison.logical_xor(x, convert(y, x.dtype.base_dtype, "y"), name=scope)
 
 
-def _getitem(x: object, spec: object, var: object = None) -> Tensor:
+def _getitem(x: Tensor, spec: object, var: Variable | None = None) -> Tensor:
     from headrace.ops.array.slicing import slice_helper
 
     return slice_helper(x, spec, var)

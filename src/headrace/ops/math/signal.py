@@ -59,7 +59,13 @@ def _required(value: object, what: str) -> int:
 
 
 def _raised_cosine(
-    name: str | None, default: str, length: Any, periodic: bool, dtype: object, a: float, b: float
+    name: str | None,
+    default: str,
+    length: Any,
+    periodic: bool,
+    dtype: DTypeLike,
+    a: float,
+    b: float,
 ) -> Tensor:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
@@ -87,7 +93,7 @@ def hann_window(
 
 
 def hamming_window(
-    window_length: object,
+    window_length: int,
     periodic: bool = True,
     dtype: DType = dtypes.float32,
     name: str | None = None,
@@ -150,9 +156,9 @@ def frame(
 
 def _frame_of_unknown_rank(
     x: Tensor, length: int, step: int, pad_end: bool, pad_value: Any, axis: int
-) -> Any:
-    rank: Any = apply_op("Rank", x)
-    at: Any = rank + axis if axis < 0 else convert.convert(axis, dtypes.int32)
+) -> Tensor:
+    rank = apply_op("Rank", x)
+    at = rank + axis if axis < 0 else convert.convert(axis, dtypes.int32)
     size: Any = apply_op("GatherV2", apply_op("Shape", x), at, 0)
     if pad_end:
         count = -(-size // step)
@@ -216,7 +222,7 @@ def _enclosing_power_of_two(n: int) -> int:
 
 def stft(
     signals: TensorLike,
-    frame_length: object,
+    frame_length: int,
     frame_step: TensorLike,
     fft_length: Any = None,
     window_fn: Callable[..., Any] = hann_window,
@@ -238,7 +244,7 @@ def stft(
 
 def inverse_stft(
     stfts: TensorLike,
-    frame_length: object,
+    frame_length: int,
     frame_step: TensorLike,
     fft_length: Any = None,
     window_fn: Callable[..., Any] = hann_window,
@@ -282,7 +288,7 @@ def dct(
     """
     _check_dct(type, n, axis, norm)
     with name_scope(name, "dct", [input]):
-        x: Any = convert.convert(input, dtypes.float32)
+        x = convert.convert(input, dtypes.float32)
         size = _required(None if x._shape is None else x._shape[-1], "The last axis")
         if type == 1:
             return apply_op("Real", rfft(apply_op("ConcatV2", [x, x[..., -2:0:-1]], -1)))
@@ -332,14 +338,14 @@ def idct(
     return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)
 
 
-def _mel(hertz: float | Array) -> Any:
+def _mel(hertz: float | Array) -> Array:
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: int = 129,
-    sample_rate: Any = 8000,
+    sample_rate: int = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
     dtype: DTypeLike = dtypes.float32,

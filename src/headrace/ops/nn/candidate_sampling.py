@@ -286,7 +286,7 @@ def _counts_in(path: str) -> list[float]:
         return [float(line.rsplit(",", 1)[-1]) for line in f if line.strip()]
 
 
-def _all_kernel(xp: Any, true_classes: Any, *, num_sampled: int, num_true: int) -> Any:
+def _all_kernel(xp: ArrayNamespace, true_classes: Any, *, num_sampled: int, num_true: int) -> Any:
     _check_true_classes(true_classes, num_true)
     ones = np.ones(num_sampled, np.float32)
     return np.arange(num_sampled, dtype=np.int64), np.ones(true_classes.shape, np.float32), ones
@@ -366,7 +366,9 @@ ACCIDENTAL_HITS = define(
 Sampled = tuple[Tensor, Tensor, Tensor]
 
 
-def _sampler(opdef: OpDef, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> Sampled:
+def _sampler(
+    opdef: OpDef, true_classes: TensorLike, seed: Any, name: str | None, **attrs: Any
+) -> Sampled:
     return apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))  # type: ignore[no-any-return]
 
 
@@ -376,7 +378,7 @@ def uniform_candidate_sampler(
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: object = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Classes drawn uniformly from [0, range_max)."""
@@ -393,7 +395,7 @@ def uniform_candidate_sampler(
 
 
 def log_uniform_candidate_sampler(
-    true_classes: object,
+    true_classes: Tensor,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -485,10 +487,10 @@ def all_candidate_sampler(
 
 
 def compute_accidental_hits(
-    true_classes: Any,
-    sampled_candidates: Any,
+    true_classes: Tensor,
+    sampled_candidates: Tensor,
     num_true: int,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Where sampled classes are true classes of an example.

@@ -29,6 +29,7 @@ from headrace.ops.state import state_kernels as kernels
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, ShapeLike, TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "assign",
@@ -136,6 +137,13 @@ def _assign_kernel(
     return value
 
 
+def _read_across_resize(xp: ArrayNamespace, before: Array, now: Array) -> Array:
+    """What a read from before an Assign gives after it: TensorFlow copies a value of the same size
+    into the array that the read shares, and allocates a new array for any other.
+    """
+    return now if np.size(before) == np.size(now) else before
+
+
 def _declared_shape(node: KernelNode) -> Shape:
     """The static shape of a variable that has no value yet."""
     if node.op is None:
@@ -164,7 +172,7 @@ def sub_kernel(xp: ArrayNamespace, ref: Array, value: Array) -> Array:
     return xp.subtract(ref, value)
 
 
-def add_inplace(ref: Any, value: Any) -> None:
+def add_inplace(ref: Array, value: Array) -> None:
     check_same_shape(ref, value)
     np.add(ref, value, out=ref)
 
@@ -214,6 +222,14 @@ ASSIGN = define(
     kernel=_assign_kernel,
     uninit_ok=True,
     **_WRITES,
+)
+READ_ACROSS_RESIZE = define(
+    "_ReadAcrossResize",
+    "before: T, now: T -> value: T; T: type",
+    shape=shape_fns.unknown,
+    kernel=_read_across_resize,
+    grad=NOT_DIFFERENTIABLE,
+    view=True,
 )
 ASSIGN_ADD = define(
     "AssignAdd",
@@ -305,7 +321,11 @@ STRIDED_SLICE_ASSIGN = define(
 
 
 def variable_op_v2(
-    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+    shape: ShapeLike | None,
+    dtype: Any,
+    name: str = "Variable",
+    container: str = "",
+    shared_name: str = "",
 ) -> Tensor:
     """The variable operation alone, without initialiser or snapshot."""
     box = container or get_default_graph()._container
@@ -331,13 +351,13 @@ def variable_op(
     return variable_op_v2(shape if set_shape else None, dtype, name, container, shared_name)
 
 
-def is_ref(ref: Any) -> bool:
+def is_ref(ref: TensorLike) -> bool:
     """Whether ``ref`` is a reference variable or tensor (and not a resource variable)."""
     dtype = getattr(ref, "dtype", None)
     return isinstance(dtype, DType) and dtype._is_ref
 
 
-def _require_variable(ref: Any, op: str) -> None:
+def _require_variable(ref: Tensor, op: str) -> None:
     if not hasattr(ref, "handle"):
         raise TypeError(
             f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)"
@@ -426,49 +446,69 @@ def scatter_update(
 
 
 def scatter_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Any, indices: Any, updates: Tensor, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """``ref[indices[i]] += updates[i]``; equal indices accumulate."""
     return _scatter(SCATTER_ADD, "ResourceScatterAdd", ref, indices, updates, use_locking, name)
 
 
 def scatter_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] -= updates[i]``."""
     return _scatter(SCATTER_SUB, "ResourceScatterSub", ref, indices, updates, use_locking, name)
 
 
 def scatter_mul(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] *= updates[i]``."""
     return _scatter(SCATTER_MUL, "ResourceScatterMul", ref, indices, updates, use_locking, name)
 
 
 def scatter_div(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] /= updates[i]``."""
     return _scatter(SCATTER_DIV, "ResourceScatterDiv", ref, indices, updates, use_locking, name)
 
 
 def scatter_min(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MIN, "ResourceScatterMin", ref, indices, updates, use_locking, name)
 
 
 def scatter_max(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MAX, "ResourceScatterMax", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: Any, indices: Tensor, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """``ref[tuple(indices[i])] = updates[i]``."""
     return _scatter(
@@ -477,7 +517,7 @@ def scatter_nd_update(
 
 
 def scatter_nd_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """``ref[tuple(indices[i])] += updates[i]``."""
     return _scatter(
@@ -486,7 +526,7 @@ def scatter_nd_add(
 
 
 def scatter_nd_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """``ref[tuple(indices[i])] -= updates[i]``."""
     return _scatter(

@@ -42,8 +42,15 @@ def gradient_descent(xp: ArrayNamespace, var: Array, alpha: Array, delta: Array)
 
 
 def momentum(
-    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    grad: Array,
+    momentum: Array,
+    *,
+    use_nesterov: bool,
+) -> tuple[Array, Array]:
     accum = accum * momentum + grad
     if use_nesterov:
         return var - (grad * lr + accum * momentum * lr), accum
@@ -69,15 +76,15 @@ def keras_momentum(
 
 
 def adam(
-    xp: Any,
+    xp: ArrayNamespace,
     var: Any,
     m: Any,
     v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
     beta1: Any,
-    beta2: Any,
+    beta2: Array,
     epsilon: Any,
     grad: Any,
     *,
@@ -93,13 +100,13 @@ def adam(
 
 
 def _adam_in_few_arrays(
-    var: Any,
+    var: Array,
     m: Any,
-    v: Any,
+    v: Array,
     rate: np.generic,
     rest1: object,
     rest2: object,
-    epsilon: Any,
+    epsilon: Array | np.generic,
     grad: Array,
 ) -> tuple[Array, Array, Array]:
     """The same operations in the same order, each into an array that is there already."""
@@ -283,7 +290,7 @@ def ftrl(
     l1: Array,
     l2: Array,
     lr_power: Array,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     return _ftrl(xp, var, accum, linear, grad, grad, lr, l1, l2, lr_power)
 
 
@@ -298,7 +305,7 @@ def ftrl_v2(
     l2: Array,
     l2_shrinkage: Array,
     lr_power: Array,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     """The gradient of the shrinkage term enters ``linear`` but not ``accum``."""
     pulled = grad + var * (2 * l2_shrinkage)
     return _ftrl(xp, var, accum, linear, grad, pulled, lr, l1, l2, lr_power)
@@ -315,7 +322,7 @@ def _ftrl(
     l1: Any,
     l2: Any,
     lr_power: object,
-) -> Any:
+) -> tuple[Any, Any, Any]:
     new = accum + grad * grad
     rooted = root(xp, new, lr_power)
     linear = linear + (pulled - (rooted - root(xp, accum, lr_power)) / lr * var)

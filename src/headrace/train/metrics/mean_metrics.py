@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -37,6 +38,8 @@ from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "accuracy",
@@ -60,7 +63,7 @@ def _weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     return multiply(values, weights), weights
 
 
-def _ratio(total: Any, count: Any, name: str | None) -> Any:
+def _ratio(total: Tensor | Variable, count: Tensor | Variable, name: str | None) -> Tensor:
     return div_no_nan(total, maximum(count, 0), name=name)
 
 
@@ -92,9 +95,9 @@ def mean(
 
 def mean_tensor(
     values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: Tensor | None = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The (weighted) mean of each element over batches; the shape of ``values`` must be known."""
@@ -116,9 +119,9 @@ def mean_tensor(
 
 
 def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: Tensor,
+    predictions: Tensor,
+    weights: Tensor | None = None,
     metrics_collections: TensorLike | None = None,
     updates_collections: TensorLike | None = None,
     name: str | None = None,
@@ -154,12 +157,12 @@ def mean_absolute_error(
 
 
 def mean_cosine_distance(
-    labels: object,
-    predictions: object,
+    labels: Tensor,
+    predictions: Tensor,
     dim: int,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """One minus the mean cosine similarity along ``dim``; both inputs are unit vectors there."""
@@ -172,9 +175,9 @@ def mean_cosine_distance(
 
 
 def mean_relative_error(
-    labels: Any,
-    predictions: Any,
-    normalizer: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
+    normalizer: TensorLike,
     weights: Any = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
@@ -192,7 +195,7 @@ def mean_relative_error(
 
 
 def mean_squared_error(
-    labels: Any,
+    labels: Tensor,
     predictions: TensorLike,
     weights: object = None,
     metrics_collections: Any = None,
@@ -208,11 +211,11 @@ def mean_squared_error(
 
 
 def root_mean_squared_error(
-    labels: object,
-    predictions: object,
-    weights: object = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: Tensor,
+    predictions: Tensor,
+    weights: Tensor | None = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The root of :func:`mean_squared_error`."""
@@ -224,11 +227,11 @@ def root_mean_squared_error(
 
 
 def percentage_below(
-    values: object,
-    threshold: object,
+    values: TensorLike,
+    threshold: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The share of values below the threshold."""
@@ -243,12 +246,12 @@ def _flat(tensor: Any) -> Any:
 
 
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
+    labels: Tensor,
+    predictions: Tensor,
     num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean over classes of the accuracy in each; the update gives the accuracy per class."""
@@ -274,7 +277,7 @@ def mean_per_class_accuracy(
 
 
 def _streaming_confusion_matrix(
-    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: Any
+    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: TensorLike | None
 ) -> tuple[Any, Any]:
     """The variable with the confusion matrix so far (row: label), and its update."""
     total = metric_variable(
@@ -289,12 +292,12 @@ def _streaming_confusion_matrix(
 
 
 def mean_iou(
-    labels: Any,
-    predictions: Any,
+    labels: Tensor,
+    predictions: Tensor,
     num_classes: int,
-    weights: object = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean over classes of intersection over union; the update gives the confusion matrix."""

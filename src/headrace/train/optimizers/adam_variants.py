@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
 from headrace.core.scopes import colocate_with, control_dependencies
@@ -16,6 +16,11 @@ from headrace.ops.training.update_rules import RULES, Rule
 from headrace.train.optimizers.standard import AdamOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
+
 __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
 
 
@@ -26,7 +31,7 @@ class _Rows:
         self._locking = optimizer._use_locking
         self._indices = indices
 
-    def _write(self, kind: str, function: Any, variable: Any, rows: Any) -> Any:
+    def _write(self, kind: str, function: Any, variable: Variable, rows: TensorLike) -> Any:
         handle = getattr(variable, "handle", None)
         if handle is None:
             return function(variable, self._indices, rows, use_locking=self._locking)
@@ -34,13 +39,13 @@ class _Rows:
         with control_dependencies([write]):
             return variable.value()
 
-    def update(self, variable: Any, rows: Any) -> Any:
+    def update(self, variable: Any, rows: Tensor) -> Any:
         return self._write("Update", scatter_update, variable, rows)
 
     def add(self, variable: Any, rows: Any) -> Any:
         return self._write("Add", scatter_add, variable, rows)
 
-    def sub(self, variable: Any, rows: Any) -> Any:
+    def sub(self, variable: Any, rows: Tensor) -> Any:
         return self._write("Sub", scatter_sub, variable, rows)
 
 

@@ -26,7 +26,10 @@ from headrace.train.tensor_helpers import cast, op_of, state_graph
 from headrace.variables.initializers import constant_initializer, ones_initializer
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Operation
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -61,13 +64,15 @@ class GradientDescentOptimizer(RuleOptimizer):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._tensor(self._learning_rate, "learning_rate")
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
         """The rule is additive: repeated indices need no summing."""
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
         delta = IndexedSlices(grad.values * rate, grad.indices, grad.dense_shape)
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Any, handle: Any, indices: Any
+    ) -> Operation | None:
         rate = self._learning_rate
         if not isinstance(rate, (int, float)):
             rate = cast(self._learning_rate_tensor, grad.dtype.base_dtype)
@@ -170,7 +175,9 @@ class AdamOptimizer(RuleOptimizer):
         self._beta2_t = self._tensor(self._beta2, "beta2")
         self._epsilon_t = self._tensor(self._epsilon, "epsilon")
 
-    def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
+    def _apply_sparse_shared(
+        self, grad: Any, var: Any, indices: Any, scatter_add: Any
+    ) -> Operation | None:
         dtype = var.dtype.base_dtype
         beta1_power, beta2_power = (cast(b, dtype) for b in self._get_beta_accumulators())
         lr, beta1, beta2 = (cast(t, dtype) for t in (self._lr_t, self._beta1_t, self._beta2_t))
@@ -196,7 +203,7 @@ class AdamOptimizer(RuleOptimizer):
         )
         return self._apply_sparse_shared(grad.values, var, grad.indices, add)
 
-    def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
+    def _resource_scatter_add(self, x: Any, i: TensorLike, v: TensorLike) -> Any:
         with control_dependencies([apply_operation(lookup("ResourceScatterAdd"), x.handle, i, v)]):
             return x.value()
 
@@ -313,7 +320,7 @@ class AdagradOptimizer(RuleOptimizer):
                 v, start, v.get_shape(), dtype, "accumulator", self._name
             )
 
-    def _init_constant_op(self, v: Any, dtype: DType) -> Any:
+    def _init_constant_op(self, v: TensorLike, dtype: DType) -> Any:
         """The start of a slot whose shape is only known when it runs."""
         return lambda: cast(
             apply_op("Fill", apply_op("Shape", v), self._initial_accumulator_value), dtype

@@ -78,7 +78,7 @@ def _write(
     tensor: TensorLike,
     family: str | None,
     arguments: Callable[[str], tuple[Any, ...]],
-    step: Any,
+    step: TensorLike,
     **attrs: Any,
 ) -> Any:
     """Write where the condition holds: ``op`` of the writer, the step and ``arguments(tag)``."""
@@ -87,7 +87,7 @@ def _write(
         return no_op()
     here = get_default_graph().get_name_scope()
 
-    def write_it() -> Any:
+    def write_it() -> Tensor:
         with (
             name_scope(f"{here}/" if here else ""),
             tag_scope(name, family, None, [tensor]) as (
