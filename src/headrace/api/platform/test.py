@@ -381,7 +381,7 @@ def compute_gradient_error(
 
 def _jacobians(
     sess: BaseSession,
-    x: Any,
+    x: Tensor,
     x_shape: Any,
     y: TensorLike,
     y_shape: Any,
@@ -397,7 +397,7 @@ def _jacobians(
 
 
 def _theoretical(
-    sess: Any, x: Any, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]
+    sess: Any, x: TensorLike, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]
 ) -> Any:
     seed = np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)
     rows = []

@@ -177,7 +177,7 @@ class FileWriter:
         """Write a MetaGraphDef."""
         self._add(_event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
-    def add_session_log(self, session_log: object, global_step: object = None) -> None:
+    def add_session_log(self, session_log: object, global_step: int | None = None) -> None:
         """Write a SessionLog: start, checkpoint or stop of a session."""
         self._add(_event(session_log=session_log), global_step)
 
