@@ -232,6 +232,7 @@ class EagerGraph(Graph):
 
 EAGER = EagerGraph()
 PLACE.graph = EAGER
+stacks.eager_graph = EAGER
 
 
 def executing_eagerly() -> bool:
