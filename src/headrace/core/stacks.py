@@ -125,7 +125,7 @@ attr_decoder: Callable[[Any, str], Any] | None = None
 op_def_encoder: Callable[[OpDef], Any] | None = None
 
 
-def op_def_of(definition: OpDef) -> Any:
+def op_def_of(definition: OpDef) -> OpDef:
     """The OpDef message of a definition; the definition itself while formats are not loaded."""
     return definition if op_def_encoder is None else op_def_encoder(definition)
 

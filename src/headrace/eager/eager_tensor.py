@@ -24,7 +24,7 @@ from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, FeedDict
+    from headrace.core.annotations import Array, FeedDict, TensorLike
 
 __all__ = ["EagerTensor", "Handle", "Place", "array_of", "wrap"]
 
@@ -292,7 +292,7 @@ def array_of(tensor: EagerTensor) -> Any:
     return tensor._static
 
 
-def _restored(value: object, name: str) -> EagerTensor:
+def _restored(value: TensorLike, name: str) -> EagerTensor:
     dtype = dtypes.as_dtype(name)
     return wrap(convert.make_ndarray(value, dtype), dtype)
 

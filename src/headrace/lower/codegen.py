@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from signal import SIGINT
 from threading import Lock
 from typing import Any, NamedTuple
@@ -106,7 +106,7 @@ class _Generator(CodeLines):
         self._keep_starts()
         first = last = 0  # lines between which the run is not interrupted
         self.started = user_calls.independent(self.plan.block)
-        for is_segment, part in cut_segments(self.plan.block, self.program, self.stands_alone):
+        for is_segment, part in self.cut(self.plan.block):
             before = len(self.lines)
             for statement in part:
                 user_calls.emit_joins(self, statement)
@@ -182,11 +182,17 @@ class _Generator(CodeLines):
     # names --------------------------------------------------------------------------------------
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
-        for is_segment, part in cut_segments(block, self.program, self.stands_alone):
+        for is_segment, part in self.cut(block):
             if is_segment:
                 self.segment(part)
             else:
                 self.statements(part)
+
+    def cut(self, block: PlanBlock) -> Iterator[tuple[bool, PlanBlock]]:
+        """Segments, and the statements between them."""
+        if self.shape_values is None:
+            self.shape_values = shape_values(self.program)
+        return cut_segments(block, self.program, self.stands_alone, self.shape_values)
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node has a line of a kind of its own."""
@@ -197,8 +203,7 @@ class _Generator(CodeLines):
         for runs in which they are not.
         """
         after, last = self.position + len(part), self.lives.last
-        if self.shape_values is None:
-            self.shape_values = shape_values(self.program)
+        assert self.shape_values is not None
         read_later = lambda v: last.get(v, -1) >= after
         members = [s for s in part if isinstance(s, (Node, Fused))]
         segment = NativeSegment(members, self.program, read_later, self.shape_values)

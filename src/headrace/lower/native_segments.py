@@ -49,7 +49,7 @@ __all__ = ["NativeSegment", "SegmentBinder", "cut_segments", "shape_values"]
 
 #: Elements of an array in a segment; of a row, where the number of rows is not known; and of any
 #: array once shapes are known.
-MAX_ELEMENTS, MAX_ROW, MAX_BOUND = 1 << 16, 256, 1 << 18
+MAX_ELEMENTS, MAX_ROW, MAX_BOUND = 1 << 16, 256, 1 << 20
 #: Steps of a segment: fewer gain nothing, more take long to compile.
 MIN_STEPS, MAX_STEPS = 3, 256
 #: Runs of a step (so many runs of a segment of one step) before a session looks at shapes, and
@@ -70,15 +70,21 @@ Step = Union[Node, Fused]
 
 
 def cut_segments(
-    block: Sequence[PlanStatement], program: Program, excluded: Callable[[Node], bool]
+    block: Sequence[PlanStatement],
+    program: Program,
+    excluded: Callable[[Node], bool],
+    of_shape: frozenset[int],
 ) -> Iterator[tuple[bool, tuple[PlanStatement, ...]]]:
-    """The statements in order: (True, a segment's steps) or (False, (another statement,))."""
+    """The statements in order: (True, a segment's steps) or (False, (another statement,)).
+
+    ``of_shape``: values that follow from shapes (``shape_values``).
+    """
     if not native_expected():
         yield from ((False, (s,)) for s in block)
         return
     pending: list[PlanStatement] = []
     for s in block:
-        if isinstance(s, (Node, Fused)) and _may_join(s, program, excluded):
+        if isinstance(s, (Node, Fused)) and _may_join(s, program, excluded, of_shape):
             pending.append(s)
             if len(pending) < MAX_STEPS:
                 continue
@@ -135,16 +141,21 @@ def shape_values(program: Program) -> frozenset[int]:
         if traits.stateful or traits.random or node.writes or "rt" in node.opdef.kernel_params:
             continue
         follows = all(i in found or is_structural(program, i) for i in node.inputs)
-        if node.opdef.name in OF_SHAPE or (follows and node.inputs):
+        plain = not traits.host_only and all(
+            kind_of(program.values[o].dtype.name) for o in node.outputs
+        )
+        if plain and (node.opdef.name in OF_SHAPE or (follows and node.inputs)):
             found.update(node.outputs)
     return frozenset(found)
 
 
-def _may_join(step: Step, program: Program, excluded: Callable[[Node], bool]) -> bool:
-    return all(not excluded(n) and _node_may_join(n, program) for n in _nodes(step))
+def _may_join(
+    step: Step, program: Program, excluded: Callable[[Node], bool], of_shape: frozenset[int]
+) -> bool:
+    return all(not excluded(n) and _node_may_join(n, program, of_shape) for n in _nodes(step))
 
 
-def _node_may_join(node: Node, program: Program) -> bool:
+def _node_may_join(node: Node, program: Program, of_shape: frozenset[int]) -> bool:
     traits, name = node.opdef.traits, node.opdef.name
     if node.writes or traits.random or traits.host_only or "rt" in node.opdef.kernel_params:
         return False
@@ -153,15 +164,14 @@ def _node_may_join(node: Node, program: Program) -> bool:
     infos = [program.values[v] for v in (*node.inputs, *node.outputs)]
     if not all(kind_of(i.dtype.name) for i in infos):
         return False
-    if name in OF_SHAPE:
+    if of_shape.issuperset(node.outputs):
         return True
     if traits.elementwise:
         types = [program.values[i].dtype.name for i in node.inputs]
         known = has_code(name, *types) or name in segment_rules.RULES
     else:
         known = name in segment_rules.RULES or name in REARRANGING
-        known = known or name in ("BroadcastGradientArgs", "Prod", "ZerosLike", "OnesLike")
-        known = known or (name == "Range")
+        known = known or name in ("ZerosLike", "OnesLike")
     large = LARGE_INPUTS.get(name, ())
     values = [v for k, v in enumerate(node.inputs) if k not in large]
     return known and all(_is_small(program, v) for v in (*values, *node.outputs))
@@ -241,6 +251,13 @@ class SegmentBinder:
     def number(self, value: float, element: str) -> Ref:
         """A constant of rank 0."""
         return self._constant(np.asarray(value, np.float64 if element == "f64" else np.float32))
+
+    def zero(self, element: str) -> Ref:
+        """The number 0 of a type."""
+        from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+
+        dtype = next(d for d, e in ELEMENT_OF_DTYPE.items() if e == element)
+        return self._constant(np.zeros((), dtype))
 
     def _constant(self, array: Any) -> Ref:
         array = np.ascontiguousarray(array).reshape(array.shape).copy()

@@ -33,6 +33,7 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
     from headrace.data.api.dataset import DatasetV2
     from headrace.data.api.mapped import Mapped
@@ -123,7 +124,7 @@ class IteratorV1(IteratorBase):
     @staticmethod
     def from_string_handle(
         string_handle: TensorLike,
-        output_types: object,
+        output_types: DType,
         output_shapes: object = None,
         output_classes: object = None,
     ) -> IteratorV1:

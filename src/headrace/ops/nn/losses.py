@@ -500,7 +500,7 @@ def _last_dimension(x: Tensor, like: Tensor) -> Tensor:
 
 
 def sparse_softmax_cross_entropy(
-    labels: Any,
+    labels: Tensor,
     logits: object,
     weights: TensorLike = 1.0,
     scope: str | None = None,
