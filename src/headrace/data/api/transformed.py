@@ -299,9 +299,11 @@ def _shape_tensor(shape: TensorShape | Tensor | Sequence[int | None], leaf: Tens
         rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
         if rank is not None and given[0] not in (None, rank):
             known = static_value(tensor)
-            dims = [None] * given[0] if known is None else [d if d >= 0 else None for d in known]
+            wanted = [
+                None if d < 0 else int(d) for d in ([-1] * given[0] if known is None else known)
+            ]
             raise ValueError(
-                f"The padded shape {TensorShape(dims)} is not compatible with the corresponding "
+                f"The padded shape {wanted} is not compatible with the corresponding "
                 f"input component shape {leaf.shape}."
             )
         return tensor
