@@ -146,7 +146,7 @@ EXEMPT: dict[str, str] = {
         "calls a function of the process; test_handle_programs.py",
     ),
     **dict.fromkeys(["Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"], _LOOPS),
-    **dict.fromkeys(["RefEnter", "RefExit", "RefMerge", "RefNextIteration", "RefSwitch"], _LOOPS),
+    **dict.fromkeys(["RefExit", "RefMerge", "RefNextIteration", "RefSwitch"], _LOOPS),
     **dict.fromkeys(["StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"], _HANDLES),
     **dict.fromkeys((n for n in ALL_OPS if n.startswith("TensorArray")), _HANDLES),
     **dict.fromkeys(
