@@ -73,8 +73,9 @@ class TableResource:
                 raise _invalid(f"Using the {what} as a table key is not allowed")
         return flat
 
-    def _pairs(self, keys: Any, values: Any) -> list[tuple[Any, Any]]:
-        flat = self._checked(keys)
+    def _pairs(self, keys: Any, values: Any, importing: bool = False) -> list[tuple[Any, Any]]:
+        """Entries; imported ones may hold the keys that mark empty and deleted places."""
+        flat = self._keys(keys) if importing else self._checked(keys)
         values = np.asarray(values)
         lead = np.asarray(keys).shape[: np.ndim(keys) - len(self.key_shape)]
         if values.shape != (*lead, *self.value_shape):
@@ -107,12 +108,12 @@ class TableResource:
             self.entries, self.ready = entries, True
 
     def replace(self, keys: TensorLike, values: TensorLike) -> None:
-        pairs = self._pairs(keys, values)
+        pairs = self._pairs(keys, values, importing=True)
         if self.static:
             self.fill_once(pairs)
             return
         with self.lock:
-            self.entries = dict(pairs)
+            self.entries = {k: v for k, v in pairs if k not in self.refused}
 
     def insert(self, keys: Any, values: Any) -> None:
         if self.static:
