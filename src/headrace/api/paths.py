@@ -70,7 +70,12 @@ _inner(
         "headrace.ops.control.case_branches", _V1,
     ),
     custom_gradient=_V1,
-    data_flow_ops=(_V1, _GEN),
+    data_flow_ops=(
+        _V1,
+        "headrace.ops.queues.staging_area",
+        "headrace.ops.queues.barriers",
+        _GEN,
+    ),
     embedding_ops=("headrace.api.v1.nn", _V1),
     functional_ops=_V1,
     image_ops=("headrace.api.v1.image", _GEN),
@@ -391,6 +396,7 @@ _CONTRIB_INNER = {
     "memory_stats": "python.ops.memory_stats_ops",
     "metrics": "python.ops.metric_ops python.metrics.classification",
     "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
+    "staging": "",
     "stateless": "",
     "tensorboard": "plugins.projector",
     "training": (

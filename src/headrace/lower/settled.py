@@ -32,10 +32,10 @@ from headrace.lower.kept_part import KeptPart, is_within_bounds
 from headrace.lower.plan import Plan, make_plan
 from headrace.lower.session_state import State
 from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.lower.step_threads import in_turn
 from headrace.program.nodes import Node, walk
 from headrace.program.verify import checked
 from headrace.runtime.thread_pool import thread_count
-from headrace.runtime.turns import TURNS
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -269,8 +269,8 @@ class SettledRuns:
             return made if rest is None else rest(state, values, *feeds, *made)
 
         def run_in_turn(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-            with TURNS:
-                return run(state, values, *feeds)
+            made: tuple[Any, ...] = in_turn(run, state, values, *feeds)
+            return made
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Array) -> tuple[Any, ...]:

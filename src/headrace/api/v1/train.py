@@ -72,6 +72,7 @@ LAZY_NAMES = late({
     ),
     "headrace.train.monitored.scaffold": "Scaffold",
     "headrace.train.monitored.session_manager": "SessionManager",
+    "headrace.train.optimizers.sync_replicas": "SyncReplicasOptimizer",
     "headrace.train.monitored.session_run_hook": (
         "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
     ),

@@ -167,6 +167,7 @@ for _name in ("UniqueDataset", "ExperimentalUniqueDataset"):
     _unary(_name, "", UniqueStage)
 for _name in ("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset"):
     _unary(_name, "", IgnoreErrorsStage)
+_unary("_IgnoreErrorsLoggedDataset", "", lambda s: IgnoreErrorsStage(s, log_warning=True))
 _unary("ModelDataset", "", lambda s: s, f"{OUT}, algorithm: int=0, cpu_budget: int=0")
 
 

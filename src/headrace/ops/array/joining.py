@@ -221,6 +221,10 @@ def _pack_kernel(xp: ArrayNamespace, *values: Array, axis: int) -> Array:
     if xp.name != "numpy" and not all(isinstance(v, (np.ndarray, np.generic)) for v in values):
         return xp.stack(values, axis)
     first = values[0]
+    if not hasattr(first, "shape"):  # variants: datasets
+        out = np.empty(len(values), object)
+        out[:] = values
+        return out
     inner = first.shape
     for i, v in enumerate(values):
         if v.shape != inner:
