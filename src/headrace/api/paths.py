@@ -48,6 +48,7 @@ _inner(
         "headrace.core.indexed_slices", "headrace.core.collection_protos", _V1,
     ),
     convert_to_constants=("headrace.formats.freezing_v2",),
+    function=("headrace.functions.defined_function",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
