@@ -201,7 +201,7 @@ class _Generator(CodeLines):
         segment = NativeSegment(members, self.facts, lambda v: last.get(v, -1) >= after)
         self.segments.append(segment)
         given = [self.name(i) for i in segment.inputs]
-        result, name = f"r{len(self.params)}", self.param(f"g{len(self.params)}", segment)
+        result, name = f"sr{len(self.params)}", self.param(f"segment{len(self.params)}", segment)
         self.emit(f"{result} = {name}({', '.join(['S', *given])})", members[-1])
         self.emit(f"if {result} is None:")
         self.depth += 1
