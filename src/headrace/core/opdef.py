@@ -156,6 +156,7 @@ class Traits(NamedTuple):
     uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
     shape_input: int | None = None  # the input that is the shape of the (only) result
+    of_shape: bool = False  # results depend on the shapes of the inputs alone
     data_dependent_shape: bool = False
     host_only: bool = False
     calls_user: bool = (

@@ -168,7 +168,7 @@ class _Weights:
         w = s.array(node.inputs[1])
         turned = w.T if node.attrs["transpose_b"] else w
         held = holder(s.array(node.inputs[2]))
-        pack, rows = s.kernels.pack, self.rows
+        pack, rows = s.accelerator.pack, self.rows
         make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
         return held.get(packed.product_key(turned), make, at_once=True)
 
@@ -204,6 +204,8 @@ def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] |
             at = step.outputs[0]
             continue
         break
+    if not isinstance(step, (Node, Fused)):
+        return None
     nodes = step.nodes if isinstance(step, Fused) else (step,)
     inputs = step.inputs
     if len(nodes) != 1 or nodes[0].opdef.name not in _SUMS or len(inputs) != 2:
@@ -321,7 +323,7 @@ def _conv(s: Settling, node: Node) -> bool:
 
     def packed_filter() -> None:
         held, now = holder(s.array(held_value)), s.array(filter_value)
-        pack = s.kernels.pack_filter
+        pack = s.accelerator.pack_filter
         found = held.get((shape, g, options), lambda: pack(shape, now, g, *options), at_once=True)
         if found is None:
             raise Unsettled("a filter that cannot be packed")
@@ -576,7 +578,7 @@ def _aim_lstm(
 ) -> None:
     n, rows, wide = sizes
     kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
-    pack = s.kernels.pack_lstm
+    pack = s.accelerator.pack_lstm
     packed_form = holder(held).get(
         (wide, order, n, rows), lambda: pack(kernel, wide, order, n, rows)
     )

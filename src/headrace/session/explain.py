@@ -100,6 +100,7 @@ def explain(
     steps: list[Step] = []
     _steps(executable.plan.block, program, steps, 0, session._state)
     notes = program.notes
+    listing = executable.details.listing
     return Explanation(
         fetches=[_label(e) for e in elements],
         feeds=[_feed_label(program, f) for f in program.feeds[: len(program.feeds) - plan.kept]],
@@ -118,7 +119,7 @@ def explain(
         variables_written=[v.name for v in program.variables if v.written],
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
-        buffers_reused=executable.details.reused_buffers,
+        buffers_reused=0 if listing is None else listing.n_reused,
         kept=_kept(executable.details.kept),
         may_settle=isinstance(executable.run, SettledRuns),
         unbound=executable.details.unbound,
@@ -127,7 +128,7 @@ def explain(
         kernel_library=accel.status(),
         native=compiler_status(),
         weights=program.weights_way,
-        source=executable.details.source,
+        source="" if listing is None else "\n".join(listing.lines),
         times=times,
     )
 
@@ -233,7 +234,7 @@ def _why_not_native(node: Node, program: Program, state: State) -> str:
         variable = program.variables[node.writes[0]]
         size = shapes.num_elements(program.values[variable.start].shape) or 0
         dtype = np.dtype(variable.dtype.as_numpy_dtype)
-        return str(opdef.native.why_not(dtype, state.versions.get(variable.key, 0), size))
+        return str(opdef.native.why_not(dtype, state.versions[variable.key], size))
     if opdef.traits.random:
         return "" if philox.NATIVE.reason == "native" else philox.NATIVE.reason
     return reason_alone(opdef.name)

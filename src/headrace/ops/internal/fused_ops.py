@@ -118,6 +118,7 @@ INVERSE_SIZE = define(
     shape=lambda c: [()],
     kernel=_inverse_size_kernel,
     grad=NOT_DIFFERENTIABLE,
+    of_shape=True,
 )
 
 
