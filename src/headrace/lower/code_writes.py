@@ -115,7 +115,7 @@ def _writer(code: CodeLines, node: Node) -> Writer:
 
 def emit_group(code: CodeLines, step: Grouped) -> None:
     first = step.nodes[0]
-    code.instr.storage, code.instr.implementation = VARIABLE, "one update of all"
+    code.instr.storage, code.instr.implementation = VARIABLE, "grouped update"
     at = gradient_position(first, code.program)
     assert at is not None
     written = first.opdef.traits.writes

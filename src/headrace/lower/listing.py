@@ -105,7 +105,7 @@ class Instr:
         self.end = first
         self.depth = depth
         self.stage = Stage.RUN
-        self.storage = NEW
+        self.storage = NEW if outputs else NONE
         self.implementation = "kernel"
         self.reason = ""
 

@@ -1,4 +1,4 @@
-"""A listing as text that a person can read, an instruction a line, at most 100 columns.
+"""A listing as text that a person can read, an instruction a line, within 100 columns.
 
     listing of 3 instructions; shapes of the feeds are not known
       run    %5 = MatMul(%0, w)             product       new        dense/MatMul
@@ -20,7 +20,7 @@ from headrace.program.text import ValueNames
 __all__ = ["instruction_text", "text_of_listing"]
 
 #: A line is at most so wide; so wide are the columns of what is computed and by what.
-WIDTH, CALL, BY, WHERE = 100, 44, 15, 11
+WIDTH, CALL, BY, WHERE = 98, 42, 14, 10
 
 
 def text_of_listing(listing: Listing) -> str:

@@ -611,7 +611,7 @@ class Settling(Lowering):
         self.in_rest = True
         self.statements(self.plan.block[self.count :])
 
-    def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], bool]) -> None:
+    def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], str]) -> None:
         outputs = _outputs(step)
         op = step.opdef.name if isinstance(step, Node) else "fused"
         instr = self.begin(op, step.inputs, outputs, step)
@@ -635,11 +635,12 @@ class Settling(Lowering):
             self._select(step, instr, bind_step)
 
     def _select(
-        self, step: Node | Fused, instr: Instr, bind_step: Callable[[Settling, Any], bool]
+        self, step: Node | Fused, instr: Instr, bind_step: Callable[[Settling, Any], str]
     ) -> None:
         """The first implementation that takes the step."""
         primitives, summed = len(self.calls), _outputs(step)[0] in self.sums
-        if bind_step(self, step):
+        why_not = bind_step(self, step)
+        if not why_not:
             instr.implementation = "primitive" if len(self.calls) > primitives else "NumPy out="
             if summed:
                 instr.implementation = "in a product"
@@ -651,7 +652,7 @@ class Settling(Lowering):
         for value in step.inputs:
             if value in self.doubtful:
                 self.leave_nan(self.name(value), self.doubtful[value] | {value})
-        instr.storage = MEMORY
+        instr.storage, instr.reason = MEMORY, why_not
         self.by_kernel(step)
         if self.kinds.get(_outputs(step)[0]) == MOVING:
             instr.storage = MOVED

@@ -14,6 +14,7 @@ from headrace.kernels.numpy import philox
 from headrace.kernels.packed_weights import WeightsWay
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.listing_text import text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
@@ -80,6 +81,8 @@ class Explanation:
     native: str  # the compiler of fused steps, or why there is none
     weights: WeightsWay | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
+    listing: str = field(repr=False, default="")  # what runs while shapes are not known, as text
+    bound_listings: list[str] = field(repr=False, default_factory=list)  # and what is bound
     times: StepTimes | None = None  # how long each step took, if that was asked for
 
     def as_dict(self) -> dict[str, Any]:
@@ -129,8 +132,16 @@ def explain(
         native=compiler_status(),
         weights=program.weights_way,
         source="" if listing is None else "\n".join(listing.lines),
+        listing="" if listing is None else text_of_listing(listing),
+        bound_listings=_bound_listings(session, executable.run),
         times=times,
     )
+
+
+def _bound_listings(session: Any, run: Any) -> list[str]:
+    if not isinstance(run, SettledRuns):
+        return []
+    return [text_of_listing(found) for _, found in run.listings(session._state)]
 
 
 def _kept(part: Executable | None) -> list[str]:
@@ -305,6 +316,9 @@ def _text(e: Explanation) -> list[str]:
         lines.append(f"  near misses {len(e.near_misses)}")
     for rule, op, why_not in e.near_misses[:_MISSES_SHOWN]:
         lines.append(f"       {rule} at {op}: {why_not}")
+    # (the one that runs: bound, if there is one)
+    for text in e.bound_listings or [e.listing]:
+        lines += [f"  {line}" for line in text.splitlines()]
     return lines
 
 
