@@ -176,9 +176,8 @@ class SettledRuns:
             except Exception as error:  # if the feeds are wrong, the general way says how
                 if found.binding.had_effects(error):
                     raise
-                failed = error
-            made = general(state, values, *feeds)
-            found.failures, found.failure = found.failures + 1, _said(failed)
+                found.failures, found.failure = found.failures + 1, _said(error)
+            made = general(state, values, *feeds)  # (the error, which holds variables, is gone)
             if found.failures >= OFTEN:
                 _put(table, signature, _General(f"runs failed: {found.failure}"))
             return made

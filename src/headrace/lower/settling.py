@@ -74,54 +74,8 @@ LEFT = 1 << 16
 MOST_STATEMENTS = 2000
 #: Memory that one binding may take.
 MAX_BYTES = 256 << 20
-#: Ops for whose sake a plan is bound.
-_WORTH = frozenset(
-    [
-        "_HeldMatMul",
-        "_HeldConv2D",
-        "_HeldLSTMLayer",
-        "_Attention",
-        "_LayerNorm",
-        "Conv2D",
-        "_FusedConv2D",
-    ]
-)
 #: Ops whose result's shape depends on values, which are shapes: they must be known.
 _OF_KNOWN = frozenset(["BroadcastGradientArgs"])
-#: What training steps of dense layers consist of, beside element-wise ops and views.
-_DENSE = frozenset(
-    [
-        "MatMul",
-        "_FusedMatMul",
-        "ReluGrad",
-        "TanhGrad",
-        "SigmoidGrad",
-        "EluGrad",
-        "Sum",
-        "Mean",
-        "Max",
-        "BiasAdd",
-        "BiasAddGrad",
-        "SoftmaxCrossEntropyWithLogits",
-        "SparseSoftmaxCrossEntropyWithLogits",
-        "L2Loss",
-        "AddN",
-        "ConcatV2",
-        "Pack",
-        "Fill",
-        "Softmax",
-        "LogSoftmax",
-        "OneHot",
-        "ZerosLike",
-        "Tile",
-        "BroadcastTo",
-        "BroadcastGradientArgs",
-        "Prod",
-        "ArgMax",
-        "Range",
-        "Select",
-    ]
-)
 
 
 class Unsettled(Exception):
@@ -154,7 +108,7 @@ def why_unbound(plan: Plan) -> str | None:
             return f"{step.op.name} ({step.opdef.name}) {why_not}"
         if writes and not _is_dense(step):
             return f"{step.op.name} ({step.opdef.name}) is not of a dense layer: nothing is gained"
-        found = found or step.opdef.name in _WORTH or _is_product(step, plan.program)
+        found = found or step.opdef.traits.layer or _is_product(step, plan.program)
     if not found:
         return "no product, convolution or layer in it is large enough for the kernel library"
     if not writes and (plan.program.effects or None in plan.program.fetches):
@@ -177,8 +131,8 @@ def _is_dense(node: Node) -> bool:
 
     Others gain nothing, their work is in kernels.
     """
-    traits, name = node.opdef.traits, node.opdef.name
-    return traits.elementwise or traits.view or traits.of_shape or name in _DENSE
+    traits = node.opdef.traits
+    return traits.elementwise or traits.view or traits.of_shape or traits.dense
 
 
 def _is_product(node: Node, program: Program) -> bool:
@@ -564,7 +518,6 @@ class Settling(Lowering):
         self.give_results()
         renewal = _Renewal(self, scratch, stamps, kept)
         prologue = self.bound_prologue(renewal, kept)
-        n_lines = len(prologue)
         compiled = self.assemble(
             prologue, self.n_feeds, self.function_name, True, renewal.keys, len(self.kept_values)
         )
@@ -575,7 +528,7 @@ class Settling(Lowering):
         }
         # (the parameters refer to what refers to them: memory goes with the function)
         self.params = {}
-        return Binding(compiled._replace(params={}), renewal, notes, rest_line + n_lines + 2)
+        return Binding(compiled._replace(params={}), renewal, notes, rest_line + len(prologue) + 2)
 
     def bound_prologue(self, renewal: _Renewal, kept: KeptPart | None) -> list[str]:
         """Variables are loaded, then their stamps compared: a stamp changes before its variable

@@ -230,6 +230,7 @@ RESHAPE = define(
     grad=lambda op, g: [_to_input_shape(op, g), None],
     view=True,
     known_inputs=(1,),
+    whole=True,
 )
 
 
@@ -276,6 +277,7 @@ EXPAND_DIMS = define(
     grad=lambda op, g: [_to_input_shape(op, g), None],
     view=True,
     known_inputs=(1,),
+    whole=True,
 )
 
 
@@ -343,6 +345,7 @@ SQUEEZE = define(
     kernel=_squeeze_kernel,
     grad=lambda op, g: [_to_input_shape(op, g)],
     view=True,
+    whole=True,
 )
 
 
@@ -506,6 +509,7 @@ ENSURE_SHAPE = define(
     kernel=_ensure_shape_kernel,
     grad=lambda op, g: [g],
     view=True,
+    whole=True,
 )
 GUARANTEE_CONST = define(
     "GuaranteeConst",

@@ -144,6 +144,7 @@ CONCAT = define(
     kernel=lambda xp, *v: concat_arrays(xp, v[:-1], v[-1].item()),
     grad=_concat_grad,
     known_inputs=(-1,),
+    dense=True,
 )
 CONCAT_V1 = define(
     "Concat",
@@ -254,6 +255,7 @@ PACK = define(
     shape=_pack_shape,
     kernel=_pack_kernel,
     grad=_pack_grad,
+    dense=True,
 )
 
 

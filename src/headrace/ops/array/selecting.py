@@ -93,6 +93,8 @@ SELECT = define(
     shape=_select_shape,
     kernel=_select_kernel,
     grad=_select_grad,
+    dense=True,
+    like_elementwise=True,
 )
 
 

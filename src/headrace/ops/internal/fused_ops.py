@@ -102,6 +102,7 @@ FUSED_MATMUL = define(
     shape=linalg.MATMUL.shape,
     kernel=_fused_matmul_kernel,
     grad=NOT_DIFFERENTIABLE,
+    dense=True,
 )
 
 
@@ -160,6 +161,7 @@ LAYER_NORM = define(
     shape=_like_first,
     kernel=_layer_norm_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )
 
 
@@ -211,4 +213,5 @@ ATTENTION = define(
     shape=_attention_shape,
     kernel=_attention_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )

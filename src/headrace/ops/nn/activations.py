@@ -382,6 +382,7 @@ SOFTMAX = define(
     shape=_at_least_vector,
     kernel=_softmax_kernel,
     grad=_softmax_grad,
+    dense=True,
 )
 LOG_SOFTMAX = define(
     "LogSoftmax",
@@ -389,6 +390,7 @@ LOG_SOFTMAX = define(
     shape=_at_least_vector,
     kernel=_log_softmax_kernel,
     grad=_log_softmax_grad,
+    dense=True,
 )
 
 # what users call --------------------------------------------------------------------------------

@@ -475,6 +475,7 @@ CONV2D = _2D.forward = define(
     shape=_conv_shape,
     kernel=_conv_kernel,
     grad=_2D.grad,
+    layer=True,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
 #: "BiasAdd", "Add" and "Relu", in this order; ``args`` are the bias and the array to add, as far as
@@ -487,6 +488,7 @@ FUSED_CONV2D = define(
     shape=_conv_shape,
     kernel=_fused_conv_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
     "Conv2DBackpropInput",
