@@ -109,6 +109,16 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
         elif isinstance(node, ast.ImportFrom):
             for target in from_targets(path, node):
                 yield target, node.lineno, id(node) in lazy
+        elif isinstance(node, ast.Call) and (name := imported_by_name(node)):
+            yield name, node.lineno, id(node) in lazy
+
+
+def imported_by_name(call: ast.Call) -> str | None:
+    """The module of ``importlib.import_module("headrace.formats.graph_files")``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name != "import_module" or not call.args or not isinstance(call.args[0], ast.Constant):
+        return None
+    return str(call.args[0].value)
 
 
 def from_targets(path: Path, node: ast.ImportFrom) -> list[str]:

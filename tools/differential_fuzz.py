@@ -7,8 +7,8 @@
 
 Each library runs in processes of its own, a batch of cases each; a case that kills or hangs one is
 isolated. The report lists, by kind of difference, each case with a program that shows it. ``--keep
-FILE`` keeps TensorFlow's outcomes for the next run with the same cases. ``--golden`` writes the
-cases with TensorFlow's outcomes for tests/test_differential.py.
+FILE`` keeps TensorFlow's outcomes for the next run with the same cases, also if this one is ended
+early. ``--golden`` writes the cases with TensorFlow's outcomes for tests/test_differential.py.
 """
 
 from __future__ import annotations
@@ -88,17 +88,21 @@ def chosen_cases(count: int, seed: int, only: str) -> list[dict[str, Any]]:
 def _outcomes_of_tensorflow(
     options: argparse.Namespace, cases: list[dict[str, Any]]
 ) -> dict[int, dict[str, Any]]:
+    """Those that were kept, and of the other cases by running them."""
     key = json.dumps(cases, sort_keys=True)
+    known: dict[int, dict[str, Any]] = {}
     if options.keep and os.path.exists(options.keep):
         with gzip.open(options.keep, "rt") as f:
             kept = json.load(f)
         if kept["key"] == key:
-            return {int(k): v for k, v in kept["outcomes"].items()}
-    outcomes = run_cases(options.tf1_python, "tensorflow", cases, {})
-    if options.keep:
-        with gzip.open(options.keep, "wt") as f:
-            json.dump({"key": key, "outcomes": outcomes}, f)
-    return outcomes
+            known = {int(k): v for k, v in kept["outcomes"].items()}
+
+    def keep(outcomes: dict[int, dict[str, Any]]) -> None:
+        if options.keep:
+            with gzip.open(options.keep, "wt") as f:
+                json.dump({"key": key, "outcomes": outcomes}, f)
+
+    return run_cases(options.tf1_python, "tensorflow", cases, {}, known, keep)
 
 
 def compared(

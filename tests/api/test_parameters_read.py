@@ -74,7 +74,6 @@ BY_FUNCTION = {
     ("copy_to_device", "target_device"): _DEVICE,
     ("copy_to_device", "source_device"): _DEVICE,
     ("prefetch_to_device", "device"): _DEVICE,
-    ("ignore_errors", "log_warning"): "nothing is printed",
     ("function", "experimental_implements"): "a hint for converters",
     ("function", "experimental_attributes"): "a hint for converters",
     ("function", "experimental_follow_type_hints"): "arguments are converted by their values",

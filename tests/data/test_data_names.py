@@ -109,3 +109,19 @@ def test_a_program_that_says_tensorflow() -> None:
         print(sorted(seen))
     """)
     assert text.strip() == str(sorted([*range(6), *range(6)]))
+
+
+def test_ignore_errors_logs_what_it_ignores(caplog: pytest.LogCaptureFixture) -> None:
+    def failing(x: tf.Tensor) -> tf.Tensor:
+        return tf.debugging.check_numerics(1.0 / x, "a quotient")
+
+    ds = tf.data.Dataset.from_tensor_slices([1.0, 0.0, 4.0]).map(failing)
+    for given, texts in ((False, 0), (True, 1)):
+        caplog.clear()
+        with caplog.at_level("WARNING", "tensorflow"):
+            ignored = ds.apply(tf.data.experimental.ignore_errors(log_warning=given))
+            element = tf.data.make_one_shot_iterator(ignored).get_next()
+            with tf.Session() as session:
+                assert [session.run(element), session.run(element)] == [1.0, 0.25]
+        assert caplog.text.count("Error raised with error message") == texts
+        assert caplog.text.count("a quotient : Tensor had Inf") == texts

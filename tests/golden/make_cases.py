@@ -25,6 +25,8 @@ MODULES = [
     "metric_cases",
     "opt_cases",
     "lookup_cases",
+    "nested_dataset_cases",
+    "state_cases",
 ]
 
 

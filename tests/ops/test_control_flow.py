@@ -1137,3 +1137,36 @@ def test_a_tensor_of_a_loop_is_not_known_outside() -> None:
             tf.add(inside[0], 1)
         with pytest.raises(ValueError, match=r"in a while loop|different while loops"):
             tf.while_loop(lambda i: i < 3, lambda i: i + inside[0], [tf.constant(0)])
+
+
+def test_gradients_through_a_switch_outside_of_cond():
+    from headrace.ops.control.control_flow import merge, switch
+
+    with tf.Graph().as_default():
+        x, pred = tf.constant(2.0), tf.placeholder(tf.bool)
+        off, on = switch(x, pred)
+        both = merge([off * 3.0, on * on])[0]
+        grads = [tf.gradients(y, x)[0] for y in (on, off, both)]
+        with tf.Session() as sess:
+            assert sess.run(grads[0], {pred: True}) == 1.0
+            assert sess.run(grads[1], {pred: True}) == 0.0
+            assert [sess.run(grads[2], {pred: p}) for p in (True, False)] == [4.0, 3.0]
+
+
+def test_switch_of_composites():
+    from headrace.ops.control.control_flow import switch
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        data = tf.IndexedSlices(tf.constant([1, 2]), tf.constant([0, 1]), tf.constant([3]))
+        _, on = switch(data, tf.constant(True))
+        assert sess.run(on.values).tolist() == [1, 2]
+        assert sess.run(on.dense_shape).tolist() == [3]
+
+
+def test_an_empty_structure_beside_a_limited_loop_variable_stays():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        loop = lambda **k: tf.while_loop(
+            lambda i, _: i < 10, lambda i, _: [i + 1, []], [tf.constant(0), []], **k
+        )
+        assert sess.run(loop()) == 10
+        assert sess.run(loop(maximum_iterations=50)) == [10, []]

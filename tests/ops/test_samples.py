@@ -97,6 +97,7 @@ EXEMPT: dict[str, str] = {
     "_FusedMatMul": "made by rewriting only; test_rewrites.py",
     "_FusedConv2D": "made by rewriting only; test_onednn_conv.py",
     "_InverseSize": "made by rewriting only; test_rewrites.py",
+    "_ReadAcrossResize": "made by snapshot.py only; golden/state_cases.py",
     "_Held": "made by planning only; test_packing.py",
     "_HeldConv2D": "made by planning only; test_packing.py",
     "_HeldMatMul": "made by planning only; test_packing.py",
@@ -306,6 +307,7 @@ def test_signature_is_tensorflows(name: str) -> None:
 
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
+    "_IgnoreErrorsLoggedDataset": "is IgnoreErrorsDataset with an attribute of TF 2",
     "ImageProjectiveTransformV2": "is in contrib.image's own library",
     "MaxBytesInUse": "is in contrib.memory_stats' own library",
     "BytesLimit": "is in contrib.memory_stats' own library",
@@ -332,6 +334,7 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
             "_LSTMCellGrad",
             "_LSTMLayer",
             "_LSTMLayerGrad",
+            "_ReadAcrossResize",
             "_RowSum",
             "_SoftmaxGrad",
             "_SumOfProducts",

@@ -6,6 +6,8 @@ And how threads wait on contended cores.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -120,15 +122,45 @@ class _Machine:
         self.watch = waiting._Watch()
         self.watch.listeners.append(self.heard.append)
         self.now, self.switches, self.delay = 100.0, 5000, 7.0
+        self.used: float | None = 30.0
 
-    def go(self, seconds: float, switches: float = 0, share: float = 0) -> list[bool]:
-        """So long, with so many switches a second and this share of time in the queue."""
+    def go(
+        self, seconds: float, switches: float = 0, share: float = 0, others: float = 1.0
+    ) -> list[bool]:
+        """So long, with so many switches a second, this share of time in the queue, and so many
+        cores used by other processes.
+        """
         for _ in range(round(seconds / waiting.WINDOW)):
             self.now += waiting.WINDOW
             self.switches += round(switches * waiting.WINDOW)
             self.delay += share * waiting.WINDOW
-            self.watch.look(self.now, self.switches, lambda: self.delay)
+            if self.used is not None:
+                self.used += others * waiting.WINDOW
+            self.watch.look(self.now, self.switches, lambda: self.delay, lambda: self.used)
         return self.heard
+
+
+def test_delays_that_threads_of_one_step_make_each_other_are_no_contention() -> None:
+    """A worker that waits for the core of a spinning one: sleeping would only make it worse."""
+    machine = _Machine()
+    assert machine.go(2.0, 300, 0.5, others=0.05) == []
+    for _ in range(20):  # but two threads of the program that both run steps are
+        machine.watch.callers_change = True
+        machine.go(0.1, 300, 0.5, others=0.0)
+    assert machine.heard == [True]
+    machine = _Machine()
+    machine.used = None  # a system that does not tell who uses its CPUs
+    assert machine.go(2.0, 300, 0.5) == [True]
+
+
+def test_what_others_use_is_counted() -> None:
+    if waiting.used_by_others() is None:
+        pytest.skip("this system does not tell")
+    code = "import time; end = time.time() + 1.0\nwhile time.time() < end: pass"
+    before = waiting.used_by_others()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    after = waiting.used_by_others()
+    assert before is not None and after is not None and after - before > 0.3
 
 
 def test_contention_is_seen_and_forgotten() -> None:

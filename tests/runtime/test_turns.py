@@ -115,3 +115,46 @@ def test_a_child_starts_with_free_turns() -> None:
         if child == 0:
             os._exit(0 if TURNS.working == 0 and not TURNS.waiting else 1)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_steps_of_threads_run_on_one_team() -> None:
+    """Sixteen threads start no sixteen teams of the kernel library, and errors come back."""
+    x = tf.placeholder(tf.float32, [None, 512])
+    w = tf.Variable(np.full((512, 512), 1e-3, np.float32))
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.relu(tf.matmul(x, w)), w)))
+    step = tf.train.AdamOptimizer(1e-4).minimize(loss)
+    data = np.ones((128, 512), np.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        in_threads(1, lambda n: [session.run([step, loss], {x: data}) for _ in range(12)])
+        before = len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 0
+        errors: list[Exception] = []
+
+        def work(_: int) -> None:
+            for _ in range(8):
+                session.run([step, loss], {x: data})
+            try:
+                session.run([step, loss], {x: data[:, :7]})
+            except (ValueError, tf.errors.InvalidArgumentError) as error:
+                errors.append(error)
+
+        in_threads(16, work)
+        after = len(os.listdir("/proc/self/task")) if before else 0
+        assert len(errors) == 16
+        assert after <= before + 2  # those of the test have ended
+        assert np.isfinite(session.run(loss, {x: data}))
+
+
+def test_a_session_that_is_limited_stays_so_on_the_thread_of_steps() -> None:
+    """ConfigProto's number of threads belongs to the session, wherever its steps run."""
+    from headrace.lower.step_threads import in_turn
+    from headrace.runtime.thread_pool import limited, thread_count
+
+    seen: list[int] = []
+
+    def work(n: int) -> None:
+        with limited(n + 1):
+            seen.append(in_turn(thread_count) - n)
+
+    in_threads(3, work)
+    assert seen == [1, 1, 1]

@@ -10,7 +10,7 @@ import os
 import queue
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 RUNNER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")
@@ -19,15 +19,24 @@ CASES_PER_PROCESS = 400
 
 
 def run_cases(
-    python: str, library: str, cases: Sequence[dict[str, Any]], environment: dict[str, str]
+    python: str,
+    library: str,
+    cases: Sequence[dict[str, Any]],
+    environment: dict[str, str],
+    known: dict[int, dict[str, Any]] | None = None,
+    keep: Callable[[dict[int, dict[str, Any]]], None] = lambda outcomes: None,
 ) -> dict[int, dict[str, Any]]:
-    """Outcomes by case id. ``python`` runs the runner with the module ``library``."""
-    outcomes: dict[int, dict[str, Any]] = {}
-    left = list(cases)
+    """Outcomes by case id. ``python`` runs the runner with the module ``library``.
+
+    Cases with ``known`` outcomes are not run; ``keep`` gets all outcomes after each batch.
+    """
+    outcomes: dict[int, dict[str, Any]] = dict(known or {})
+    left = [c for c in cases if c["id"] not in outcomes]
     while left:
         batch, rest = left[:CASES_PER_PROCESS], left[CASES_PER_PROCESS:]
         done = _run_batch(python, library, batch, environment)
         outcomes.update(done)
+        keep(outcomes)
         left = [c for c in batch if c["id"] not in done] + rest
     return outcomes
 
@@ -53,7 +62,7 @@ def _run_batch(
     begun: int | None = None
     try:
         while True:
-            line = lines.get(timeout=SECONDS_PER_CASE)
+            line = _next_line(lines)
             if line is None:
                 break
             outcome = json.loads(line)
@@ -72,6 +81,18 @@ def _run_batch(
     if begun is not None:
         outcomes[begun] = {"id": begun, **how}
     return outcomes
+
+
+def _next_line(lines: queue.Queue[str | None]) -> str | None:
+    """The next line; queue.Empty after SECONDS_PER_CASE. Seconds are counted one by one, so that
+    the time in which this process was stopped is not counted against the case.
+    """
+    for _ in range(int(SECONDS_PER_CASE) - 1):
+        try:
+            return lines.get(timeout=1.0)
+        except queue.Empty:
+            continue
+    return lines.get(timeout=1.0)
 
 
 def _write(process: subprocess.Popen[str], cases: Sequence[dict[str, Any]]) -> None:

@@ -80,7 +80,7 @@ def exists_in_v1(path: str) -> bool:
     first, *rest = path.split(".")
     if v1 is None or first not in {*vars(v1), *v1.LAZY_MODULES, *v1.LAZY_NAMES, *v1.MESSAGES}:
         return False
-    found: Any = v1
+    found = v1
     for part in (first, *rest):
         have = vars(found) if isinstance(found, ModuleType) else {}
         late_names = {*have.get("LAZY_MODULES", ()), *have.get("LAZY_NAMES", ())}

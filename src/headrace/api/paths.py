@@ -308,7 +308,6 @@ for _name in (
     "checkpoint_utils",
     "coordinator",
     "device_setter",
-    "evaluation",
     "input",
     "monitored_session",
     "queue_runner",
@@ -321,6 +320,7 @@ for _name in (
     "sync_replicas_optimizer",
 ):
     PATHS[f"python.training.{_name}"] = ("headrace.api.v1.train",)
+PATHS["python.training.evaluation"] = ("headrace.train.monitored.evaluation_loop",)
 _inner("python.keras")
 _inner(
     "python.keras.engine",
@@ -534,7 +534,7 @@ class _Public:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found: Any = importlib.import_module(_V1)
+        found = importlib.import_module(_V1)
         for part in self._path.split("."):
             found = getattr(found, part)
         return getattr(found, name)

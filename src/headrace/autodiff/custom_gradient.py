@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.registry import RegisterGradient
 from headrace.core import nest
 from headrace.core.build import apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import lookup
 from headrace.core.tapes import ACTIVE, TAPES
 from headrace.core.tensor import Operation, Tensor
+from headrace.variables.resource_variable import is_resource_variable
+from headrace.variables.scope_state import get_variable_scope
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
 
 __all__ = ["custom_gradient", "grad_pass_through"]
 
@@ -52,10 +58,13 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     graph = get_default_graph()
     inputs = [apply_op("Identity", convert_to_tensor(a)) for a in args]
     first = len(graph._ops)
+    before = {id(v) for v in _all_variables(graph)}
     with _Readings() as readings:
         result, grad_fn = f(*inputs)
+    _check_new_variables([v for v in _all_variables(graph) if id(v) not in before])
     read = {id(v): v for v in (*readings.variables, *_variables_used(graph._ops[first:]))}
     variables = [v for i, v in read.items() if i not in {id(a) for a in args}]
+    _check_takes_variables(grad_fn, variables)
     outputs = [convert_to_tensor(r) for r in nest.flatten(result)]
     sources = [getattr(v, "handle", None) for v in variables]
     sources = [v._graph_anchor if s is None else s for v, s in zip(variables, sources)]
@@ -89,6 +98,39 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return flat_result[0]
 
 
+def _all_variables(graph: Graph) -> list[Any]:
+    return [
+        *graph._collections.get("variables", ()),
+        *graph._collections.get("local_variables", ()),
+    ]
+
+
+def _check_new_variables(variables: list[Any]) -> None:
+    for v in variables:
+        if not is_resource_variable(v):
+            raise TypeError(
+                "All variables used by a function wrapped with @custom_gradient must be "
+                f"`ResourceVariable`s, which {v.name} is not. Ensure that no `variable_scope` is "
+                "created with `use_resource=False`."
+            )
+
+
+def _check_takes_variables(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
+    """A gradient function of a function that uses variables is given them by keyword."""
+    spec = inspect.getfullargspec(grad_fn)
+    is_taken = "variables" in (*spec.args, *spec.kwonlyargs) or spec.varkw is not None
+    if variables and not is_taken:
+        raise TypeError(
+            "If using @custom_gradient with a function that uses variables, then grad_fn must "
+            "accept a 'variables' keyword argument."
+        )
+    if is_taken and not variables and not get_variable_scope().use_resource:
+        raise TypeError(
+            "If using @custom_gradient with a function that uses variables, the enclosing variable "
+            "scope must have use_resource=True."
+        )
+
+
 class _Readings:
     """Notes the trainable variables that are read inside; to the rest of the code it is a tape."""
 
@@ -106,7 +148,7 @@ class _Readings:
         TAPES.items = [t for t in TAPES.items if t is not self]
         ACTIVE[0] -= 1
 
-    def _watch_variable(self, variable: Any) -> None:
+    def _watch_variable(self, variable: Variable) -> None:
         if not any(v is variable for v in self.variables):
             self.variables.append(variable)
 

@@ -40,11 +40,12 @@ from headrace.ops.control.control_contexts import (
     in_context,
     is_inside,
 )
-from headrace.ops.control.control_flow import merge_on
+from headrace.ops.control.control_flow import merge, merge_on, switch
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.ops.control.tensor_array import TensorArray
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AggregationMethod",
@@ -173,7 +174,7 @@ def _anchor(value: TensorLike) -> Any:
     return value if isinstance(value, Tensor) else getattr(value, "_graph_anchor", value)
 
 
-def _as_source(x: Any) -> Tensor:
+def _as_source(x: Tensor | Variable) -> Tensor:
     """The tensor that a gradient with respect to x flows to: a variable's reference or handle."""
     if isinstance(x, Tensor):
         return x
@@ -200,7 +201,7 @@ def _as_target(y: Tensor) -> Tensor:
     return convert_to_tensor(y)
 
 
-def _start(y: Tensor, given: Array | Tensor | None, i: int) -> Any:
+def _start(y: Tensor, given: Array | Tensor | None, i: int) -> Tensor | None:
     """The gradient that a y starts with: ones, or what the caller gave."""
     if given is None:
         if y._dtype._base.is_complex:
@@ -522,17 +523,9 @@ class Tape:
         What the branch gives if it is taken, else zero.
         """
         branch = 1 if out_grads[1] is not None else 0
-        if None not in out_grads:
-            raise LookupError(
-                f"No gradient defined for operation '{op.name}' (op type: Switch) whose two "
-                "outputs are both used: give each branch a Switch of its own, as tf.cond does"
-            )
         inner = op.__dict__.get("_cond_context")
-        if inner is None:
-            raise LookupError(
-                f"No gradient defined for operation '{op.name}' (op type: Switch) outside "
-                "of tf.cond"
-            )
+        if inner is None or None not in out_grads:
+            return self.lone_switch(op, out_grads)
         outer = self.context_for(op._context)
         pred = inner.pred
         with in_context(self.graph, outer):
@@ -549,6 +542,17 @@ class Tape:
                 zero = zeros_like(source)
             pair = (zero, good) if branch else (good, zero)
             return merge_on(pair[0], pair[1], pred)
+
+    def lone_switch(self, op: Operation, out_grads: list[Any]) -> Tensor:
+        """The gradient of a Switch that no ``tf.cond`` made: that of the side which was there."""
+        source, pred = op._inputs
+        with in_context(self.graph, self.context_for(op._context)):
+            sides = [
+                switch(zeros_like(source) if grad is None else as_dense(grad), pred)[side]
+                for side, grad in enumerate(out_grads)
+            ]
+            merged: Tensor = merge(sides)[0]
+        return merged
 
     def loop(self, unit: Loop) -> None:
         from headrace.autodiff.while_grad import loop_gradient

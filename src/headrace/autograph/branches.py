@@ -30,6 +30,7 @@ from headrace.ops.math.comparison import EQUAL, NOT_EQUAL, logical_not
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = [
     "and_",
@@ -91,7 +92,7 @@ def _staged_if(
         check_branch(values, names, which)
         return values
 
-    def true_fn() -> Any:
+    def true_fn() -> list[int | Tensor | TensorArray | tuple[Tensor, Tensor | dict[str, Any]]]:
         values = run(body, "main")
         if any(v is NO_RETURN for v in values):
             with scratch_graph():

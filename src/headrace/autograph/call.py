@@ -129,7 +129,7 @@ class Namespace:
         except TypeError:  # a method of something that cannot be hashed
             return function
 
-    def _function(self, function: types.FunctionType) -> Any:
+    def _function(self, function: types.FunctionType) -> Callable[..., Any]:
         if function in _HIGHER_ORDER and self._recurse():
             return self._with_converted_arguments(function)
         if not self._recurse() or not _is_users(function):

@@ -176,7 +176,9 @@ def _run_loop(
         set_state(state)
         return condition(convert_to_tensor(as_value(test())), "while loop")
 
-    def loop_body(*state: Tensor | TensorArray | Sequence[Tensor | Sequence[Tensor]]) -> Any:
+    def loop_body(
+        *state: Tensor | TensorArray | Sequence[Tensor | Sequence[Tensor]],
+    ) -> list[bool | Tensor | TensorArray | tuple[Tensor, Any]]:
         set_state(state)
         body()
         after = get_state()
@@ -200,7 +202,7 @@ def _invariants(pairs: Sequence[Sequence[TensorShape | Tensor]], start: State) -
     return [given.get(id(v)) for v in start]
 
 
-def _flat_invariants(values: State, invariants: list[Any]) -> Any:
+def _flat_invariants(values: State, invariants: list[Any]) -> list[TensorShape] | None:
     if all(i is None for i in invariants):
         return None
     out = []
@@ -264,7 +266,7 @@ def _with_placeholders(
     return tuple(values), shapes_of
 
 
-def _as_loop_value(value: object) -> Any:
+def _as_loop_value(value: object) -> Tensor | object:
     """A Python number becomes a tensor in a loop; its value is not known there."""
     if isinstance(value, (bool, int, float, str)):
         tensor = convert_to_tensor(value)
@@ -366,10 +368,10 @@ def _go_on(extra_test: Thunk) -> bool:
 
 
 def _counted(
-    start: Any,
+    start: Tensor,
     goes_on: Callable[[Any], Any],
     item: Callable[[Any], Any],
-    step: Any,
+    step: int | Tensor,
     extra_test: Thunk | None,
     body: Callable[[Any], None],
     get_state: GetState,

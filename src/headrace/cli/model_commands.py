@@ -204,8 +204,8 @@ def _array(source: str) -> Any:
 
 
 def _freeze(options: argparse.Namespace) -> int:
-    from headrace.formats.graph_files import write_bytes
     from headrace.formats.model_files import freeze_model
+    from headrace.wire.graph_files import write_bytes
 
     frozen = freeze_model(
         options.file, _names(options.outputs), _names(options.tags), options.signature

@@ -115,7 +115,7 @@ def _print_where(name: str) -> int:
 
 def _function_named(name: str) -> Any:
     """The function or class behind ``tf.nn.conv2d`` or ``one_hot``; None if there is none."""
-    found: Any = headrace.api.v1
+    found = headrace.api.v1
     for part in name.removeprefix("tf.").split("."):
         try:
             found = getattr(found, part)

@@ -4,6 +4,9 @@
 string, a static shape, or nested sequences of them. ``ShapeLike`` and ``DTypeLike`` are what the
 arguments ``shape`` and ``dtype`` accept. ``SparseLike`` is a sparse tensor or its value.
 
+``InitializerLike``, ``RegularizerLike``, ``ConstraintLike``, ``Activation`` and ``Partitioner`` are
+the functions that variables and layers take.
+
 ``Array`` is what kernels compute with: NumPy's array, and what behaves as one (a NumPy scalar in
 place of an array without dimensions, jax's array under XLA). ``ArrayNamespace`` is the library that
 kernels are given as ``xp`` (NumPy, or jax.numpy under XLA): functions from arrays to arrays.
@@ -25,13 +28,19 @@ if TYPE_CHECKING:
     from headrace.variables.variable import Variable
 
 __all__ = [
+    "Activation",
     "Array",
     "ArrayNamespace",
     "AxisLike",
+    "ConstraintLike",
     "DTypeLike",
     "DeviceLike",
-    "Fetchable",
     "FeedDict",
+    "Fetchable",
+    "Fetches",
+    "InitializerLike",
+    "Partitioner",
+    "RegularizerLike",
     "Scalar",
     "ShapeLike",
     "SparseLike",
@@ -90,3 +99,15 @@ FeedDict: TypeAlias = "Mapping[Any, Any]"
 Fetchable: TypeAlias = Union[
     "Tensor", "Operation", "Variable", "SparseTensor", "IndexedSlices", str
 ]
+#: What ``run`` takes: one thing to fetch, or any nesting of them.
+Fetches: TypeAlias = Union["Fetchable", "Sequence[Fetches]", "Mapping[Any, Fetches]", None]
+#: ``activation(x)``, as tf.nn.relu.
+Activation: TypeAlias = "Callable[..., Tensor]"
+#: ``initializer(shape, dtype=..., partition_info=...)``, or the value itself.
+InitializerLike: TypeAlias = Union["Callable[..., TensorLike]", "TensorLike"]
+#: ``regularizer(weights)``: a scalar loss, or None if there is none.
+RegularizerLike: TypeAlias = "Callable[..., Tensor | None]"
+#: ``constraint(weights)``: the weights that are allowed, after an optimizer's step.
+ConstraintLike: TypeAlias = "Callable[..., TensorLike]"
+#: ``partitioner(shape=..., dtype=...)``: the number of parts of every dimension.
+Partitioner: TypeAlias = "Callable[..., Sequence[int]]"

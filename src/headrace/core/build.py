@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import convert as conversion
-from headrace.core import dtypes, op_limits, shapes
+from headrace.core import dtypes, op_limits, shapes, stacks
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import Arg, Attr, OpDef, lookup
@@ -153,6 +153,7 @@ def _apply_to_tensors(
         _check_complete(opdef, attrs)
     if opdef.has_refs:
         _colocate_with_refs(inputs, attrs)
+        return _placed_with_refs(graph._add_op(opdef, inputs, attrs, full_name, depth=4))
     return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
 
 
@@ -160,6 +161,12 @@ def _colocate_with_refs(inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None
     """An operation on a variable's reference belongs where the variable is."""
     groups = {g for t in inputs if t._dtype._is_ref for g in t._op.colocation_groups()}
     attrs["_class"] = sorted(groups.union(attrs.get("_class", ())))
+
+
+def _placed_with_refs(op: Operation) -> Operation:
+    """An operation on a variable's reference is on its device, whatever ``tf.device`` says."""
+    op._device = next((t._op._device for t in op._inputs if t._dtype._is_ref), "")
+    return op
 
 
 def _check_complete(opdef: OpDef, attrs: dict[str, Any]) -> None:
@@ -258,6 +265,7 @@ def _apply(
     _check_complete(opdef, attrs)
     if opdef.has_refs:
         _colocate_with_refs(flat, attrs)
+        return _placed_with_refs(graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4))
     return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
 
 
@@ -518,12 +526,22 @@ _ATTR_KINDS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
+def _decoded(opdef: OpDef, name: str, value: Any) -> Any:
+    """An attribute's value; TensorFlow's own code gives them as AttrValue messages."""
+    attr = opdef.attrs.get(name)
+    if attr is None or stacks.attr_decoder is None or not hasattr(value, "WhichOneof"):
+        return value
+    if value.DESCRIPTOR.name != "AttrValue":
+        return value
+    return stacks.attr_decoder(value, attr.kind)
+
+
 def create_op(
     graph: Graph, op_type: str, inputs: Sequence[Tensor], name: str | None, attrs: dict[str, Any]
 ) -> Operation:
     """An operation from flat input tensors and attributes, as in a NodeDef."""
     opdef = lookup(op_type)
-    known = {k: _attr_value(opdef, k, v) for k, v in attrs.items()}
+    known = {k: _attr_value(opdef, k, _decoded(opdef, k, v)) for k, v in attrs.items()}
     grouped: list[Any] = []
     at = 0
     for arg in opdef.inputs:

@@ -56,7 +56,7 @@ _QUIET = _FORWARDS | {
 _QUIET_PREFIXES = ("Stack", "TensorArray")
 
 
-def variable_of(handle: Tensor) -> Any:
+def variable_of(handle: Tensor) -> Tensor | str:
     """What identifies the variable behind a handle.
 
     Its key, or the tensor by which the handle came in.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from headrace import errors
 from headrace.core import stacks, trace
 from headrace.core.dtypes import DType
 from headrace.core.effects import Effects
@@ -191,7 +192,7 @@ class FuncGraph(Graph):
             outer = outer.outer_graph
         return outer is graph
 
-    def handle_like(self, op: Operation, handle: Any = None) -> Tensor:
+    def handle_like(self, op: Operation, handle: Tensor | None = None) -> Tensor:
         """A handle in this graph for the variable behind a handle of another."""
         attrs = {**op._attrs, "shared_name": op._attrs.get("shared_name") or op.name}
         attrs.pop("_class", None)
@@ -268,12 +269,24 @@ def _variable_of(handle: Any) -> Any:
     return None
 
 
-def out_of_scope(tensor: Tensor) -> TypeError:
-    """A tensor of a function that is used where that function is not being built."""
+class OutOfScopeError(TypeError, errors.InaccessibleTensorError):
+    """A tensor is used where it has no value: a TypeError in TF 2, in TF 1.15 the other, too."""
+
+
+def out_of_scope(tensor: Tensor, is_outside: bool = False) -> OutOfScopeError:
+    """A tensor of a function that is used where that function is not being built.
+
+    ``is_outside``: by code outside of any function, where values are needed.
+    """
     where = trace.user_line(tensor._op._frames)
-    return TypeError(
-        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit "
-        "Python locals or TensorFlow "
+    first = (
+        'An op outside of the function building code is being passed a "Graph" tensor: '
+        if is_outside
+        else ""
+    )
+    return OutOfScopeError(
+        f"{first}{tensor!r} is out of scope and cannot be used here: it is defined in another "
+        "function or code block. Use return values, explicit Python locals or TensorFlow "
         "collections to access it.\nPlease see https://www.tensorflow.org/guide/function"
         "#all_outputs_of_a_tffunction_must_be_return_values for more information."
         + (f"\n\n{tensor!r} was defined here:\n    {where}" if where else "")

@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import stacks, trace
 from headrace.core.contexts import frame_of
@@ -20,6 +20,10 @@ from headrace.core.infer import infer_shapes
 from headrace.core.loop_frames import _check_frame
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
+from headrace.core.thread_scopes import ThreadScopes, thread_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
@@ -100,21 +104,24 @@ class Graph:
         False  # not a graph at all: operations are computed at once (eager/eager_context.py)
     )
 
+    # the scopes that the calling thread has entered
+    _name_stack: str = thread_scope("name_stack")
+    _control_stack: list[_ControlDependencies] = thread_scope("control_stack")
+    _control_ops: tuple[Operation, ...] = thread_scope("control_ops")
+    _device_stack: list[Any] = thread_scope("device_stack")
+    _colocation_stack: list[Operation] = thread_scope("colocation_stack")
+    _gradient_overrides: dict[str, str] = thread_scope("gradient_overrides")
+    _scope_attrs: dict[str, Any] = thread_scope("attrs")
+    _container: str = thread_scope("container")
+    _context: Any = thread_scope("context")
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
-        self._name_stack = ""
-        self._control_stack: list[_ControlDependencies] = []
-        self._control_ops: tuple[Operation, ...] = ()
+        self._scopes = ThreadScopes()
         self._devices: set[str] = set()  # that operations were put on
-        self._device_stack: list[Any] = []
-        self._colocation_stack: list[Operation] = []
-        self._gradient_overrides: dict[str, str] = {}
-        self._scope_attrs: dict[str, Any] = {}  # attributes of every operation made here
-        self._container = ""
-        self._context: Any = None  # control-flow context
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._seed: int | None = None
@@ -149,7 +156,8 @@ class Graph:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if self._is_function:
             inputs = self._captured_inputs(inputs)
-        context = self._context
+        scopes = self._scopes
+        context = scopes.context
         for t in inputs:
             inner = t._op._context
             if inner is not None and inner is not context:
@@ -168,23 +176,25 @@ class Graph:
         op._frames = trace.capture(depth) if depth >= 0 else ()
         if control_inputs is not None:
             op._control_inputs = _without_direct(control_inputs, inputs)
-        elif self._control_ops:
+        elif scopes.control_ops:
             op._control_inputs = self._needed_controls(op)
         else:
             op._control_inputs = ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
-        if self._scope_attrs:
-            attrs.update(self._scope_attrs)
-        if self._colocation_stack:
+        if scopes.attrs:
+            attrs.update(scopes.attrs)
+        if scopes.container and "container" in opdef.attrs and not attrs.get("container"):
+            attrs["container"] = scopes.container
+        if scopes.colocation_stack:
             self._colocate(op)
-        if self._gradient_overrides and opdef.name in self._gradient_overrides:
-            attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
+        if scopes.gradient_overrides and opdef.name in scopes.gradient_overrides:
+            attrs["_gradient_op_type"] = scopes.gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
-        if self._device_stack:  # device functions may look at the outputs
+        if scopes.device_stack:  # device functions may look at the outputs
             op._device = self._current_device(op)
             self._devices.add(op._device)
-        if self._colocation_stack:
+        if scopes.colocation_stack:
             self._colocate(op)
         with self._lock:
             op._id = len(self._ops)
@@ -201,7 +211,7 @@ class Graph:
     ) -> Any:
         raise NotImplementedError
 
-    def _constant(self, array: object, dtype: Any) -> Tensor:
+    def _constant(self, array: object, dtype: DTypeLike) -> Tensor:
         raise NotImplementedError
 
     def _variable(self, kwargs: dict[str, Any]) -> Any:
@@ -240,8 +250,9 @@ class Graph:
             else:
                 implied.update(block.ops)
             block.seen.add(op)
-        rest = [c for c in self._control_ops if c not in needed and c not in implied]
-        return tuple(c for c in (*needed, *rest) if c in self._control_ops and c not in direct)
+        controls = self._control_ops
+        rest = [c for c in controls if c not in needed and c not in implied]
+        return tuple(c for c in (*needed, *rest) if c in controls and c not in direct)
 
     def _current_device(self, op: Operation) -> str:
         device = ""
@@ -344,7 +355,7 @@ class Graph:
             new = ""
         self._name_stack = new
         try:
-            yield new + "/" if new else ""
+            yield new + "/" if name else ""
         finally:
             self._name_stack = old
 
@@ -352,6 +363,9 @@ class Graph:
         return self._name_stack
 
     # contexts -----------------------------------------------------------------------------------
+    def switch_to_thread_local(self) -> None:
+        """TF 1.15 keeps the scopes of each thread apart from here on; Headrace always does."""
+
     def as_default(self) -> Any:
         return stacks.default_graphs.entered(self)
 

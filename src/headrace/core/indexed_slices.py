@@ -75,7 +75,7 @@ class IndexedSlices:
 
     @property
     def _graph_anchor(self) -> Tensor:
-        return self._values
+        return getattr(self._values, "_graph_anchor", self._values)  # (values may be a variable)
 
     # as a structure (core/nest.py with expand_composites)
     def _to_components(self) -> tuple[Tensor, ...]:

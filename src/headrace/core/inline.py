@@ -147,7 +147,7 @@ class _Copier:
             for start in e.starts:
                 self.extra.setdefault(start, []).extend(before)
 
-    def _variable(self, key: Any) -> Any:
+    def _variable(self, key: str) -> Any:
         if not isinstance(key, Tensor):
             return key
         from headrace.core.effects import variable_of

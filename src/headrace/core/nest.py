@@ -37,6 +37,7 @@ __all__ = [
     "flatten_up_to",
     "flatten_with_joined_string_paths",
     "flatten_with_tuple_paths",
+    "is_composite",
     "is_namedtuple",
     "is_nested",
     "is_sequence",
@@ -91,10 +92,11 @@ def is_namedtuple(instance: object, strict: bool = False) -> bool:
 
 def is_sequence_or_composite(structure: object) -> bool:
     """Whether it is a structure or a composite tensor (SparseTensor, IndexedSlices)."""
-    return is_nested(structure) or _is_composite(structure)
+    return is_nested(structure) or is_composite(structure)
 
 
-def _is_composite(value: object) -> bool:
+def is_composite(value: object) -> bool:
+    """Whether it is one thing made of tensors: a SparseTensor, IndexedSlices."""
     return hasattr(type(value), "_to_components")
 
 
@@ -124,7 +126,7 @@ def _items(structure: Any, composites: bool = False) -> list[tuple[Any, Any]]:
     """(key, child) pairs of one level, in flattening order."""
     if isinstance(structure, Mapping):
         return [(k, structure[k]) for k in _sorted_keys(structure)]
-    if composites and _is_composite(structure):
+    if composites and is_composite(structure):
         return list(enumerate(structure._to_components()))
     if is_namedtuple(structure):
         return list(zip(structure._fields, structure))
@@ -148,7 +150,7 @@ def _like(instance: Any, values: Sequence[Any]) -> Any:
         return list(values)
     if is_namedtuple(instance):
         return kind(*values)
-    if _is_composite(instance):
+    if is_composite(instance):
         return instance._from_components(values)
     if _is_record(kind):
         return kind(**dict(zip((f.lstrip("_") for f in _record_fields(instance)), values)))
@@ -171,7 +173,7 @@ def _mapping_like(instance: Mapping[Any, Any], values: Sequence[Any]) -> Any:
 
 
 def _is_branch(structure: object, composites: bool) -> bool:
-    return is_nested(structure) or (composites and _is_composite(structure))
+    return is_nested(structure) or (composites and is_composite(structure))
 
 
 # flattening and packing -------------------------------------------------------------------------

@@ -49,12 +49,15 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from headrace.core import dtypes, op_limits
 from headrace.core.dtypes import DType
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import ArrayNamespace
 
 __all__ = [
     "ALL_OPS",
@@ -177,7 +180,7 @@ class NativeInplace(Protocol):
         """Do the update, which is the variable's n-th in this session; False to leave it alone."""
         ...
 
-    def why_not(self, dtype: Any, uses: int, size: int) -> str:
+    def why_not(self, dtype: DType, uses: int, size: int) -> str:
         """Why the next one is not compiled; empty if it is."""
         ...
 
@@ -365,7 +368,7 @@ class KernelNode(NamedTuple):
 
 
 def bind_kernel(
-    opdef: OpDef, node: KernelNode, xp: Any, trusting: bool = False
+    opdef: OpDef, node: KernelNode, xp: ArrayNamespace, trusting: bool = False
 ) -> Callable[..., Any]:
     """The kernel as a function of the inputs alone (and of ``rt=``, for kernels that want the
     runtime).

@@ -270,7 +270,10 @@ def _sorted_by_guard(
                 heapq.heappop(everywhere)
             if not everywhere:
                 raise errors.InvalidArgumentError(
-                    None, None, "Graph is invalid, contains a cycle that is not a tf.while_loop."
+                    None,
+                    None,
+                    f"Graph is invalid, contains a cycle with {len(units) - len(out)} nodes "
+                    "that is not a tf.while_loop.",
                 )
             current = everywhere[0][2]
         unit = heapq.heappop(ready[current])[2]

@@ -42,7 +42,8 @@ class name_scope:
                 f"At least one of name ({name}) and default_name ({default_name}) must be provided."
             )
         self._values = values
-        self._entered: list[AbstractContextManager[Any]] = []
+        #: What each ``with`` block has entered: an object may be entered again inside of its block.
+        self._entered: list[tuple[AbstractContextManager[Any], ...]] = []
 
     @property
     def name(self) -> str | None:
@@ -52,8 +53,8 @@ class name_scope:
         graph = get_default_graph()
         if graph._is_eager:
             eager = graph.name_scope(self._name)
-            self._entered.append(eager)
-            return eager.__enter__()
+            self._entered.append((eager,))
+            return eager.__enter__()  # type: ignore[no-any-return]
         if self._values:
             graph = _graph_of(list(self._values), graph)
         default = graph.as_default()
@@ -64,12 +65,12 @@ class name_scope:
         except BaseException:
             default.__exit__(None, None, None)
             raise
-        self._entered += [default, scope]
+        self._entered.append((scope, default))
         return text
 
     def __exit__(self, *exc: Any) -> bool | None:
-        while self._entered:
-            self._entered.pop().__exit__(*exc)
+        for context in self._entered.pop():
+            context.__exit__(*exc)
         return None
 
     def __call__(self, function: Any) -> Any:
@@ -172,11 +173,12 @@ def init_scope() -> Iterator[None]:
     elif graph._is_eager:
         yield
         return
+    devices = _innermost_devices(graph)
     with (
         graph.as_default(),
         graph.control_dependencies(None),
         graph.name_scope(scope + "/" if scope else None),
-        graph._devices_of(_innermost_devices(graph)),
+        graph._devices_of(devices),
     ):
         yield
 

@@ -27,6 +27,7 @@ __all__ = [
     "count_more",
     "get_seed",
     "ops_counted",
+    "random_ops_numbered",
     "set_random_seed",
 ]
 
@@ -64,6 +65,11 @@ def _number_in_function(graph: Graph) -> int:
     number: int = graph.__dict__.get("_random_ops", 0)
     graph.__dict__["_random_ops"] = number + 1
     return number
+
+
+def random_ops_numbered(function: Graph) -> int:
+    """How many random ops of a function have the graph's seed and none of their own."""
+    return function.__dict__.get("_random_ops", 0)  # type: ignore[no-any-return]
 
 
 def ops_counted(graph: Graph) -> int:

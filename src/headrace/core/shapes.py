@@ -9,8 +9,8 @@ TF-1's :class:`TensorShape` of :class:`Dimension`. The functions here work on th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Union
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Union, overload
 
 __all__ = [
     "Dim",
@@ -191,73 +191,73 @@ class Dimension:
     def __bool__(self) -> bool:
         return self._value is not None and self._value != 0
 
-    def _binary(self, other: Any, fn: Any) -> Any:
+    def _binary(self, other: object, fn: Callable[[int, int], int]) -> Dimension:
         try:
             other = as_dimension(other)
         except (TypeError, ValueError):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         if self._value is None or other._value is None:
             return Dimension(None)
         return Dimension(fn(self._value, other._value))
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: b - a)
 
-    def __mul__(self, other: object) -> Any:
+    def __mul__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: object) -> Any:
+    def __floordiv__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: a // b)
 
-    def __rfloordiv__(self, other: object) -> Any:
+    def __rfloordiv__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: b // a)
 
     __div__ = __floordiv__
 
-    def __truediv__(self, other: object) -> Any:
+    def __truediv__(self, other: object) -> Dimension:
         raise TypeError(
             "unsupported operand type(s) for /: 'Dimension' and "
             f"'{type(other).__name__}', please use // instead"
         )
 
-    def __rtruediv__(self, other: object) -> Any:
+    def __rtruediv__(self, other: object) -> Dimension:
         raise TypeError(
             f"unsupported operand type(s) for /: '{type(other).__name__}' and "
             "'Dimension', please use // instead"
         )
 
-    def __mod__(self, other: object) -> Any:
+    def __mod__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: a % b)
 
-    def __rmod__(self, other: object) -> Any:
+    def __rmod__(self, other: object) -> Dimension:
         return self._binary(other, lambda a, b: b % a)
 
-    def _compare(self, other: Any, fn: Any) -> Any:
+    def _compare(self, other: object, fn: Callable[[int, int], bool]) -> bool | None:
         other = as_dimension(other)
         if self._value is None or other._value is None:
             return None
         return fn(self._value, other._value)
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a < b)
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a <= b)
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a > b)
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a >= b)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -406,7 +406,13 @@ class TensorShape:
             return iter(self._plain)
         return iter([Dimension(d) for d in self._plain])
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: slice) -> TensorShape: ...
+
+    @overload
+    def __getitem__(self, key: int) -> Any: ...
+
+    def __getitem__(self, key: int | slice) -> TensorShape | Dimension | int | None:
         if self._plain is not None:
             if isinstance(key, slice):
                 return from_plain(self._plain[key])
@@ -421,7 +427,7 @@ class TensorShape:
     def __add__(self, other: object) -> TensorShape:
         return self.concatenate(other)
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: object) -> TensorShape:
         return as_shape(other).concatenate(self)
 
     def __eq__(self, other: object) -> bool:

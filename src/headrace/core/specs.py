@@ -11,7 +11,7 @@ through code that knows tensors only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -258,7 +258,9 @@ class SparseTensorSpec(_Shaped):
     def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
         return cls(value.shape, value.dtype)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(
+        self,
+    ) -> tuple[type[SparseTensorSpec], tuple[tuple[int | None, ...] | None, str]]:
         return type(self), (self._shape._plain, self._dtype.name)
 
 
@@ -427,7 +429,7 @@ def from_components(specs: object, tensors: Sequence[Any]) -> Any:
 
 
 def packer(
-    specs: Any,
+    specs: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec] | None] | Mapping[str, Any] | None,
 ) -> Callable[[Sequence[Any]], Any]:
     """``from_components`` for one structure, compiled: what a function does at every return."""
     names: dict[str, Any] = {"like": nest._like}

@@ -13,6 +13,7 @@ from headrace.core.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
     from headrace.core.graph import Graph
+    from headrace.core.opdef import OpDef
     from headrace.core.tensor import Operation
     from headrace.session.session import BaseSession
 
@@ -23,6 +24,7 @@ __all__ = [
     "default_sessions",
     "device_string",
     "node_def_of",
+    "op_def_of",
     "session_for",
 ]
 
@@ -112,6 +114,15 @@ node_def_encoder: Callable[[Operation], Any] | None = None
 graph_def_encoder: Callable[[Graph, int | None, bool], Any] | None = None
 #: Likewise for an attribute that TensorFlow shows as a message (a tensor, a shape, a function).
 attr_encoder: Callable[[Operation, str], Any] | None = None
+#: The other way: the value of a kind (of an op's attribute) that an AttrValue message holds.
+attr_decoder: Callable[[Any, str], Any] | None = None
+#: Likewise for the definition of an op.
+op_def_encoder: Callable[[OpDef], Any] | None = None
+
+
+def op_def_of(definition: OpDef) -> Any:
+    """The OpDef message of a definition; the definition itself while formats are not loaded."""
+    return definition if op_def_encoder is None else op_def_encoder(definition)
 
 
 def node_def_of(op: Operation) -> Any:

@@ -312,8 +312,9 @@ class Operation:
     _outputs: tuple[Tensor, ...]
 
     @property
-    def op_def(self) -> OpDef:
-        return self._opdef
+    def op_def(self) -> Any:
+        """The OpDef message of its type: ``op.op_def.input_arg``, ``output_arg``, ``attr``."""
+        return stacks.op_def_of(self._opdef)
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -342,6 +343,11 @@ class Operation:
     def traceback(self) -> list[tuple[str, int, str, str]]:
         """Where the user made this operation: (file, line, function, text), innermost last."""
         return trace.describe(self._frames)
+
+    @property
+    def traceback_with_start_lines(self) -> list[tuple[str, int, str, str, int]]:
+        """As :attr:`traceback`, each with the first line of its function."""
+        return trace.describe_with_start_lines(self._frames)
 
     @property
     def node_def(self) -> Any:

@@ -75,6 +75,12 @@ def describe(frames: Frames) -> list[tuple[str, int, str, str]]:
     return out
 
 
+def describe_with_start_lines(frames: Frames) -> list[tuple[str, int, str, str, int]]:
+    """(file, line, function, text, first line of the function), innermost last."""
+    codes = frames[::2][::-1]
+    return [(*f, code.co_firstlineno) for f, code in zip(describe(frames), codes)]
+
+
 def user_line(frames: Frames) -> str:
     """One line for a message: ``file.py:12 in build: y = tf.matmul(a, b)``."""
     if not frames:

@@ -21,7 +21,10 @@ import time
 import warnings
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = ["install", "uninstall"]
 
@@ -98,7 +101,7 @@ class Casts:
     def __init__(self, numpy: ModuleType) -> None:
         self._asarray = numpy.asarray
 
-    def __getitem__(self, dtype: Any) -> Callable[[Any], Any]:
+    def __getitem__(self, dtype: DType) -> Callable[[Any], Any]:
         return lambda x: self._asarray(x, dtype)
 
 

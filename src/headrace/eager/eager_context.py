@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Hashable
-from contextlib import nullcontext
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import stacks
@@ -60,7 +60,10 @@ STATE.resources = _Resources()
 
 class _PerThread(threading.local):
     scope = ""
-    device: str | None = None
+
+    def __init__(self) -> None:
+        #: The device scopes that are open; an entry is a list so that each is one of its own.
+        self.devices: list[list[Any]] = []
 
 
 class _Scope:
@@ -172,8 +175,18 @@ class EagerGraph(Graph):
                     control()
         return nullcontext()
 
-    def device(self, device_name_or_function: Any) -> Any:
-        return nullcontext()
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Places nothing; blocks that are not left in the order of their nesting are an error."""
+        devices = self._thread.devices
+        entry = [device_name_or_function]
+        devices.append(entry)
+        try:
+            yield
+        finally:
+            if devices[-1] is not entry:
+                raise RuntimeError("Exiting device scope without proper scope nesting")
+            devices.pop()
 
     def colocate_with(self, op: object, ignore_existing: bool = False) -> Any:
         return nullcontext()

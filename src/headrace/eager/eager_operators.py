@@ -21,6 +21,7 @@ from headrace.ops.math.operators import OPERATORS
 from headrace.runtime.float_errors import restore, silence
 
 if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
 __all__ = ["install"]
@@ -43,7 +44,7 @@ _FLOATS = frozenset([dtypes.float32, dtypes.float64, dtypes.float16])
 
 
 def _binary(
-    name: str, ufunc: Callable[..., Any], types: frozenset[Any], result: Any = None
+    name: str, ufunc: Callable[..., Any], types: frozenset[Any], result: DType | None = None
 ) -> Callable[[Any, Any], Any]:
     general = OPERATORS[name]
 

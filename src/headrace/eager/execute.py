@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import convert as conversion
-from headrace.core import dtypes, trace
+from headrace.core import dtypes
 from headrace.core.build import _attr_value
 from headrace.core.dtypes import DType
+from headrace.core.func_graph import out_of_scope
 from headrace.core.infer import output_dtypes
 from headrace.core.opdef import Arg, KernelNode, OpDef, bind_kernel
 from headrace.core.tensor import Tensor
@@ -370,7 +371,7 @@ def _converted(
 ) -> EagerTensor:
     """A value that is no eager tensor, as one: ``want`` is a demand, ``wish`` may fail."""
     if isinstance(value, Tensor):
-        raise out_of_scope(value)
+        raise out_of_scope(value, is_outside=True)
     if want is None and wish is None and arg.type_attr is not None:
         attr = opdef.attrs[arg.type_attr]
         wish = attr.default if attr.has_default else None
@@ -399,7 +400,7 @@ def to_tensor(value: object, dtype: DType | None) -> EagerTensor:
         return wrap(array, dtype or dtypes.FROM_NUMPY[array.dtype])
     read = getattr(value, "_eager_read", None)
     if read is not None:
-        tensor: Any = read()
+        tensor = read()
         if dtype is not None and tensor._dtype is not dtype:
             tensor = conversion.convert(value, dtype)
         return tensor  # type: ignore[no-any-return]
@@ -410,20 +411,8 @@ def to_tensor(value: object, dtype: DType | None) -> EagerTensor:
         )
     tensor = conversion.convert(value, dtype)
     if not isinstance(tensor, EagerTensor):
-        raise out_of_scope(tensor)
+        raise out_of_scope(tensor, is_outside=True)
     return tensor
-
-
-def out_of_scope(tensor: Tensor) -> TypeError:
-    """A tensor of a graph where values are needed."""
-    where = trace.user_line(tensor._op._frames)
-    return TypeError(
-        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit "
-        "Python locals or TensorFlow "
-        "collections to access it.\nPlease see https://www.tensorflow.org/guide/function"
-        "#all_outputs_of_a_tffunction_must_be_return_values for more information."
-        + (f"\n\n{tensor!r} was defined here:\n    {where}" if where else "")
-    )
 
 
 def _list_input(

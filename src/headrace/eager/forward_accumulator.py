@@ -11,7 +11,7 @@ map is the Jacobian-vector product.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headrace.eager.eager_context import eager_mode
 from headrace.eager.eager_tensor import EagerTensor, wrap
 from headrace.eager.tape import GradientTape, _add_input_grads, _shape_of
 from headrace.eager.tape_record import ACTIVE, TAPES, Record
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["ForwardAccumulator"]
 
@@ -60,7 +63,7 @@ class ForwardAccumulator:
             ACTIVE[0] -= 1
             self._recording = False
 
-    def _wants(self, inputs: Any) -> bool:
+    def _wants(self, inputs: Tensor) -> bool:
         return any(id(t) in self._tangents for t in inputs)
 
     def _watch_variable(self, variable: object) -> None:
@@ -123,6 +126,6 @@ def _pushed(record: Record, tangents: dict[int, tuple[Any, Any]]) -> list[Any]:
     return [None if w is None else next(found) for w in weights]
 
 
-def as_dense_under(tape: GradientTape, grad: object) -> Any:
+def as_dense_under(tape: GradientTape, grad: object) -> Tensor:
     with tape:
         return as_dense(grad)

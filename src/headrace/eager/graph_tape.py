@@ -234,7 +234,7 @@ def _zeros(source: Tensor) -> Tensor:
     return zeros_like(source)
 
 
-def _inside(graph: Graph, source: Any) -> Tensor | None:
+def _inside(graph: Graph, source: Tensor) -> Tensor | None:
     """A source as the graph knows it.
 
     A variable by its handle there, something from outside by its capture.

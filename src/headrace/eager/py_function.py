@@ -127,7 +127,7 @@ def _refuse_variables(given: list[Any]) -> None:
         )
 
 
-def _gradient(op: Operation, *grads: Any) -> list[Any]:
+def _gradient(op: Operation, *grads: Tensor) -> list[Any]:
     """Another such operation, which asks the tape of the first.
 
     It runs after that because it uses its outputs.

@@ -31,7 +31,7 @@ from headrace.ops.control import py_func as script
 from headrace.ops.random.random_ops import int_range
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import ShapeLike
+    from headrace.core.annotations import Array, ShapeLike
     from headrace.core.dtypes import DType
 
 __all__ = ["Generator", "get_global_generator", "set_global_generator"]
@@ -67,7 +67,7 @@ class Generator:
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: Any, counter: object, alg: Any) -> Generator:
+    def from_key_counter(cls, key: str, counter: object, alg: Any) -> Generator:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
         return cls(state=[*words, int(key)], alg=alg)
 
@@ -77,7 +77,7 @@ class Generator:
         return cls(state=words, alg=alg)
 
     # the state ----------------------------------------------------------------------------------
-    def _words(self) -> Any:
+    def _words(self) -> Array:
         return np.array(STATE.raw(self._state._key))
 
     @property
@@ -98,7 +98,7 @@ class Generator:
     def reset_from_seed(self, seed: object) -> None:
         self.reset(_state_of(seed))
 
-    def reset_from_key_counter(self, key: Any, counter: object) -> None:
+    def reset_from_key_counter(self, key: str, counter: object) -> None:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
         self.reset(np.array([*words, int(key)], np.int64))
 
@@ -124,7 +124,7 @@ class Generator:
         shape: Any,
         mean: Any = 0.0,
         stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        dtype: DType = dtypes.float32,
         name: str | None = None,
     ) -> Any:
         return self._drawn(philox.normal, shape, dtype) * _as(stddev, dtype) + _as(mean, dtype)
@@ -143,10 +143,10 @@ class Generator:
 
     def uniform(
         self,
-        shape: Any,
+        shape: ShapeLike,
         minval: Any = 0,
         maxval: Any = None,
-        dtype: Any = dtypes.float32,
+        dtype: DType = dtypes.float32,
         name: str | None = None,
     ) -> Any:
         kind = dtypes.as_dtype(dtype)
@@ -172,10 +172,10 @@ class Generator:
 
         return self._made(numbers, dtypes.as_dtype(dtype), shape)
 
-    def _words_of(self, count: int, kind: dtypes.DType) -> Any:
+    def _words_of(self, count: int, kind: dtypes.DType) -> Array:
         return philox.words(self._take(count), count, kind.np_dtype).view(kind.np_dtype)
 
-    def _integers(self, count: int, kind: dtypes.DType, minval: object, maxval: object) -> Any:
+    def _integers(self, count: int, kind: dtypes.DType, minval: object, maxval: object) -> Array:
         bits = philox.words(self._take(count), count, kind.np_dtype)
         low, high = int_range(minval, maxval)
         return philox.into_range(bits, low, high, kind.np_dtype)
@@ -212,7 +212,7 @@ class Generator:
         return [Generator(state=np.array([0, 0, k], np.int64), alg="philox") for k in keys]
 
 
-def _state_of(seed: object) -> Any:
+def _state_of(seed: object) -> Array:
     """One number as a state; several fill it from the front."""
     words = np.zeros(3, np.int64)
     given = np.atleast_1d(np.asarray(seed)).astype(np.int64)

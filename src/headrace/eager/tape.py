@@ -38,6 +38,7 @@ from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = ["GradientTape", "stop_recording"]
 
@@ -131,7 +132,7 @@ class GradientTape:
             self._note_watched(variable.handle)
             self._variables[id(variable)] = variable
 
-    def _note_watched(self, tensor: Any) -> None:
+    def _note_watched(self, tensor: TensorLike) -> None:
         self._watched[id(tensor)] = tensor
         self._graphs.watch(tensor)
 
@@ -246,7 +247,7 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
-    ) -> Any:
+    ) -> Tensor | None:
         """The jacobian of each row of ``target`` with respect to the same row of ``source``."""
         target = convert_to_tensor(target)
         t, s = target._shape, _shape_of(source)
@@ -376,7 +377,7 @@ def _filled(r: Record, out_grads: list[Any]) -> list[Any]:
 # targets and sources ----------------------------------------------------------------------------
 
 
-def _place(value: Any) -> Any:
+def _place(value: TensorLike) -> Any:
     """What gradients of a value are collected under: the tensor itself, or a variable's handle."""
     if isinstance(value, EagerTensor):
         return value
@@ -398,7 +399,7 @@ def _age(variable: Any) -> int:
     return handle.number if isinstance(handle, VariableHandle) else handle._op._id
 
 
-def _is_reference(value: Any) -> bool:
+def _is_reference(value: Tensor | Variable) -> bool:
     """Whether a variable of the reference kind, which has a reference in a graph and no handle."""
     return callable(getattr(value, "_ref", None)) and getattr(value, "handle", None) is None
 
@@ -441,7 +442,7 @@ def _unit_columns(target: Tensor) -> Iterator[Any]:
         yield convert_to_tensor(vector)
 
 
-def _stacked(rows: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def _stacked(rows: Sequence[Any], shape: tuple[int, ...]) -> Tensor:
     from headrace.ops.array.array_shape import reshape
     from headrace.ops.array.joining import stack
 

@@ -57,7 +57,7 @@ class Record(Place):
     def outputs(self) -> list[Any]:
         return list(self._outputs)
 
-    def get_attr(self, name: str) -> Any:
+    def get_attr(self, name: str) -> bytes:
         value = self._attrs[name]
         return value.encode() if isinstance(value, str) else value
 

@@ -31,7 +31,7 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)
-    run: Any = compiled.run
+    run = compiled.run
     if options.rewrites and options.fusion:
         bound = settled_runs(plan, run, kept)
         if isinstance(bound, SettledRuns):

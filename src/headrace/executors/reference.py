@@ -1,6 +1,7 @@
 """One op at a time, no rewrites, no reuse.
 
-The living definition that the other executors are tested against.
+The living definition that the other executors are tested against. As in generated code, Ctrl-C
+comes before the first write of a run or after its last.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import Executable, Options
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import RunContext, State
-from headrace.program.nodes import Block, If, Node, Program, While
+from headrace.program.nodes import Block, If, Node, Program, Statement, While
+from headrace.runtime.interrupts import protect, uninterrupted
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -36,14 +38,38 @@ class _Located(Exception):
 
 def make_reference(plan: Plan, options: Options) -> Executable:
     program = plan.program
+    parts = _around_writes(program.body)
 
     def run(state: State, values: dict[str, Any], *feeds: Array | np.generic) -> tuple[Any, ...]:
-        return _Interpreter(program, state).run(feeds)
+        return _Interpreter(program, state).run(feeds, parts)
 
     def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
         return (error.op, error.inputs) if isinstance(error, _Located) else None
 
     return Executable(run, plan, options, locate)
+
+
+def _around_writes(body: Block) -> tuple[Block, Block, Block]:
+    """What comes before the first write, from the first to the last, and after the last one."""
+    writing = [n for n, s in enumerate(body) if _writes(s)]
+    if not writing:
+        return body, (), ()
+    first, end = writing[0], writing[-1] + 1
+    return body[:first], body[first:end], body[end:]
+
+
+def _writes(statement: Statement) -> bool:
+    stack = [statement]
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Node):
+            if s.writes:
+                return True
+        elif isinstance(s, If):
+            stack.extend(s.body)
+        else:
+            stack.extend([*s.test, *s.body])
+    return False
 
 
 class _Interpreter:
@@ -57,13 +83,18 @@ class _Interpreter:
             self.variables[v.start] = (n, True)
             self.variables[v.current] = (n, False)
 
-    def run(self, feeds: tuple[Any, ...]) -> tuple[Any, ...]:
+    def run(self, feeds: tuple[Any, ...], parts: tuple[Block, Block, Block]) -> tuple[Any, ...]:
         for value, given in zip(self.program.feeds, feeds):
             self.env[value] = given
         for v in self.program.variables:
             held = self.state.raw(v.key)
             self.env[v.start] = self.env[v.current] = None if held is None else np.array(held)
-        self.block(self.program.body)
+        before, writes, after = parts
+        self.block(before)
+        if writes:
+            protect()
+            self.whole_block(writes)
+        self.block(after)
         return tuple(None if f is None else self.owned(f) for f in self.program.fetches)
 
     def owned(self, value: int) -> Any:
@@ -91,6 +122,10 @@ class _Interpreter:
             if known is None and value not in self.env:
                 raise UnboundLocalError("value was not computed")
         return found
+
+    @uninterrupted
+    def whole_block(self, block: Block) -> None:
+        self.block(block)
 
     def block(self, block: Block) -> None:
         for s in block:

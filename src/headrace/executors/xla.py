@@ -25,7 +25,7 @@ from headrace.lower.plan import make_plan
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, DTypeLike
     from headrace.lower.session_state import State
 
 __all__ = ["make_xla"]
@@ -83,7 +83,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
     written = [v for v in variables if v.written]
     types = [None if f is None else program.values[f].dtype.np_dtype for f in program.fetches]
 
-    def call(state: Any, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+    def call(state: State, values: dict[str, Any], *feeds: Array | np.generic) -> tuple[Any, ...]:
         now = [values.get(v.key) for v in variables]
         for k, v in enumerate(variables):
             if now[k] is None and v.start in needed:
@@ -116,7 +116,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
         given_up[0] = True
         return result
 
-    def locate(error: BaseException) -> Any:
+    def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
         return instead[0].locate(error) if instead else None
 
     return Executable(run, plan, options, locate, details)
@@ -169,7 +169,7 @@ def _loop(loop: While, program: Program, env: dict[int, Any], jax_xp: ModuleType
         _block(loop.test, program, inner, jax_xp)
         return inner
 
-    def body(carried: object) -> Any:
+    def body(carried: object) -> list[Array]:
         inner = entered(carried)
         _block(loop.body, program, inner, jax_xp)
         return [jax_xp.asarray(inner[v.next], t) for v, t in zip(loop.values, types)]
@@ -200,5 +200,5 @@ def _step(node: Node, program: Program, env: dict[int, Any], jax_xp: Any) -> Non
             env[o] = env[program.variables[node.writes[0]].current]
 
 
-def _typed(value: Any, dtype: Any) -> Any:
+def _typed(value: Any, dtype: DTypeLike) -> Any:
     return value if getattr(value, "dtype", None) == dtype else value.astype(dtype)

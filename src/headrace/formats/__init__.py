@@ -12,6 +12,7 @@ from headrace.core import stacks
 
 if TYPE_CHECKING:
     from headrace.core.graph import Graph
+    from headrace.core.opdef import OpDef
     from headrace.core.tensor import Operation
 
 __all__: list[str] = []
@@ -35,6 +36,20 @@ def _attr_message(op: Operation, name: str) -> Any:
     return attr_message(op, name)
 
 
+def _op_def(definition: OpDef) -> Any:
+    from headrace.formats.op_list import op_def
+
+    return op_def(definition)
+
+
+def _attr_value(message: Any, kind: str) -> Any:
+    from headrace.formats.attr_values import decode
+
+    return decode(message, kind)
+
+
+stacks.attr_decoder = _attr_value
+stacks.op_def_encoder = _op_def
 stacks.graph_def_encoder = _graph_def
 stacks.node_def_encoder = _node_def
 stacks.attr_encoder = _attr_message

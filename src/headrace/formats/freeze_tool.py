@@ -9,10 +9,11 @@ import os
 from typing import Any
 
 from headrace.formats.freezing import freeze_graph_def, variable_nodes
-from headrace.formats.graph_files import read_graph_def, write_bytes
+from headrace.formats.graphdef_reader import read_graph_def
 from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.model_files import freeze_model
 from headrace.formats.subgraphs import extract_sub_graph
+from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleReader
 
 __all__ = ["freeze_graph", "freeze_graph_with_def_protos"]

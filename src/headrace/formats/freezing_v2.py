@@ -6,7 +6,7 @@ frozen.graph.as_graph_def()               # no variables, nothing captured
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.formats.subgraphs import extract_sub_graph
 from headrace.formats.tensor_proto import to_message
 from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.tracing import TracedFunction
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["convert_variables_to_constants_from_session_graph", "convert_variables_to_constants_v2"]
 
@@ -85,7 +88,7 @@ def _as_function(func: ConcreteFunction, graph_def: object) -> ConcreteFunction:
 
 
 def convert_variables_to_constants_from_session_graph(
-    session: Any,
+    session: BaseSession | None,
     graph_def: Any,
     output_node_names: Any,
     variable_names_allowlist: Any = None,

@@ -138,7 +138,7 @@ class FunctionLibrary:
         return graph
 
 
-def _argument_shape(function: Any, i: int) -> Any:
+def _argument_shape(function: Any, i: int) -> tuple[int | None, ...] | None | None:
     if i in function.arg_attr and "_output_shapes" in function.arg_attr[i].attr:
         listed = function.arg_attr[i].attr["_output_shapes"].list.shape
         return to_shape(listed[0]) if len(listed) == 1 else None

@@ -11,6 +11,7 @@ expanded where they stand (function_calls.py); TF-1 control flow gets its contex
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,9 +22,13 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import decode
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
-from headrace.formats.graphdef_writer import GRAPH_DEF_VERSION
+from headrace.formats.graphdef_writer import (
+    GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_PRODUCER,
+    TF_VERSION,
+)
 
-__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def"]
+__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def", "read_graph_def"]
 
 
 def is_graph_def(message: object) -> bool:
@@ -52,6 +57,12 @@ def parse_graph_def(data: bytes, where: str = "the data") -> Any:
             f"{where} does not hold a GraphDef, neither binary ({reason}) nor text "
             f"({len(data)} bytes)"
         ) from None
+
+
+def read_graph_def(path: str | os.PathLike[str]) -> Any:
+    """The GraphDef in a file, binary or text."""
+    with open(os.fspath(path), "rb") as file:
+        return parse_graph_def(file.read(), f"'{os.fspath(path)}'")
 
 
 def import_graph_def(
@@ -87,6 +98,12 @@ def import_graph_def(
     if name != "":
         with graph.name_scope("import" if name is None else name) as scope:
             prefix = scope.rstrip("/")
+    if name == "" and not all(isinstance(v, (Tensor, Operation)) for v in mapped.values()):
+        raise ValueError(
+            "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor "
+            "values. Try calling tf.convert_to_tensor() on `input_map` values before calling "
+            "tf.import_graph_def()."
+        )
     with graph.name_scope(f"{prefix}/" if prefix else None):
         values = _converted(mapped, graph)
     importer = _GraphImporter(graph, graph_def, prefix, values, producer_op_list)
@@ -123,8 +140,13 @@ def _check_versions(versions: Any) -> None:
     if versions.min_consumer > GRAPH_DEF_VERSION and versions.min_consumer > versions.producer:
         raise ValueError(
             f"GraphDef min consumer version {versions.min_consumer} above current version "
-            f"{GRAPH_DEF_VERSION}. "
-            "Please write it with an older TensorFlow."
+            f"{GRAPH_DEF_VERSION} for TensorFlow {TF_VERSION}.  Please upgrade TensorFlow."
+        )
+    if versions.producer < GRAPH_DEF_VERSION_MIN_PRODUCER:
+        raise ValueError(
+            f"GraphDef producer version {versions.producer} below min producer "
+            f"{GRAPH_DEF_VERSION_MIN_PRODUCER} supported by TensorFlow {TF_VERSION}.  "
+            "Please regenerate your graph."
         )
     if GRAPH_DEF_VERSION in versions.bad_consumers:
         raise ValueError(f"GraphDef disallows consumer version {GRAPH_DEF_VERSION}.")
@@ -135,6 +157,8 @@ def _converted(mapped: dict[str, Any], graph: Graph) -> dict[str, Any]:
     for key, value in mapped.items():
         if key.startswith("^"):
             out[key] = value if isinstance(value, Operation) else convert_to_tensor(value)._op
+        elif isinstance(value, Tensor):
+            out[key] = convert_to_tensor(value)
         else:
             with graph.name_scope("_inputs"):
                 out[key] = convert_to_tensor(value)
@@ -225,6 +249,8 @@ class _GraphImporter(NodeImporter):
     def element(self, text: str) -> Tensor | Operation:
         """What a name in return_elements stands for."""
         name, colon, index = text.partition(":")
+        if colon and not index.isdigit():
+            raise ValueError(f"Cannot convert {text!r} to a tensor name.")
         op = self.ops.get(name)
         if self.mapped and colon and text in self.mapped:
             self.used.add(self.given[text])
@@ -233,7 +259,7 @@ class _GraphImporter(NodeImporter):
             raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
         if not colon:
             return op
-        if not index.isdigit() or int(index) >= len(op._outputs):
+        if int(index) >= len(op._outputs):
             raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
         return op._outputs[int(index)]
 

@@ -20,6 +20,8 @@ from headrace.formats.attr_values import FunctionName, encode, encode_shape
 
 __all__ = [
     "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "TF_VERSION",
     "Library",
     "attr_message",
     "graph_def_of",
@@ -29,6 +31,9 @@ __all__ = [
 
 #: The version of GraphDefs that are written: TF 1.15's.
 GRAPH_DEF_VERSION = 134
+GRAPH_DEF_VERSION_MIN_PRODUCER = 0
+#: The TensorFlow whose formats are read and written, as files and messages name it.
+TF_VERSION = "1.15.5"
 
 
 class Library:

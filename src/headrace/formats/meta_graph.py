@@ -14,7 +14,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.collection_protos import (
     get_collection_proto_type,
@@ -23,11 +23,15 @@ from headrace.core.collection_protos import (
 )
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.graphdef_reader import import_graph_def
+from headrace.formats.graphdef_writer import TF_VERSION
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
 from headrace.formats.op_list import stripped_op_list
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
+from headrace.wire.graph_files import write_bytes
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "add_collection_def",
@@ -56,7 +60,7 @@ _VARIABLES = frozenset(
     ]
 )
 #: The version of TensorFlow whose files these are.
-_VERSION, _GIT_VERSION = "1.15.5", "unknown"
+_GIT_VERSION = "unknown"
 
 
 def _messages() -> Any:
@@ -65,7 +69,7 @@ def _messages() -> Any:
     return meta_graph_pb2
 
 
-def strip_name_scope(name: Any, export_scope: str | None) -> Any:
+def strip_name_scope(name: str, export_scope: str | None) -> Any:
     """A name without the scope.
 
     ``hidden/w:0`` is ``w:0`` outside of ``hidden``. Control inputs and ``loc:@`` keep their mark.
@@ -93,7 +97,7 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 # writing ------------------------------------------------------------------------------------------
 
 
-def _included(item: Any, scope: str | None, left_out: Iterable[str]) -> bool:
+def _included(item: TensorLike, scope: str | None, left_out: Iterable[str]) -> bool:
     """Whether a member of a collection belongs to what is exported."""
     if not isinstance(item, (Operation, Tensor)) and not hasattr(item, "name"):
         return True
@@ -186,7 +190,7 @@ def create_meta_graph_def(
     message = _messages().MetaGraphDef()
     if meta_info_def:
         message.meta_info_def.MergeFrom(meta_info_def)
-    message.meta_info_def.tensorflow_version = _VERSION
+    message.meta_info_def.tensorflow_version = TF_VERSION
     message.meta_info_def.tensorflow_git_version = _GIT_VERSION
     message.graph_def.MergeFrom(graph_def or graph.as_graph_def(add_shapes=True))
     if not message.meta_info_def.stripped_op_list.op:

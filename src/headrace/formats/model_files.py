@@ -17,9 +17,8 @@ from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.function_calls import FunctionLibrary
-from headrace.formats.graph_files import read_graph_def
 from headrace.formats.graphdef_nodes import op_definition
-from headrace.formats.graphdef_reader import import_graph_def
+from headrace.formats.graphdef_reader import import_graph_def, read_graph_def
 from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.saved_model import (
     SavedModelLoader,

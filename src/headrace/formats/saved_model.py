@@ -16,17 +16,21 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import GraphKeys
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.meta_graph import (
     export_scoped_meta_graph,
     import_scoped_meta_graph_with_return_elements,
 )
 from headrace.formats.saver_nodes import add_saver, write_variables
 from headrace.formats.signatures import predict_signature_def
+from headrace.wire.graph_files import write_bytes
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
+    from headrace.session.session import BaseSession
 
 __all__ = [
     "ASSETS_DIRECTORY",
@@ -95,7 +99,7 @@ class SavedModelBuilder:
 
     def add_meta_graph_and_variables(
         self,
-        sess: Any,
+        sess: BaseSession,
         tags: Iterable[str],
         signature_def_map: Mapping[str, Any] | None = None,
         assets_collection: Sequence[Any] | None = None,
@@ -168,7 +172,7 @@ class SavedModelBuilder:
 
     def _meta_graph(
         self,
-        graph: Any,
+        graph: Graph,
         tags: object,
         signatures: Any,
         assets: Any,
@@ -268,7 +272,7 @@ def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
 
 
 def simple_save(
-    session: Any,
+    session: BaseSession,
     export_dir: object,
     inputs: Mapping[str, Tensor],
     outputs: Mapping[str, Tensor],
@@ -388,7 +392,11 @@ class SavedModelLoader:
         )
 
     def load_graph(
-        self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **kwargs: Any
+        self,
+        graph: Graph | None,
+        tags: Iterable[str],
+        import_scope: str | None = None,
+        **kwargs: Any,
     ) -> tuple[Any, Any]:
         """Import the MetaGraph of the tags; returns (message, elements that were asked for)."""
         meta = self.get_meta_graph_def_from_tags(tags)
@@ -409,7 +417,7 @@ class SavedModelLoader:
         self._initialize(sess, meta, scope)
         return meta
 
-    def _restore(self, sess: Any, meta: Any, scope: str) -> None:
+    def _restore(self, sess: BaseSession, meta: Any, scope: str) -> None:
         if not meta.HasField("saver_def") or not os.path.exists(f"{self.variables_path}.index"):
             return
         saver = meta.saver_def
@@ -417,7 +425,7 @@ class SavedModelLoader:
             scope + saver.restore_op_name, {scope + saver.filename_tensor_name: self.variables_path}
         )
 
-    def _initialize(self, sess: Any, meta: Any, scope: str) -> None:
+    def _initialize(self, sess: BaseSession, meta: Any, scope: str) -> None:
         feeds = {
             scope + tensor: asset_path(self._export_dir, name) for tensor, name in assets_of(meta)
         }

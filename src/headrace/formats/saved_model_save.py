@@ -15,7 +15,7 @@ import inspect
 import os
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from headrace.core.tensor import Tensor
 from headrace.eager.module import Module
 from headrace.formats.attr_values import encode_shape
 from headrace.formats.function_defs import write_function
-from headrace.formats.graph_files import write_bytes
 from headrace.formats.graphdef_writer import GRAPH_DEF_VERSION, Library
 from headrace.formats.op_list import stripped_op_list
 from headrace.formats.saved_model import (
@@ -40,7 +39,11 @@ from headrace.formats.tensor_proto import to_message
 from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.function import BoundFunction, Function
 from headrace.variables.variable import Variable
+from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleWriter
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
 
 __all__ = ["save"]
 
@@ -351,7 +354,7 @@ def _constant(node: Any, value: Any) -> None:
     node.attr["dtype"].type = node.attr["value"].tensor.dtype
 
 
-def _handles_of(graph: Any) -> list[Tensor]:
+def _handles_of(graph: Graph) -> list[Tensor]:
     return [op._outputs[0] for op in graph._ops if op.type == "VarHandleOp"]
 
 

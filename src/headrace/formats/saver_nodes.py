@@ -8,7 +8,7 @@ graph only, the user's graph stays as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from headrace.core.graph import Graph, GraphKeys
 from headrace.formats.op_list import stripped_op_list
 from headrace.formats.tensor_proto import to_message
 from headrace.wire.tensor_bundle import BundleWriter, Slice
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["Saved", "add_saver", "add_saver_for", "saved_variables", "write_variables"]
 
@@ -40,7 +43,7 @@ def saved_variables(graph: Graph) -> list[Saved]:
     return sorted(out, key=lambda s: (s.name, s.slice_text))
 
 
-def write_variables(sess: Any, prefix: str) -> None:
+def write_variables(sess: BaseSession, prefix: str) -> None:
     """The values of a session's variables as a checkpoint."""
     found = saved_variables(sess.graph)
     values = sess.run([s.variable for s in found]) if found else []

@@ -167,7 +167,7 @@ def _strings(values: Sequence[bytes]) -> Any:
     return out
 
 
-def _values(message: object, dtype: DType) -> Any:
+def _values(message: object, dtype: DType) -> Array:
     field = getattr(message, _FIELDS.get(dtype, "int_val"))
     if dtype in _BITS:
         return np.array([v & 0xFFFF for v in field], np.uint16).view(dtype.np_dtype)
@@ -207,7 +207,7 @@ def _filled(values: Array, dims: tuple[int, ...], count: int, limit: int) -> Any
 
 def make_tensor_proto(
     values: Any,
-    dtype: Any = None,
+    dtype: DType | None = None,
     shape: Any = None,
     verify_shape: bool = False,
     allow_broadcast: bool = False,

@@ -301,11 +301,15 @@ def convert(source: Any, target: Any, progress: Progress | None = None) -> None:
     _write(target, open_weights(source), progress)
 
 
-def save_weights(path: Any, arrays: Mapping[str, Any], progress: Progress | None = None) -> None:
+def save_weights(
+    path: str | os.PathLike[str], arrays: Mapping[str, Any], progress: Progress | None = None
+) -> None:
     """Write arrays by name; see :func:`convert` for the formats."""
     _write(path, _Arrays(arrays), progress)
 
 
-def load_weights(path: Any, progress: Progress | None = None) -> dict[str, Array]:
+def load_weights(
+    path: str | os.PathLike[str], progress: Progress | None = None
+) -> dict[str, Array]:
     """All tensors of a file by name; see :func:`open_weights` for the formats."""
     return dict(_tensors(open_weights(path), progress))

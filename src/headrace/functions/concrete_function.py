@@ -29,6 +29,7 @@ from headrace.eager.execute import _wrapped
 from headrace.functions import retracing
 from headrace.functions.function_signature import (
     Signature,
+    SignatureMismatch,
     as_tensor,
     cast_structure,
     encode,
@@ -169,8 +170,10 @@ class ConcreteFunction:
                 why = str(error).replace(
                     f"signature: {self.signature}", f"signature: {self._signature_text()}"
                 )
-                raise TypeError(
-                    f"{why}\nFallback to flat signature also failed due to: {flat}"
+                raise SignatureMismatch(
+                    f"{why}\nFallback to flat signature also failed due to: {flat}\nAll inputs to "
+                    "`ConcreteFunction`s must be Tensors; Python values must be those that it was "
+                    "traced with."
                 ) from None
             return flat
 
@@ -208,6 +211,9 @@ class ConcreteFunction:
             return f"{call} takes {len(names)} positional arguments, got {len(args)}."
         rest = dict(kwargs)
         out = list(args)
+        numbered = self._numbered_names()
+        if len(numbered) == len(names) and rest.keys() == set(numbered[len(args) :]):
+            names = numbered
         missing = [n for n in names[len(args) :] if n not in rest]
         if missing:
             return f"{call} missing required arguments: {', '.join(missing)}."
@@ -221,6 +227,18 @@ class ConcreteFunction:
                     f"{type(value).__name__} ({value})."
                 )
             out[i] = as_tensor(value, TensorSpec(want.shape, want.dtype))
+        return out
+
+    def _numbered_names(self) -> list[str]:
+        """TF 1.15's names of the tensors: of their parameters, ``x``, ``x_1``, ``x_2`` for a
+        tuple.
+        """
+        out: list[str] = []
+        for path, leaf in nest.flatten_with_tuple_paths((self.call_args, self.call_kwargs)):
+            if isinstance(leaf, specs.TypeSpec):
+                base = getattr(leaf, "name", None) or input_name(path[:2], self.signature.names)
+                count = sum(n == base or n.startswith(f"{base}_") for n in out)
+                out.append(f"{base}_{count}" if count else base)
         return out
 
     def call_tensors(self, tensors: Sequence[Any]) -> Any:

@@ -117,7 +117,7 @@ class Function:
         return self._python_function
 
     @property
-    def input_signature(self) -> Any:
+    def input_signature(self) -> tuple[Any, ...] | None:
         return self._signature.input_signature
 
     @property

@@ -190,7 +190,7 @@ def _fed(tensor: Tensor) -> Any:
 def _fresh_array(state: ArrayState) -> ArrayState:
     copy = ArrayState.__new__(ArrayState)
     copy.__dict__.update(state.__dict__)
-    copy.items, copy.cleared, copy.grads = list(state.items), list(state.cleared), {}
+    copy.items, copy.was_read, copy.grads = list(state.items), list(state.was_read), {}
     return copy
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest, specs
 from headrace.core.convert import convert_to_tensor
-from headrace.core.func_graph import FuncGraph
+from headrace.core.func_graph import FuncGraph, out_of_scope
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.specs import TensorSpec, TypeSpec
 from headrace.core.tensor import Operation, Tensor
@@ -156,7 +156,11 @@ def trace_into(
         _check_unchanged(before, (args, kwargs), fn)
         results = convert_outputs(given, fn)
         flat = specs.components(specs.spec_structure(results), results)
-        graph.finish([graph.capture(t) for t in flat])
+        outputs = [graph.capture(t) for t in flat]
+        for t in outputs:
+            if t._op._context is not None:  # made inside of a branch or a loop body
+                raise out_of_scope(t)
+        graph.finish(outputs)
     graph.structured_outputs = results
     return TracedFunction(graph, (args, kwargs), results)
 
@@ -245,7 +249,7 @@ def _is_foreign(value: object) -> bool:
     return False
 
 
-def _output(value: object) -> Any:
+def _output(value: object) -> Tensor | object | None:
     if value is None or isinstance(value, Operation):
         return None  # the effects of the function happen anyway
     if isinstance(value, Tensor):

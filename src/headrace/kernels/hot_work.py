@@ -5,7 +5,7 @@ kernels when the count shows that compiling pays. The count is a function of the
 is read. A family may do this only if both kinds of code give the same bits, so that it does not
 matter which run changes over.
 
-    RANDOM = HotWork("random numbers", 1 << 21, "headrace.kernels.native.philox_kernels")
+    RANDOM = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
 
     kernels = RANDOM.kernels(count)
     if kernels is not None:

@@ -30,6 +30,7 @@ from headrace.variables.variable_scope import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = ["InputSpec", "Layer", "keras_style_scope", "set_keras_style"]
 
@@ -118,7 +119,7 @@ class Layer(CoreLayer):
             )
         return self._scope.name
 
-    def _name_scope(self) -> Any:
+    def _name_scope(self) -> str:
         if self._keras_style:
             return super()._name_scope()
         assert self._current_scope is not None
@@ -149,7 +150,7 @@ class Layer(CoreLayer):
     def add_weight(  # type: ignore[override]
         self,
         name: Any,
-        shape: Any,
+        shape: TensorLike,
         dtype: Any = None,
         initializer: Any = None,
         regularizer: Any = None,
@@ -268,12 +269,12 @@ def _known_variables() -> set[int]:
     return {id(v) for v in global_variables()}
 
 
-def _is_new(variable: Any, known: set[int]) -> bool:
+def _is_new(variable: PartitionedVariable | Variable, known: set[int]) -> bool:
     parts = variable if isinstance(variable, PartitionedVariable) else [variable]
     return not any(id(part) in known for part in parts)
 
 
-def _is_trained(variable: Any) -> bool:
+def _is_trained(variable: PartitionedVariable | Variable) -> bool:
     graph = get_default_graph()
     if graph._is_function:
         with init_scope():

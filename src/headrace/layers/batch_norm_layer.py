@@ -251,13 +251,13 @@ class BatchNormalizationCore(CoreLayer):
             delta = (variable - cast(value, kind)) * decay
             return assign_sub(variable, delta, name=scope)
 
-    def _new_variance_of(self, moving_stddev: Any) -> Any:
+    def _new_variance_of(self, moving_stddev: Tensor) -> Any:
         value = relu(moving_stddev * moving_stddev - self.epsilon)
         with name_scope("AssignNewValue") as scope, colocate_with(self.moving_variance):
             return assign(self.moving_variance, value, name=scope)
 
     # calling ------------------------------------------------------------------------------------
-    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any, training: bool | Tensor = False) -> Tensor:  # type: ignore[override]
         if self.virtual_batch_size is None:
             return self._fused(inputs, training) if self.fused else self._general(inputs, training)
         sizes = [-1, *inputs.shape.as_list()[1:]]
@@ -298,7 +298,7 @@ class BatchNormalizationCore(CoreLayer):
             )
         return output  # type: ignore[no-any-return]
 
-    def _general(self, inputs: Any, training: Any) -> Tensor:
+    def _general(self, inputs: Any, training: TensorLike) -> Tensor:
         rank = len(inputs.shape)
         reduced = [i for i in range(rank) if i not in self.axis]
         if self.virtual_batch_size is not None:
@@ -306,7 +306,7 @@ class BatchNormalizationCore(CoreLayer):
         wide = [1] * rank
         wide[self.axis[0]] = inputs.shape.as_list()[self.axis[0]]
 
-        def broadcast(v: Any) -> Any:
+        def broadcast(v: Tensor | None) -> Any:
             if v is not None and len(v.shape) != rank and reduced != list(range(rank - 1)):
                 return reshape(v, wide)
             return v
@@ -336,7 +336,9 @@ class BatchNormalizationCore(CoreLayer):
         outputs.set_shape(inputs.shape)
         return outputs
 
-    def _adjusted(self, inputs: Any, training: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
+    def _adjusted(
+        self, inputs: TensorLike, training: TensorLike, scale: Any, offset: Any
+    ) -> tuple[Any, Any]:
         assert self.adjustment is not None
         own_scale, own_bias = self.adjustment(shape_of(inputs))
         own_scale = smart_cond(training, lambda: own_scale, lambda: ones_like(own_scale))
@@ -344,7 +346,7 @@ class BatchNormalizationCore(CoreLayer):
         return _composed(own_scale, own_bias, scale, offset)
 
     def _training_statistics(
-        self, inputs: Any, training: Any, reduced: list[int]
+        self, inputs: TensorLike, training: TensorLike, reduced: list[int]
     ) -> tuple[Any, Any, tuple[Any, Any] | None]:
         """Mean and variance to normalize with, and renorm's correction.
 
@@ -363,7 +365,7 @@ class BatchNormalizationCore(CoreLayer):
             self._new_variance = reduce_mean(variance, axis=1, keepdims=True)
         return mean, variance, self._renormed(training) if self.renorm else None
 
-    def _add_statistics_updates(self, training: Any) -> None:
+    def _add_statistics_updates(self, training: TensorLike) -> None:
         new_mean, new_variance = self._new_mean, self._new_variance
         del self._new_mean, self._new_variance
 
@@ -415,7 +417,7 @@ class BatchNormalizationCore(CoreLayer):
             self._new_variance = identity(self._new_variance)
         return r, d
 
-    def _renorm_update(self, variable: Any, value: Tensor, training: Any) -> Any:
+    def _renorm_update(self, variable: TensorLike, value: Tensor, training: Any) -> Any:
         value = identity(value)
         return smart_cond(
             training,

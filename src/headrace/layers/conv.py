@@ -192,7 +192,7 @@ class ConvCore(CoreLayer):
         if self.data_format == "channels_last":
             return bias_add(outputs, self.bias, data_format="NHWC")
         if self.rank == 1:
-            bias: Any = reshape(self.bias, (1, self.filters, 1))
+            bias = reshape(self.bias, (1, self.filters, 1))
             return outputs + bias  # type: ignore[no-any-return]
         return bias_add(outputs, self.bias, data_format="NCHW")
 
@@ -255,7 +255,7 @@ class Conv1DCore(ConvCore):
     ) -> None:
         super().__init__(1, filters, kernel_size, strides, **kwargs)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: TensorLike) -> Tensor:  # type: ignore[override]
         if self.padding == "causal":
             inputs = pad(inputs, self._compute_causal_padding())
         return super().call(inputs)

@@ -82,13 +82,13 @@ class _TransposedCore(ConvCore):
             )
         ]
 
-    def _whole(self, batch: Any, space: list[Any]) -> list[Any]:
+    def _whole(self, batch: int | Tensor | None, space: list[Any]) -> list[Any]:
         if self.data_format == "channels_first":
             return [batch, self.filters, *space]
         return [batch, *space, self.filters]
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        have: Any = shape_of(inputs)
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
+        have = shape_of(inputs)
         first = 2 if self.data_format == "channels_first" else 1
         batch = have[0]
         space = [have[first + i] for i in range(self.rank)]

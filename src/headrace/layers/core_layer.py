@@ -34,7 +34,7 @@ from headrace.variables.partitioned_variable import PartitionedVariable
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.core.annotations import DTypeLike, RegularizerLike, ShapeLike, TensorLike
     from headrace.variables.initializers import Initializer
 
 __all__ = ["FLOATX", "CoreLayer"]
@@ -132,7 +132,7 @@ class CoreLayer(Module):
         """The layer's outputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         raise NotImplementedError
 
     # names and types ----------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class CoreLayer(Module):
         return self._activity_regularizer
 
     @activity_regularizer.setter
-    def activity_regularizer(self, regularizer: Any) -> None:
+    def activity_regularizer(self, regularizer: RegularizerLike | None) -> None:
         self._activity_regularizer = regularizer
 
     @property
@@ -392,8 +392,10 @@ class CoreLayer(Module):
         reached = reachable_from(nest.flatten(inputs), losses)
         return [x for x in losses if x in reached]
 
-    def _handle_weight_regularization(self, name: str, variable: Any, regularizer: Any) -> None:
-        def loss_for(part: Any) -> Any:
+    def _handle_weight_regularization(
+        self, name: str, variable: PartitionedVariable | Variable, regularizer: Any
+    ) -> None:
+        def loss_for(part: Variable) -> Any:
             with name_scope(name + "/Regularizer"):
                 return regularizer(part)
 
@@ -407,12 +409,12 @@ class CoreLayer(Module):
         with name_scope("ActivityRegularizer"):
             for output in nest.flatten(outputs):
                 loss = self._activity_regularizer(output)
-                size: Any = shape_of(output)
+                size = shape_of(output)
                 batch = cast(size[0], loss.dtype)
                 self.add_loss(loss / batch, inputs=inputs)
 
     # calling ------------------------------------------------------------------------------------
-    def _name_scope(self) -> Any:
+    def _name_scope(self) -> str:
         return self.name
 
     @functools.cached_property

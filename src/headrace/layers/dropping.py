@@ -37,7 +37,7 @@ class DropoutCore(CoreLayer):
         self.seed = seed
         self.supports_masking = True
 
-    def _get_noise_shape(self, inputs: TensorLike) -> Any:
+    def _get_noise_shape(self, inputs: TensorLike) -> Tensor | None:
         if self.noise_shape is None:
             return None
         have: Any = shape_of(inputs)
@@ -45,7 +45,7 @@ class DropoutCore(CoreLayer):
             [have[i] if size is None else size for i, size in enumerate(self.noise_shape)]
         )
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: TensorLike, training: TensorLike = False) -> Tensor:  # type: ignore[override]
         def dropped() -> Tensor:
             return nn_dropout(
                 inputs, noise_shape=self._get_noise_shape(inputs), seed=self.seed, rate=self.rate
@@ -76,12 +76,12 @@ class Dropout(DropoutCore, Layer):
 
 
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
     noise_shape: Any = None,
     seed: int | None = None,
-    training: Any = False,
-    name: Any = None,
+    training: bool | Tensor = False,
+    name: str | None = None,
 ) -> Tensor:
     """Drop a share ``rate`` of the inputs where ``training`` is true; the default keeps all."""
     return Dropout(rate, noise_shape, seed, name).apply(inputs, training=training)  # type: ignore[no-any-return]

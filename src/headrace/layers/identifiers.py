@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.layers import constraints as _constraints
 from headrace.layers import regularizers as _regularizers
 from headrace.ops.math import unary as math_unary
 from headrace.ops.nn import activations as nn_activations
 from headrace.variables import initializers as _init
+
+if TYPE_CHECKING:
+    from headrace.core.indexed_slices import IndexedSlices
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "get_activation",
@@ -29,7 +33,7 @@ def linear(x: Any) -> Any:
     return x
 
 
-def _hard_sigmoid(x: Any) -> Any:
+def _hard_sigmoid(x: Tensor) -> IndexedSlices | Tensor:
     from headrace.ops.math.binary import add, mul
     from headrace.ops.math.clip import clip_by_value
 

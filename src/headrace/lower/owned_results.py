@@ -22,5 +22,5 @@ def own_unknown(value: Any) -> Any:
     return value[()] if value.ndim == 0 else value
 
 
-def copy_unknown(value: Any) -> Any:
+def copy_unknown(value: Any) -> Array | np.generic:
     return value[()] if value.ndim == 0 else np.array(value)

@@ -110,8 +110,13 @@ def _is_flat(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
 
 
 def _everything(
-    into: Any, inputs: tuple[Any, ...], shape: tuple[int, ...], dtype: Any, name: str, keep: bool
-) -> Any:
+    into: Any,
+    inputs: tuple[Any, ...],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    name: str,
+    keep: bool,
+) -> Array | np.generic:
     flat = [x.reshape(-1) if getattr(x, "shape", ()) == shape else _single(x) for x in inputs]
     cut = [getattr(x, "ndim", 0) == 1 for x in flat]
     size = next(x.size for x, c in zip(flat, cut) if c)
@@ -130,7 +135,9 @@ def _single(x: Any) -> Any:
     return x.reshape(())[()] if getattr(x, "ndim", 0) else x
 
 
-def _halves(start: int, size: int, block: int, leaves: list[tuple[int, int]]) -> Any:
+def _halves(
+    start: int, size: int, block: int, leaves: list[tuple[int, int]]
+) -> tuple[Any, Any] | int:
     """The pieces that NumPy's pairwise summation makes, down to blocks.
 
     A leaf's number, or a pair.
@@ -154,7 +161,7 @@ def _sums(
     into: Callable[..., Any],
     flat: list[Any],
     cut: list[bool],
-    dtype: Any,
+    dtype: np.dtype[Any],
     leaves: list[tuple[int, int]],
     partials: Array,
     first: int,

@@ -35,9 +35,9 @@ from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import State
 from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.lower.step_threads import in_turn
 from headrace.program.nodes import Node, walk
 from headrace.runtime.thread_pool import thread_count
-from headrace.runtime.turns import TURNS
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -183,8 +183,8 @@ class SettledRuns:
             return made
 
         def run_in_turn(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-            with TURNS:
-                return run(state, values, *feeds)
+            made: tuple[Any, ...] = in_turn(run, state, values, *feeds)
+            return made
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Array) -> tuple[Any, ...]:

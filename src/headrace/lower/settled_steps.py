@@ -176,7 +176,7 @@ class _Weights:
         make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
         return held.get(packed.product_key(turned), make, at_once=True)
 
-    def aim(self, call: Any) -> None:
+    def aim(self, call: Call) -> None:
         now = self._packed()
         if now is None or not self.s.library.same_layout(self.packed, now):
             raise Unsettled("weights are packed in another way")
@@ -503,7 +503,7 @@ def _attention(s: Settling, node: Node) -> str:
 
 
 def _attend(
-    s: Settling, q: Any, keys: Any, v: Any, steps: Any, out: Any
+    s: Settling, q: Array, keys: Array, v: Array, steps: Sequence[Sequence[Array | str]], out: Array
 ) -> list[Callable[[], None]] | None:
     """What is to be done for some examples; None where there is no fast code for it."""
     shape = (*q.shape[:-1], keys.shape[-1])

@@ -45,6 +45,7 @@ from headrace.program.nodes import Node, Program, VariableInfo
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.kernels.onednn.primitive import Call
     from headrace.kernels.packed_weights import Held
 
 __all__ = [
@@ -320,7 +321,9 @@ class Settling(Lowering):
         self.names[value] = name
 
     # memory -------------------------------------------------------------------------------------
-    def room(self, values: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Any:
+    def room(
+        self, values: Sequence[int], shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]
+    ) -> Any:
         """Memory that stays until the last use of these values (none: until this step is done)."""
         dtype = np.dtype(dtype)
         size = max(64, dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
@@ -453,7 +456,7 @@ class Settling(Lowering):
         users = self.uses.get(value, [])
         return len(users) == 1 and users[0] is None
 
-    def call(self, call: Any, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
+    def call(self, call: Call, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
         """A line that executes a call.
 
         ``places`` are values (None: aimed otherwise), ``out`` is (place, array, name).
@@ -468,7 +471,7 @@ class Settling(Lowering):
             call.aim(place, array)
         self.execute(call)
 
-    def aim_at(self, call: Any, place: int, name: str) -> None:
+    def aim_at(self, call: Call, place: int, name: str) -> None:
         """A line that says where an argument lies in this run."""
         self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
         self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
@@ -480,7 +483,7 @@ class Settling(Lowering):
         names = self.new_param(primitive), self.new_param(arguments)
         self.emit(f"if execute({names[0]}, stream, {count}, {names[1]}): fail()")
 
-    def aim(self, call: Any, place: int, value: int) -> None:
+    def aim(self, call: Call, place: int, value: int) -> None:
         """An argument of a call that is a value of any kind."""
         lies = _lies(self.array(value))
         if self.kind(value) == MOVING:

@@ -99,7 +99,9 @@ def group(block: PlanBlock, program: Program) -> PlanBlock:
     return tuple(s for s in out if s is not None)
 
 
-def _key(node: Node, program: Program, same: dict[int, int]) -> Any:
+def _key(
+    node: Node, program: Program, same: dict[int, int]
+) -> tuple[int | str | DType | tuple[Any, ...], ...] | None:
     """What the members of a group have in common; None for anything that cannot be a member."""
     traits = node.opdef.traits
     if not node.writes or not traits.elementwise or node.opdef.trusting is None:

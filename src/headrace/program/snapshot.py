@@ -3,8 +3,10 @@
 Pruning, scheduling and the meaning of variable reads are settled here. A read means the value from
 before the run unless the reading operation depends, by data or control, on a write of that variable
 in this run; then it means the value at that point. A TF-1 reference read (``v/read``) is looked
-through: what counts is the operation that uses it. A variable that is itself fetched gives its
-value at the end.
+through: what counts is the operation that uses it. Only across an ``Assign`` that may change the
+variable's size the read counts: TensorFlow then allocates a new array and the read keeps the old
+one (if the size stays, the new value goes into the array that the read shares). A variable that
+is itself fetched gives its value at the end.
 """
 
 from __future__ import annotations
@@ -126,7 +128,7 @@ def _check_kernels(ops: Iterable[Operation]) -> None:
 class _Variable:
     """A variable while the program is built."""
 
-    __slots__ = ("current", "in_loops", "index", "op", "start", "write_mask")
+    __slots__ = ("current", "in_loops", "index", "op", "resize_mask", "start", "write_mask")
 
     def __init__(self, op: Operation, index: int, start: int, current: int) -> None:
         self.op = op
@@ -134,6 +136,7 @@ class _Variable:
         self.start = start
         self.current = current
         self.write_mask = 0
+        self.resize_mask = 0  # the writes that may change its size
         self.in_loops: set[Any] = set()
 
 
@@ -154,6 +157,10 @@ class _Builder:
         self.value_of: dict[Tensor, int] = {}
         self.variables: dict[str, _Variable] = {}
         self.refs: dict[Tensor, _Variable] = {}
+        #: The tensor of the reference read that a looked-through tensor comes from.
+        self.read_of: dict[Tensor, Tensor] = {}
+        #: What such a read gave, where a write that it does not depend on may change the size.
+        self.read_values: dict[Tensor, int] = {}
         self.masks: dict[Operation, int] = {}
         self.write_bits: dict[Operation, int] = {}
         self.frames: list[Any] = []
@@ -261,13 +268,22 @@ class _Builder:
             if kind in _FORWARD or kind == "Merge" or kind == "RefMerge":
                 variable = self._forwarded(unit)
                 if variable is not None and self._looks_through(unit):
-                    for out in unit._outputs:
-                        if out not in self.value_of:
-                            self.refs[out] = variable
+                    self._look_through(unit, variable)
                 continue
             writes = unit._opdef.traits.writes
             if writes:
                 self._note_writes(unit, writes, loops)
+
+    def _look_through(self, op: Operation, variable: _Variable) -> None:
+        source = op._inputs[0]
+        is_read = op.type == "Identity" and source._dtype._is_ref
+        for out in op._outputs:
+            if out in self.value_of:
+                continue
+            self.refs[out] = variable
+            read = out if is_read else self.read_of.get(source)
+            if read is not None:
+                self.read_of[out] = read
 
     def _forwarded(self, op: Operation) -> _Variable | None:
         """The variable whose reference an operation passes on.
@@ -304,6 +320,8 @@ class _Builder:
                     "not a variable in this run"
                 )
             variable.write_mask |= bit
+            if op._attrs.get("validate_shape") is False and _may_resize(op):
+                variable.resize_mask |= bit
             variable.in_loops.update(loops)
             first = first or variable
         for out in op._outputs:
@@ -418,7 +436,10 @@ class _Builder:
     def _forward(self, op: Operation, target: list[Statement]) -> None:
         """Operations that only pass a value on."""
         source = op._inputs[0]
-        if op._outputs[0] in self.refs:
+        variable = self.refs.get(op._outputs[0])
+        if variable is not None:
+            if variable.resize_mask:
+                self._forward_read(op, variable, target)
             return
         if source in self.refs:  # an ordered read of a reference
             self._node(op, target)
@@ -433,6 +454,47 @@ class _Builder:
         for out in op._outputs:
             self.value_of.setdefault(out, value)
 
+    def _forward_read(self, op: Operation, variable: _Variable, target: list[Statement]) -> None:
+        """A read of a variable whose size may change, or what passes such a read on."""
+        if self.read_of.get(op._outputs[0]) is op._outputs[0]:
+            self._keep_read(op, variable, target)
+            return
+        across = self._read_across(op, 0, target)
+        if across is not None:
+            self.value_of.update(dict.fromkeys(op._outputs, across))
+
+    def _keep_read(self, op: Operation, variable: _Variable, target: list[Statement]) -> None:
+        """Remember what a reference read gives, for operations after a write that may resize."""
+        value = self._version(op, variable)
+        if value != variable.start:  # in a loop that writes: the value of this iteration
+            out = op._outputs[0]
+            kept = self._new(out._dtype._base, None, out)
+            target.append(Node(op._opdef, (value,), (kept,), op._attrs, op))
+            value = kept
+        self.read_values[op._outputs[0]] = value
+
+    def _read_across(self, op: Operation, i: int, target: list[Statement]) -> int | None:
+        """The value of an input that was read before a write which may have resized the variable
+        and which ``op`` depends on; None for every other input.
+        """
+        tensor = op._inputs[i]
+        read = self.read_of.get(tensor)
+        before = None if read is None else self.read_values.get(read)
+        if read is None or before is None:
+            return None
+        variable = self.refs[tensor]
+        if self._version(op, variable) == variable.start:
+            return None
+        later = self.masks.get(op, 0) & ~self.masks.get(read._op, 0)
+        if not later & variable.resize_mask and before != variable.start:
+            return None
+        value = self._new(tensor._dtype._base, None, tensor)
+        attrs = {"T": tensor._dtype._base}
+        target.append(
+            Node(lookup("_ReadAcrossResize"), (before, variable.current), (value,), attrs, op)
+        )
+        return value
+
     def _merge(self, op: Operation, target: list[Statement]) -> None:
         pred = op._cond_pred
         if op._outputs[0] in self.refs or op._outputs[0] in self.value_of:
@@ -443,7 +505,7 @@ class _Builder:
         if pred is None:
             raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
         order = (1, 0) if op._merge_swapped else (0, 1)  # the value for false comes first
-        inputs = (self.value_of[pred], *(self._input(op, i) for i in order))
+        inputs = (self.value_of[pred], *(self._input(op, i, target) for i in order))
         outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
         for t, value in zip(op._outputs, outputs):
             self.value_of[t] = value
@@ -467,7 +529,7 @@ class _Builder:
         attrs = {"SrcT": dtypes.bool, "DstT": dtypes.int32, "Truncate": False}
         target.append(Node(lookup("Cast"), (pred,), (value,), attrs, op))
 
-    def _input(self, op: Operation, i: int) -> int:
+    def _input(self, op: Operation, i: int, target: list[Statement] | None = None) -> int:
         tensor = op._inputs[i]
         value = self.value_of.get(tensor)
         if value is not None:
@@ -478,13 +540,20 @@ class _Builder:
                 f"'{op.name}' ({op.type}) uses {tensor.name}, which has no value there; "
                 "was it made inside another branch or loop?"
             )
+        if variable.resize_mask and target is not None:
+            across = self._read_across(op, i, target)
+            if across is not None:
+                return across
         return self._version(op, variable)
 
     def _node(self, op: Operation, target: list[Statement]) -> None:
         opdef: OpDef = op._opdef
         value_of = self.value_of
         inputs = tuple(
-            [value_of[t] if t in value_of else self._input(op, i) for i, t in enumerate(op._inputs)]
+            [
+                value_of[t] if t in value_of else self._input(op, i, target)
+                for i, t in enumerate(op._inputs)
+            ]
         )
         outputs = []
         for t in op._outputs:
@@ -551,6 +620,12 @@ class _Builder:
             if o.type in ("Switch", "RefSwitch") and after:
                 self.masks[o] = after
         return While(tuple(values), test, cond, body, cond_op)
+
+
+def _may_resize(assign: Operation) -> bool:
+    """Whether an Assign without a check of shapes may change the number of elements."""
+    old, new = assign._inputs[0]._shape, assign._inputs[1]._shape
+    return old is None or None in old or old != new
 
 
 def _predicates(needed: set[Operation]) -> set[Tensor]:

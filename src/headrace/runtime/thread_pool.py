@@ -24,6 +24,7 @@ from headrace.runtime.float_errors import silence
 __all__ = [
     "PIECES",
     "chosen_threads",
+    "is_worker",
     "limited",
     "parallel",
     "set_threads",
@@ -89,6 +90,7 @@ class _Worker:
         threading.Thread(target=self._loop, name="headrace", daemon=True).start()
 
     def _loop(self) -> None:
+        _limit.is_worker = True
         silence()
         denormals.flush()
         while True:
@@ -133,6 +135,7 @@ class _Limit(threading.local):
     """A thread's own number while it runs something with fewer."""
 
     threads: int | None = None
+    is_worker = False
 
 
 _limit = _Limit()
@@ -142,6 +145,11 @@ def thread_count() -> int:
     """How many threads the caller's work is spread over, its own included."""
     limit = _limit.threads
     return _threads if limit is None else limit
+
+
+def is_worker() -> bool:
+    """Whether the caller is one of the pool's threads."""
+    return _limit.is_worker
 
 
 def set_threads(n: int, source: str = "set_threads") -> None:

@@ -37,7 +37,8 @@ class Turns:
         self.working = 0
         self.waiting: deque[threading.Lock] = deque()
 
-    def _limit(self) -> int:
+    def limit(self) -> int:
+        """How many may work at a time."""
         if self.slots is None:
             self.slots = max(1, chosen_threads().count // 2)
         return self.slots
@@ -50,7 +51,7 @@ class Turns:
 
     def _take(self) -> None:
         with self.lock:
-            if self.working < self._limit() and not self.waiting:
+            if self.working < self.limit() and not self.waiting:
                 self.working += 1
                 return
             mine = threading.Lock()

@@ -8,6 +8,12 @@ thousandths of the time, also when daemons and timers come by; a neighbour on on
 it a half. Counting context switches is not enough: a daemon that wakes up a few times a second
 looks like load then, and threads that sleep for its sake made a GAN's step twice as slow.
 
+Delays alone are not enough either: a thread of our pool that waits for a core on which a thread of
+the kernel library spins is delayed by ourselves, and a program that slept for that reason used the
+pool more, was delayed again, and never came back (a VAE's step: 6 or 16 ms, by chance). So cores
+are contended only if somebody else used them, too: other processes (what /proc/stat counts for our
+CPUs, without our own time), or a second thread of the program that runs steps.
+
 ``tick()`` is called at the end of runs that worked on large arrays. Every ``WINDOW`` it looks, and
 tells those who registered with ``on_change`` when the answer changes. How threads wait does not
 change what they compute.
@@ -22,7 +28,7 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["contended", "on_change", "tick"]
+__all__ = ["contended", "on_change", "tick", "used_by_others"]
 
 #: Seconds between two looks, at least.
 WINDOW = 0.1
@@ -31,6 +37,8 @@ SPAN = 0.25
 #: Seconds of delay of all threads together, in a second, from which cores are contended, and below
 #: which they are not any more.
 BUSY, FREE = 0.2, 0.1
+#: Seconds of our CPUs that others used, in a second, below which nobody else wants them.
+OTHERS = 0.15
 #: Seconds without contention after which it is over.
 CALM = 0.5
 #: Involuntary switches a second below which nobody can have been delayed for long.
@@ -49,15 +57,24 @@ class _Watch:
         self.since = 0.0  # the beginning of the present span
         self.switches = 0
         self.delay: float | None = None  # seconds, at the beginning of the span
+        self.used: float | None = None  # seconds that others used, at the beginning of the span
+        self.caller = 0  # the thread that ended a run last
+        self.callers_change = False  # whether it was another one than before, in this span
         self.busy_at = -CALM
 
-    def look(self, now: float, switches: int, delay: Callable[[], float]) -> None:
+    def look(
+        self,
+        now: float,
+        switches: int,
+        delay: Callable[[], float],
+        used: Callable[[], float | None],
+    ) -> None:
         """Compare with the beginning of the span; a long pause between runs says nothing."""
         paused = now - self.looked_at > 5 * WINDOW
         self.looked_at, self.next_look = now, now + WINDOW
         elapsed = now - self.since
         if paused or self.delay is None:
-            self._begin(now, switches, delay())
+            self._begin(now, switches, delay(), used())
             return
         if elapsed < SPAN:
             return
@@ -66,13 +83,21 @@ class _Watch:
         else:
             total = delay()
             share = (total - self.delay) / elapsed
-        self._begin(now, switches, total)
+        used_now = used()
+        if not self.callers_change and not self._others_work(used_now, elapsed):
+            share = 0.0
+        self._begin(now, switches, total, used_now)
         if share > (FREE if self.contended else BUSY):
             self.busy_at = now
         self._answer(now - self.busy_at < CALM)
 
-    def _begin(self, now: float, switches: int, delay: float) -> None:
-        self.since, self.switches, self.delay = now, switches, delay
+    def _begin(self, now: float, switches: int, delay: float, used: float | None) -> None:
+        self.since, self.switches, self.delay, self.used = now, switches, delay, used
+        self.callers_change = False
+
+    def _others_work(self, used: float | None, elapsed: float) -> bool:
+        """Whether other processes used our CPUs in this span; where nobody knows, they may have."""
+        return used is None or self.used is None or used - self.used > OTHERS * elapsed
 
     def _answer(self, contended: bool) -> None:
         if contended != self.contended:
@@ -118,15 +143,35 @@ def _delay() -> float:
     return total * 1e-9
 
 
+def used_by_others() -> float | None:
+    """Seconds since the system's start in which our CPUs worked for other processes.
+
+    None where the system does not tell. Only differences mean something.
+    """
+    try:
+        ours = {f"cpu{n}".encode() for n in os.sched_getaffinity(0)}
+        with open("/proc/stat", "rb") as file:
+            lines = [line.split() for line in file if line.startswith(b"cpu")]
+        counted = [line for line in lines if line[0] in ours]
+        # user, nice, system, (idle, waiting for disks,) interrupts, soft interrupts
+        ticks = sum(int(line[n]) for line in counted for n in (1, 2, 3, 6, 7))
+        return ticks / os.sysconf("SC_CLK_TCK") - time.process_time()
+    except (OSError, AttributeError, ValueError, IndexError):
+        return None
+
+
 def tick() -> None:
     """A run has ended: look, if it is time to."""
     watch = _watch
+    caller = threading.get_ident()
+    if caller != watch.caller:
+        watch.caller, watch.callers_change = caller, True
     now = time.monotonic()
     if now < watch.next_look or not watch.listeners:
         return
     if watch.lock.acquire(blocking=False):
         try:
-            watch.look(now, _switches(), _delay)
+            watch.look(now, _switches(), _delay, used_by_others)
         finally:
             watch.lock.release()
 

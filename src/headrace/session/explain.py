@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
 from headrace.session.step_times import StepTimes
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["Binding", "Explanation", "Step", "explain"]
 
@@ -178,7 +181,7 @@ def _variables_read(program: Program, kept: Executable | None) -> list[str]:
     return [v.name for v in program.variables if v.start in used or v.current in used]
 
 
-def _label(element: Any) -> str:
+def _label(element: Tensor) -> str:
     return element.name if hasattr(element, "name") else element.op.name  # type: ignore[no-any-return]
 
 

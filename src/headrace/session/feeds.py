@@ -16,7 +16,7 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, FeedDict
     from headrace.core.graph import Graph
 
 __all__ = ["TensorFed", "expand_feeds", "is_symbolic", "make_converter"]
@@ -172,7 +172,7 @@ def _string_converter(tensor: Tensor) -> Converter:
 # keys -------------------------------------------------------------------------------------------
 
 
-def expand_feeds(graph: Any, feed_dict: Any) -> list[tuple[Tensor, Callable[[Any], Any]]]:
+def expand_feeds(graph: Graph, feed_dict: FeedDict) -> list[tuple[Tensor, Callable[[Any], Any]]]:
     """For each fed tensor, how to find its value in the feed_dict value that belongs to it.
 
     The result is in the order of the dictionary; a composite key gives several entries.

@@ -46,7 +46,7 @@ class Slots:
         return lambda values: _copy(values[slot])
 
 
-def _copy(value: Array | np.generic | None) -> Any:
+def _copy(value: Array | np.generic | None) -> Array | np.generic | None:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 

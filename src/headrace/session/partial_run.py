@@ -1,7 +1,8 @@
 """``partial_run``: one run in several calls.
 
 The session keeps what earlier calls were fed and computed. A later call is a run in which all of
-that is fed, so that each operation is computed at most once, stateful ones included.
+that is fed, so that each operation is computed at most once, stateful ones included. A call that
+fails or is interrupted ends the partial run.
 """
 
 from __future__ import annotations
@@ -73,7 +74,11 @@ def run(session: Any, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> A
                 None, None, f"The fetch {_name(e)} has already been fetched."
             )
     _take_feeds(session, state, feed_dict)
-    results = _compute(session, state, elements)
+    try:
+        results = _compute(session, state, elements)
+    except BaseException:  # what was done and what was not is unknown: TensorFlow ends it, too
+        del session._partial_runs[handle]
+        raise
     state.fetched.update(elements)
     if state.fetched >= state.fetches:
         del session._partial_runs[handle]
@@ -136,7 +141,7 @@ def _can_be_kept(tensor: Tensor) -> bool:
     return tensor._dtype.name not in ("resource", "variant")
 
 
-def _run(session: Any, executable: Executable, feeds: list[Any]) -> tuple[Any, ...]:
+def _run(session: BaseSession, executable: Executable, feeds: list[Any]) -> tuple[Any, ...]:
     token = silence()
     try:
         return executable.run(session._state, session._state.values, *feeds)

@@ -33,7 +33,7 @@ class LocalServer(NamedTuple):
 LOCAL_TARGETS: dict[str, LocalServer] = {}
 
 
-def check_target(target: Any) -> LocalServer | None:
+def check_target(target: str) -> LocalServer | None:
     """The server of this process that a session's target names; None for no target."""
     if not isinstance(target, (str, bytes)):
         raise TypeError(f"target must be a string, but got {type(target)}")

@@ -276,7 +276,7 @@ class BaseSession:
             EVENTS.emit("run", session=self, seconds=seconds)
 
     def _recording(
-        self, call: Callable[[Any], Any], feed_dict: Any, options: Any, run_metadata: Any
+        self, call: Callable[[Any], Any], feed_dict: FeedDict, options: Any, run_metadata: Any
     ) -> Callable[[Any], Any]:
         """``call``, or the same that fills in the metadata that the options ask for."""
         from headrace.session import run_metadata as metadata
@@ -335,7 +335,7 @@ class BaseSession:
             return self._timed(call, feed_dict, options, run_metadata)
         return call(feed_dict)
 
-    def _plain_feeds(self, feed_dict: Any) -> dict[Any, Any]:
+    def _plain_feeds(self, feed_dict: FeedDict) -> dict[Any, Any]:
         if not feed_dict:
             return {}
         if not isinstance(feed_dict, dict):
@@ -486,7 +486,7 @@ class BaseSession:
             self, self._executable(elements, [t for t, _ in feeds], shared=False), elements
         )
 
-    def _explain_times(self, fetches: Any, feed_dict: Any, runs: int) -> Any:
+    def _explain_times(self, fetches: Any, feed_dict: FeedDict, runs: int) -> Any:
         from headrace.session.explain import explain
         from headrace.session.step_times import measure
 
@@ -569,7 +569,7 @@ def make_call(
     def collect(feed_dict: FeedDict) -> list[Any]:
         return [convert(value) for convert, value in zip(find, values_of(feed_dict))]
 
-    def call(feed_dict: Any) -> Any:
+    def call(feed_dict: FeedDict) -> Any:
         token = silence()
         try:
             try:
@@ -629,7 +629,7 @@ def make_call(
             if held[0]:
                 release_blas()
 
-    def call_without_feeds(_: Any) -> Any:
+    def call_without_feeds(_: Mapping[str, Any] | None) -> Any:
         token = silence()
         try:
             return rebuild(run(state, values))

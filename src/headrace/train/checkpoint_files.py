@@ -220,7 +220,7 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 
 
 def remove_checkpoint(
-    checkpoint_prefix: Any, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
+    checkpoint_prefix: str, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Delete the files of a checkpoint."""
     prefix = os.fsdecode(checkpoint_prefix)

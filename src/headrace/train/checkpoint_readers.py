@@ -264,7 +264,7 @@ def _initialize_from(found: Any, prefix: str | None, name: str) -> None:
         _set_initializer(part, prefix, name, info.spec)
 
 
-def _set_initializer(variable: Any, prefix: str | None, name: str, slice_spec: str) -> None:
+def _set_initializer(variable: Variable, prefix: str | None, name: str, slice_spec: str) -> None:
     with device(variable.device), device("/cpu:0"):
         (value,) = restore_v2(
             prefix, [name], [slice_spec], [variable.dtype], name="checkpoint_initializer"

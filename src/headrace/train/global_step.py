@@ -108,7 +108,7 @@ def _get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     if step is None:
         return None
     with graph.as_default(), graph.name_scope(None), graph.name_scope(op_of(step).name + "/"):
-        value: Any = step if isinstance(step, Tensor) else step.initialized_value()
+        value = step if isinstance(step, Tensor) else step.initialized_value()
         add_to_collection(GLOBAL_STEP_READ_KEY, value + 0)
     return _get_global_step_read(graph)
 

@@ -10,9 +10,13 @@ import json
 import numbers
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.wire import hparam_messages
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["HParams", "parse_values"]
 
@@ -103,7 +107,7 @@ def _set_list(found: dict[str, Any], match: re.Match[str], kind: type, whole: st
     found[match["name"]] = [_parsed(match, kind, e, whole) for e in elements]
 
 
-def _cast(name: str, kind: type, value: Any) -> Any:
+def _cast(name: str, kind: type, value: TensorLike) -> Any:
     """``value`` as ``kind``: an integer may become a float, nothing else changes its nature."""
     if type(value) is kind or issubclass(kind, type(None)):
         return value
@@ -143,7 +147,7 @@ class HParams:
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Tensor:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def add_hparam(self, name: str, value: Any) -> None:
@@ -158,7 +162,7 @@ class HParams:
             self._hparam_types[name] = (type(value), False)
         setattr(self, name, value)
 
-    def set_hparam(self, name: str, value: Any) -> None:
+    def set_hparam(self, name: str, value: TensorLike) -> None:
         """Change a setting; KeyError if there is none, ValueError if the type does not fit."""
         kind, is_list = self._hparam_types[name]
         if isinstance(value, list):

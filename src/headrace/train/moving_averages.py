@@ -186,7 +186,7 @@ class ExponentialMovingAverage:
             ]
             return group(*updates, name=scope)
 
-    def _shadow(self, var: Any) -> Any:
+    def _shadow(self, var: Tensor) -> Any:
         if not isinstance(var, Tensor):
             add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
             return slots.create_slot(var, var.initialized_value(), self._name)

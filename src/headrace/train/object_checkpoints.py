@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from headrace.train.checkpoint_files import (
     remove_checkpoint,
     write_checkpoint_state,
 )
-from headrace.train.object_graph import GRAPH_KEY, Tracking, object_graph
+from headrace.train.object_graph import GRAPH_KEY, ObjectNode, Tracking, object_graph
 from headrace.train.object_restore import (
     CheckpointStatus,
     InitializationStatus,
@@ -37,6 +37,9 @@ from headrace.train.object_restore import (
 )
 from headrace.variables.variable import create_variable
 from headrace.wire.tensor_bundle import BundleWriter
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["Checkpoint", "CheckpointManager", "object_graph_key_mapping"]
 
@@ -94,7 +97,7 @@ class Checkpoint(Tracking):
             return self._counter(None)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _counter(self, session: Any) -> Any:
+    def _counter(self, session: BaseSession | None) -> Any:
         """The number of saves, a variable that is made when it is first needed."""
         if "save_counter" not in self.__dict__:
             with init_scope():
@@ -121,6 +124,11 @@ class Checkpoint(Tracking):
         blob[()] = graph.message().SerializeToString(deterministic=True)
         items: list[tuple[str, Any, int | None]] = [(GRAPH_KEY, blob, None)]
         items += [(n.key, v, n.value.dtype._base._enum) for n, v in zip(nodes, values, strict=True)]
+        for node, pair in _exported(list(graph.tables()), session):
+            for part, value, dtype in zip(
+                ("keys", "values"), pair, node.value.entry_dtypes, strict=True
+            ):
+                items.append((f"{node.key}-{part}", value, dtype._enum))
         try:
             with BundleWriter(prefix) as writer:
                 for key, value, dtype in sorted(items, key=lambda item: item[0].encode()):
@@ -129,7 +137,9 @@ class Checkpoint(Tracking):
             raise errors.os_error(error.filename or prefix, error) from None
         return prefix
 
-    def save(self, file_prefix: Any, session: Any = None, options: Any = None) -> str:
+    def save(
+        self, file_prefix: Any, session: BaseSession | None = None, options: Any = None
+    ) -> str:
         """Write ``file_prefix-N``, N the number of the save, and the ``checkpoint`` file."""
         number = self._count(session)
         path = self.write(f"{os.fspath(file_prefix)}-{number}", session, options)
@@ -138,7 +148,7 @@ class Checkpoint(Tracking):
         )
         return path
 
-    def _count(self, session: Any) -> int:
+    def _count(self, session: BaseSession | None) -> int:
         counter = self._counter(session)
         if executing_eagerly():
             return int(counter.assign_add(1))
@@ -178,7 +188,16 @@ class Checkpoint(Tracking):
         return CheckpointStatus(Restoration(self._object, path, graph))
 
 
-def _values(variables: list[Any], session: Any) -> list[Any]:
+def _exported(nodes: list[ObjectNode], session: BaseSession | None) -> list[tuple[ObjectNode, Any]]:
+    """The keys and the values of tables."""
+    pairs = [n.value.export() for n in nodes]
+    if executing_eagerly():
+        return [(n, [t.numpy() for t in pair]) for n, pair in zip(nodes, pairs)]
+    session = get_default_session() if session is None else session
+    return list(zip(nodes, session.run(pairs))) if session is not None else []
+
+
+def _values(variables: list[Any], session: BaseSession | None) -> list[Any]:
     if executing_eagerly():
         return [v.numpy() for v in variables]
     session = get_default_session() if session is None else session

@@ -11,7 +11,7 @@ first; a slot of an optimizer is filed under the variable that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import get_default_graph
 from headrace.eager.eager_context import executing_eagerly
@@ -20,11 +20,15 @@ from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2
 from headrace.variables.variable import Variable
 
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+
 __all__ = ["GRAPH_KEY", "ObjectGraph", "ObjectNode", "Tracking", "children_of", "object_graph"]
 
 #: The name under which a checkpoint has its object graph.
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_TABLE = "/.ATTRIBUTES/table"
 #: Attributes that list what other attributes hold too.
 _UNTRACKED = frozenset(("_restorations", "_trainable_weights", "_non_trainable_weights"))
 
@@ -50,8 +54,8 @@ class ObjectNode:
 
     @property
     def key(self) -> str:
-        """The name of a variable's value in a checkpoint."""
-        return self.path + _VALUE
+        """The name of a variable's value in a checkpoint, or what those of a table begin with."""
+        return self.path + (_TABLE if is_table(self.value) else _VALUE)
 
 
 class ObjectGraph:
@@ -93,6 +97,10 @@ class ObjectGraph:
         """The nodes that are variables."""
         return (n for n in self.nodes if isinstance(n.value, Variable))
 
+    def tables(self) -> Iterator[ObjectNode]:
+        """The nodes that are tables whose entries are saved."""
+        return (n for n in self.nodes if is_table(n.value))
+
     def message(self) -> Any:
         """The TrackableObjectGraph that a checkpoint has."""
         from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
@@ -112,7 +120,16 @@ class ObjectGraph:
                     full_name=node.value.name.partition(":")[0],
                     checkpoint_key=node.key,
                 )
+            elif is_table(node.value):
+                message.attributes.add(
+                    name="table", full_name=node.value.name, checkpoint_key=node.key
+                )
         return graph
+
+
+def is_table(value: object) -> bool:
+    """Whether it is a lookup table that changes, whose entries belong to a checkpoint."""
+    return hasattr(value, "_gather_saveables_for_checkpoint") and not isinstance(value, Variable)
 
 
 def object_graph(root: Any) -> ObjectGraph:
@@ -129,7 +146,7 @@ def slot_of(optimizer: Any, variable: Any, name: str) -> Any:
 
 def children_of(value: Any) -> list[tuple[str, Any]]:
     """(name, object) of what an object holds and a checkpoint saves."""
-    if isinstance(value, Variable):
+    if isinstance(value, Variable) or is_table(value):
         return []
     if isinstance(value, (list, tuple)):
         return [(str(i), v) for i, v in enumerate(value) if _is_tracked(v)]
@@ -157,8 +174,8 @@ def _optimizer_v2_children(optimizer: Any) -> list[tuple[str, Any]]:
     return found if counter is None else [("iter", counter), *found]
 
 
-def _is_tracked(value: Any) -> bool:
-    if isinstance(value, (Variable, Module, Optimizer, OptimizerV2)):
+def _is_tracked(value: Tensor) -> bool:
+    if isinstance(value, (Variable, Module, Optimizer, OptimizerV2)) or is_table(value):
         return True
     if isinstance(value, (list, tuple)):
         return any(_is_tracked(v) for v in value)

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.ops.control.dependencies import group
 from headrace.ops.math.reductions import reduce_mean, reduce_sum
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.data.api.dataset import DatasetV2
 
 __all__ = [
     "ReduceOp",
@@ -47,13 +51,13 @@ class Strategy:
         """``fn(*args, **kwargs)``."""
         return fn(*args, **(kwargs or {}))
 
-    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+    def experimental_local_results(self, value: TensorLike) -> tuple[Any, ...]:
         """The values of all replicas: one."""
         return (value,)
 
     unwrap = experimental_local_results
 
-    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def experimental_distribute_dataset(self, dataset: DatasetV2) -> Any:
         """The data set: one replica gets all of it."""
         return dataset
 

@@ -202,7 +202,7 @@ class BaseSaverBuilder:
             path = placeholder_with_default(path, shape=(), name="Const")
             if sharded:
                 per_device = self._GroupByDevices(saveables)
-                save: Any = self._AddShardedSaveOps(path, per_device)
+                save = self._AddShardedSaveOps(path, per_device)
                 restore = self._AddShardedRestoreOps(
                     path, per_device, restore_sequentially, reshape
                 )

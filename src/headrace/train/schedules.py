@@ -81,7 +81,7 @@ def exponential_decay(
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype
         steps, rate = cast(decay_steps, dtype), cast(decay_rate, dtype)
-        p: Any = cast(global_step, dtype) / steps
+        p = cast(global_step, dtype) / steps
         if staircase:
             p = apply_op("Floor", p)
         return apply_op("Mul", start, apply_op("Pow", rate, p), name=scope)
@@ -193,7 +193,7 @@ def polynomial_decay(
             steps = apply_op("Mul", steps, apply_op("Select", first, cast(1.0, dtype), round_))
         else:
             step = apply_op("Minimum", step, steps)
-        p: Any = apply_op("RealDiv", step, steps)
+        p = apply_op("RealDiv", step, steps)
         fall = apply_op("Mul", start - end, apply_op("Pow", 1 - p, exponent))
         return apply_op("Add", fall, end, name=scope)
 
@@ -206,8 +206,8 @@ def _cosine(fraction: Tensor) -> Any:
 @_late_when_eager
 def cosine_decay(
     learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:

@@ -32,7 +32,7 @@ class LearningRateSchedule:
         raise NotImplementedError("Learning rate schedule must override get_config")
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
         return cls(**config)
 
 

@@ -15,6 +15,7 @@ from headrace.core.shapes import TensorShape
 from headrace.variables.partitioned_variable import PartitionedVariable
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import InitializerLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -104,8 +105,8 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 def create_partitioned_variables(
     shape: Any,
     slicing: Any,
-    initializer: Any,
-    dtype: Any = dtypes.float32,
+    initializer: InitializerLike,
+    dtype: DType = dtypes.float32,
     trainable: bool = True,
     collections: Any = None,
     name: str | None = None,

@@ -149,7 +149,7 @@ class RefVariable(Variable):
     def _as_graph_element(self) -> Tensor:
         return self._variable
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Some rows of the variable."""
         return gather_rows(self, indices, name)
 
@@ -185,7 +185,11 @@ class RefVariable(Variable):
         return out if read_value else out.op
 
     def assign_add(
-        self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         out = state.assign_add(self._variable, delta, use_locking=bool(use_locking), name=name)
         return out if read_value else out.op

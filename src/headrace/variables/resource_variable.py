@@ -168,7 +168,7 @@ class ResourceVariable(Variable):
     def is_initialized(self, name: str | None = None) -> Tensor:
         return ops.var_is_initialized_op(self._handle, name)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Some rows of the variable, without reading the others."""
         if ACTIVE[0]:
             variable_accessed(self)
@@ -224,7 +224,9 @@ class ResourceVariable(Variable):
     def _lazy_read(self, op: Operation) -> UnreadVariable:
         return UnreadVariable(self, op)
 
-    def _write(self, opdef: OpDef, value: TensorLike, name: str | None, read_value: bool) -> Any:
+    def _write(
+        self, opdef: OpDef, value: TensorLike, name: str | None, read_value: bool
+    ) -> Operation | Variable:
         graph = get_default_graph()
         if graph._is_eager:
             raise out_of_scope(self._handle)
@@ -240,7 +242,11 @@ class ResourceVariable(Variable):
         return self._write(ops.ASSIGN_VARIABLE, value, name, read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+        self,
+        delta: TensorLike,
+        use_locking: Any = None,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         return self._write(ops.ASSIGN_ADD_VARIABLE, delta, name, read_value)
 

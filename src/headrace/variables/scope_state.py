@@ -17,7 +17,7 @@ from headrace.variables.variable import VariableAggregation, VariableSynchroniza
 from headrace.variables.variable_store import VariableStore
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import RegularizerLike, TensorLike
 
 __all__ = ["VariableScope", "get_variable_scope", "get_variable_scope_store"]
 
@@ -112,7 +112,7 @@ class VariableScope:
     def set_use_resource(self, use_resource: bool | None) -> None:
         self._use_resource = use_resource
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: RegularizerLike | None) -> None:
         self._regularizer = regularizer
 
     def set_caching_device(self, caching_device: object) -> None:

@@ -12,6 +12,7 @@ for their value in expressions and are listed in the graph's collections.
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -366,7 +367,9 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         return variable_from_proto(variable_def, import_scope)
 
     # scatters -----------------------------------------------------------------------------------
-    def _scatter_rows(self, how: str, sparse_delta: Any, name: str | None) -> Any:
+    def _scatter_rows(
+        self, how: str, sparse_delta: IndexedSlices | Sequence[float], name: str | None
+    ) -> Any:
         if not isinstance(sparse_delta, IndexedSlices):
             raise ValueError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return self._scatter(
@@ -408,7 +411,9 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
     ) -> Any:
         return self._scatter_rows("ScatterUpdate", sparse_delta, name)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_sub(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
         return self._scatter(self._scatter_prefix + "ScatterNdSub", indices, updates, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -447,7 +452,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         def run(self: Variable, *args: Any, **kwargs: Any) -> Any:
             return getattr(Tensor, operator)(self.value(), *args, **kwargs)
 
-        run.__name__ = operator
+        functools.update_wrapper(run, getattr(Tensor, operator))
         setattr(cls, operator, run)
 
 

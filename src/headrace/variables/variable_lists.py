@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
 from headrace.core.graph import GraphKeys, get_default_graph
@@ -13,6 +14,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, no_op
 from headrace.ops.state.ref_state import is_variable_initialized
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "all_variables",
@@ -80,7 +84,9 @@ def metric_variables(scope: str | None = None) -> list[Any]:
 # initialising -----------------------------------------------------------------------------------
 
 
-def variables_initializer(var_list: Any, name: str | None = "init") -> Operation:
+def variables_initializer(
+    var_list: Sequence[Variable] | None, name: str | None = "init"
+) -> Operation:
     """One operation that runs the initialisers of a list of variables."""
     if not var_list:
         return no_op(name=name)
@@ -89,7 +95,9 @@ def variables_initializer(var_list: Any, name: str | None = "init") -> Operation
     return group(*[v.initializer for v in var_list], name=name)
 
 
-def initialize_variables(var_list: Any, name: str | None = "init") -> Operation:
+def initialize_variables(
+    var_list: Sequence[Variable] | None, name: str | None = "init"
+) -> Operation:
     """The pre-1.0 spelling of :func:`variables_initializer`."""
     return variables_initializer(var_list, name)
 
@@ -133,7 +141,7 @@ def initialize_all_tables(name: str | None = "init_all_tables") -> Operation:
 
 
 def report_uninitialized_variables(
-    var_list: Any = None, name: str | None = "report_uninitialized_variables"
+    var_list: Sequence[Variable] | None = None, name: str | None = "report_uninitialized_variables"
 ) -> Tensor:
     """The names of the variables that have no value in the session, as a vector of strings."""
     if var_list is None:
@@ -148,7 +156,7 @@ def report_uninitialized_variables(
         return apply_op("GatherV2", names, at, 0)
 
 
-def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """A tensor that fails with FailedPreconditionError, when run, if one of the variables has no
     value.
     """
@@ -160,7 +168,7 @@ def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
     return probes[0] if len(probes) == 1 else apply_op("ConcatV2", probes, 0)
 
 
-def _probe(variable: Any) -> Tensor:
+def _probe(variable: Variable) -> Tensor:
     """Something small that cannot be known without the variable's value (a rank or a shape can)."""
     first = apply_op("StridedSlice", apply_op("Reshape", variable, [-1]), [0], [1], [1])
     return apply_op("Equal", first, first)

@@ -41,7 +41,7 @@ def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) ->
     )
 
 
-def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
+def variable_to_proto(variable: Variable, export_scope: str | None = None) -> Any:
     """A VariableDef; None if the variable is outside ``export_scope``."""
     if export_scope and not variable.name.startswith(export_scope):
         return None
@@ -110,7 +110,7 @@ def fill_from_proto(variable: Any, message: Any, import_scope: str | None) -> No
         )
 
 
-def _to_proto(variable: Any, export_scope: str | None = None) -> Any:
+def _to_proto(variable: Variable, export_scope: str | None = None) -> Any:
     """A member of a collection of variables.
 
     A tensor among them (the global step may be one) has no VariableDef.

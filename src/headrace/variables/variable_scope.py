@@ -11,7 +11,7 @@ finds the first one's variables.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,16 @@ from headrace.variables.variable import (
 from headrace.variables.variable_store import AUTO_REUSE
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.core.annotations import (
+        ConstraintLike,
+        DTypeLike,
+        InitializerLike,
+        Partitioner,
+        RegularizerLike,
+        ShapeLike,
+        TensorLike,
+    )
+    from headrace.core.dtypes import DType
     from headrace.variables.partitioned_variable import PartitionedVariable
 
 __all__ = [
@@ -304,18 +313,18 @@ class variable_scope:
 
 @contextmanager
 def variable_op_scope(
-    values: Any,
+    values: TensorLike,
     name_or_scope: Any,
     default_name: str | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerLike | None = None,
     caching_device: Any = None,
-    partitioner: Any = None,
+    partitioner: Partitioner | None = None,
     custom_getter: Any = None,
-    reuse: Any = None,
-    dtype: Any = None,
+    reuse: bool | None = None,
+    dtype: DType | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: ConstraintLike | None = None,
 ) -> Iterator[VariableScope]:
     """The pre-1.0 spelling of :class:`variable_scope`."""
     with variable_scope(
@@ -384,7 +393,7 @@ def get_local_variable(
     initializer: object = None,
     regularizer: object = None,
     trainable: bool = False,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     caching_device: object = None,
     partitioner: object = None,
     validate_shape: bool = True,

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
 
 __all__ = ["SaveSliceInfo", "sliced_variable"]
 
@@ -56,7 +59,7 @@ class SaveSliceInfo:
         return slice_info_to_proto(self, export_scope)
 
 
-def sliced_variable(variable: Any, key: Any) -> Tensor:
+def sliced_variable(variable: Variable, key: Any) -> Tensor:
     """``variable[key]``: a tensor that can also be assigned to."""
     result: Any = variable.value()[key]
     op = result._op

@@ -31,7 +31,9 @@ from headrace.variables.variable import (
 from headrace.variables.variable_slices import SaveSliceInfo
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
     from headrace.variables.initializers import GlorotUniform, Zeros
+    from headrace.variables.variable import Variable
 
 __all__ = ["AUTO_REUSE", "VariableStore"]
 
@@ -125,7 +127,7 @@ class VariableStore:
         self,
         name: str,
         shape: Any = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         initializer: Any = None,
         regularizer: Any = None,
         reuse: Any = None,
@@ -318,7 +320,7 @@ class VariableStore:
     ) -> Any:
         full_name = f"{request.name}/part_{i}"
         graph = get_default_graph()
-        initializer: Any = request.initializer
+        initializer = request.initializer
         shard_shape: list[int] | None = part
         dtype = request.dtype
         with graph.name_scope(full_name + "/PartitionedInitializer"):
@@ -390,7 +392,7 @@ def _initial_value(
     )
 
 
-def _already_exists(name: str, variable: Any) -> str:
+def _already_exists(name: str, variable: Variable) -> str:
     message = (
         f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
         "reuse=tf.AUTO_REUSE in "
@@ -400,7 +402,7 @@ def _already_exists(name: str, variable: Any) -> str:
     return f"{message} Originally defined at:\n\n{''.join(traceback.format_list(frames))}"
 
 
-def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> None:
+def _regularize(variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:
     graph = get_default_graph()
     with graph.colocate_with(variable), graph.name_scope(name + "/Regularizer/"), init_scope():
         loss = regularizer(variable)

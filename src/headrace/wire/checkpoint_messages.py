@@ -20,7 +20,7 @@ _FIELDS = (
 
 
 @functools.cache
-def checkpoint_state_class() -> Any:
+def checkpoint_state_class() -> type[Any]:
     """The message class."""
     from google.protobuf import descriptor_pool, message_factory
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -35,7 +35,7 @@ def checkpoint_state_class() -> Any:
         message.field.add(name=name, number=number, type=kind, label=3 if repeated else 1)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    found: Any = message_factory.GetMessageClass(
+    found = message_factory.GetMessageClass(
         pool.FindMessageTypeByName("tensorflow.CheckpointState")
     )
     found.__module__ = __name__

@@ -125,7 +125,7 @@ class _Walk:
         self.at = self.ends - sizes
         self.bad = np.zeros(len(sizes), np.bool_)
 
-    def byte(self, at: Any) -> Any:
+    def byte(self, at: Array) -> Any:
         return self.data.take(at, mode="clip")
 
     def length(self, at: Any) -> tuple[Any, Any]:

@@ -31,8 +31,8 @@ def _describe() -> Any:
         package="tensorflow",
         syntax="proto3",
     )
-    message: Any = file.message_type.add(name="HParamDef")
-    value: Any = message.nested_type.add(name="HParamType")
+    message = file.message_type.add(name="HParamDef")
+    value = message.nested_type.add(name="HParamType")
     value.oneof_decl.add(name="kind")
     for kind, (list_name, field_type, one, many) in _KINDS.items():
         items = message.nested_type.add(name=list_name)
@@ -75,7 +75,7 @@ def hparam_def_class() -> Any:
 
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(_describe().SerializeToString())
-    found: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.HParamDef"))
+    found = message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.HParamDef"))
     found.__module__ = __name__
     return found
 

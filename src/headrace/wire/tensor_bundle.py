@@ -29,6 +29,7 @@ import ml_dtypes
 import numpy as np
 
 from headrace import errors
+from headrace.runtime.allocator import allow_huge_pages, empty_small_pages
 from headrace.wire import crc
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
 
@@ -50,7 +51,8 @@ __all__ = [
 _HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
 _STRING = 7
 _STAGED = ".staged"
-_CHUNK = 16 << 20
+#: Bytes that are read or written at a time: the checksum finds them in the cache.
+_CHUNK = 1 << 19
 
 #: TensorFlow's number of each type.
 _NUMBERS: dict[Any, int] = {
@@ -311,7 +313,7 @@ class BundleWriter:
         if folder:
             os.makedirs(folder, exist_ok=True)
         self._suffix = f".tempstate{os.getpid()}_{id(self):x}"
-        self._file = open(data_path(prefix) + self._suffix, "wb")  # noqa: SIM115
+        self._file = open(data_path(prefix) + self._suffix, "wb", _CHUNK)  # noqa: SIM115
         self._place = 0
         self._entries: dict[bytes, Entry] = {}
 
@@ -371,7 +373,7 @@ class BundleWriter:
         checksum = 0
         for at in range(0, len(data), _CHUNK):
             part = data[at : at + _CHUNK]
-            checksum = crc.extend(checksum, part.tobytes() if len(data) <= _CHUNK else bytes(part))
+            checksum = crc.extend(checksum, bytes(part))
             self._file.write(part)
         return len(data), checksum
 
@@ -556,7 +558,7 @@ class BundleReader:
             out[where] = piece
         return out
 
-    def read_part(self, name: str, part: Slice) -> Any:
+    def read_part(self, name: str, part: Slice) -> Array:
         """A part of a tensor; only its bytes are read if the tensor was saved in the same parts."""
         entry = self.entry(name)
         if part in entry.slices:
@@ -601,7 +603,7 @@ class BundleReader:
             )
         return found
 
-    def _read(self, entry: Entry, name: str) -> Any:
+    def _read(self, entry: Entry, name: str) -> Array:
         kind = self._type(entry, name)
         count = math.prod(entry.shape)
         if not 0 <= entry.shard < self.shards:
@@ -616,8 +618,9 @@ class BundleReader:
                 file.seek(entry.offset)
                 if entry.dtype == _STRING:
                     return self._strings(file.read(entry.size), entry, name, count)
-                out = np.empty(count, kind)
-                view = out.view(np.uint8).data if count else memoryview(b"")
+                # the array itself, not a view of one: whoever keeps it need not copy it
+                out = empty_small_pages(entry.shape, kind)
+                view = out.reshape(-1).view(np.uint8).data if count else memoryview(b"")
                 checksum, at = 0, 0
                 while at < entry.size:
                     n = file.readinto(view[at : at + _CHUNK])
@@ -631,7 +634,8 @@ class BundleReader:
             ) from None
         if crc.mask(checksum) != entry.checksum:
             raise _wrong_sum(name)
-        return out.reshape(entry.shape)
+        allow_huge_pages(out)
+        return out
 
     @staticmethod
     def _strings(data: bytes, entry: Entry, name: str, count: int) -> Array:

@@ -2,7 +2,9 @@
 
 Both engines get the same treatment. Every graph gets seed 1 unless the program sets one, so that
 unseeded programs print the same numbers twice. `PROGRAM_TIMES` names the file that receives
-`seconds in run, number of runs` at exit. Plain Python 3.7 and later; imports nothing heavy.
+`seconds in run, number of runs` at exit. `PROGRAM_MAX_RUNS` and `PROGRAM_MAX_SECONDS` end a program
+that would train for hours, after a run: it exits with 0 and its times say `stopped`. Plain Python
+3.7 and later; imports nothing heavy.
 """
 
 import atexit
@@ -13,7 +15,10 @@ import random
 import sys
 import time
 
-_times = {"seconds": 0.0, "runs": 0}
+_began = time.perf_counter()
+_max_runs = int(os.environ.get("PROGRAM_MAX_RUNS") or 0)
+_max_seconds = float(os.environ.get("PROGRAM_MAX_SECONDS") or 0)
+_times = {"seconds": 0.0, "runs": 0, "first": 0.0, "stopped": False}
 _import = builtins.__import__
 
 
@@ -30,10 +35,27 @@ def _count_runs(session_class):
         try:
             return run(self, *args, **kwargs)
         finally:
-            _times["seconds"] += time.perf_counter() - began
+            now = time.perf_counter()
+            _times["seconds"] += now - began
             _times["runs"] += 1
+            if _times["runs"] == 1:
+                _times["first"] = now - began
+            enough = _max_runs and _times["runs"] >= _max_runs
+            if enough or (_max_seconds and now - _began > _max_seconds):
+                _stop()
 
     session_class.run = counted
+
+
+def _stop():
+    """End the process now: a program may catch SystemExit, and threads may be waiting."""
+    if sys.exc_info()[0] is not None:
+        return  # the run failed: the program's own error is what counts
+    _times["stopped"] = True
+    _write_times()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _seed_graphs(tf):

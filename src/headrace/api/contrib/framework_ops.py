@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import _graph_of
@@ -19,6 +19,9 @@ from headrace.ops.nn.weights_broadcasting import (
     remove_squeezable_dimensions as squeeze_pair,
 )
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
@@ -38,8 +41,8 @@ def get_name_scope() -> str:
 
 
 def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: Any = None, name: str | None = None
-) -> Any:
+    value: Any, dtype: DType | None = None, name: str | None = None
+) -> SparseTensor | Tensor:
     """A tensor, or a SparseTensor if one is given."""
     if isinstance(value, SparseTensorValue):
         value = SparseTensor(*value)

@@ -21,6 +21,7 @@ from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = [
     "bow_encoder", "embed_sequence", "embedding_lookup_unique", "safe_embedding_lookup_sparse",
@@ -42,8 +43,8 @@ def bow_encoder(
     initializer: object = None,
     regularizer: object = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: VariableScope | str | None = None,
+    reuse: bool | None = None,
 ) -> Tensor:
     """The mean of the embeddings of each row's ids: (batch, ids) gives (batch, embed_dim)."""
     if not vocab_size or not embed_dim:

@@ -13,7 +13,9 @@ __all__ = ["DATASETS", "base", "load_boston", "load_dataset", "load_iris", "mnis
 DATASETS = {"boston": load_boston, "iris": load_iris, "mnist": mnist.load_mnist}
 
 
-def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
+def load_dataset(
+    name: str, size: str = "small", test_with_fake_data: bool = False
+) -> tuple[Any, ...]:
     """A data set by its name.
 
     ``size`` and ``test_with_fake_data`` choose among the files of dbpedia, which is not here.

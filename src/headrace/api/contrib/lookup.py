@@ -35,6 +35,7 @@ from headrace.ops.state.vocabulary_tables import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
     from headrace.ops.state.lookup_tables import StaticHashTable
 
 __all__ = [
@@ -53,9 +54,9 @@ def index_table_from_tensor(
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
-    dtype: Any = dtypes.string,
+    dtype: DType = dtypes.string,
     name: str | None = None,
-) -> Any:
+) -> StaticHashTable | IdTableWithHashBuckets:
     """A table from the words of a vector to their indices."""
     if mapping is None:
         raise ValueError("mapping must be specified.")
@@ -80,7 +81,7 @@ def string_to_index_table_from_file(
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
     name: str | None = None,
-) -> Any:
+) -> StaticHashTable | IdTableWithHashBuckets:
     """The older name of :func:`index_table_from_file`."""
     return index_table_from_file(
         vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, dtypes.string,

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.api.hosting import hosted_getattr
 from headrace.api.v1.sets import set_difference, set_intersection, set_size, set_union
 from headrace.ops.array.ranges import confusion_matrix as _matrix
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.tensor import Tensor
+
 __all__ = ["confusion_matrix", "set_difference", "set_intersection", "set_size", "set_union"]
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = "int32",
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = "int32",
     name: str | None = None,
-    weights: Any = None,
-) -> Any:
+    weights: TensorLike | None = None,
+) -> Tensor:
     """``tf.math.confusion_matrix`` with the older order of arguments."""
     return _matrix(labels, predictions, num_classes, weights=weights, dtype=dtype, name=name)
 

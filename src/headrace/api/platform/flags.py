@@ -147,4 +147,4 @@ class _ParsedOnRead:
         return dir(self._wrapped)
 
 
-FLAGS: Any = _ParsedOnRead(_absl.FLAGS)
+FLAGS = _ParsedOnRead(_absl.FLAGS)

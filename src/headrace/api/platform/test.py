@@ -33,6 +33,8 @@ from headrace.session.session import Session
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.graph import Graph
+    from headrace.session.session import BaseSession
 
 __all__ = [
     "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error",
@@ -127,7 +129,11 @@ class TestCase(absltest.TestCase):
 
     @contextlib.contextmanager
     def cached_session(
-        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+        self,
+        graph: Graph | None = None,
+        config: Any = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
     ) -> Iterator[Any]:
         """The same session each time within one test."""
         if self._cached is None:
@@ -374,7 +380,14 @@ def compute_gradient_error(
 
 
 def _jacobians(
-    sess: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, init: Any, delta: float, extra: Any
+    sess: BaseSession,
+    x: Any,
+    x_shape: Any,
+    y: TensorLike,
+    y_shape: Any,
+    init: Any,
+    delta: float,
+    extra: Any,
 ) -> Any:
     dtype = x.dtype.base_dtype.as_numpy_dtype
     at = np.asarray(np.random.random_sample(tuple(x_shape)) if init is None else init).astype(dtype)
@@ -400,7 +413,7 @@ def _theoretical(
     return np.stack(rows, axis=1) if rows else np.zeros((at.size, 0), at.dtype)
 
 
-def _numerical(run: Any, y: Any, at: Any, delta: float) -> Any:
+def _numerical(run: Any, y: TensorLike, at: Any, delta: float) -> Any:
     columns = []
     for i in range(at.size):
         above, below = at.copy(), at.copy()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.scopes import add_to_collections
 from headrace.ops.array.basic import identity
@@ -14,13 +15,16 @@ from headrace.train.metrics.ranking_metrics import (
     _streaming_average_precision as _streaming_sparse_average_precision_at_top_k,
 )
 
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+
 __all__ = [
     "_aggregate_variable", "_confusion_matrix_at_thresholds", "_remove_squeezable_dimensions",
     "_safe_scalar_div", "_streaming_sparse_average_precision_at_top_k", "metric_variable",
 ]  # fmt: skip
 
 
-def _aggregate_variable(v: Any, collections: Any) -> Any:
+def _aggregate_variable(v: Tensor, collections: Sequence[str] | None) -> Tensor:
     """The variable's value, in the collections: there is one replica."""
     value = identity(v)
     if collections:

@@ -7,9 +7,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import headrace.api.v1 as tf
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "IMAGE_PIXELS",
@@ -28,8 +31,8 @@ IMAGE_PIXELS = IMAGE_SIZE * IMAGE_SIZE
 
 def _linear(inputs: Any, size: int, units: int) -> Any:
     stddev = 1.0 / math.sqrt(float(size))
-    weights: Any = tf.Variable(tf.truncated_normal([size, units], stddev=stddev), name="weights")
-    biases: Any = tf.Variable(tf.zeros([units]), name="biases")
+    weights = tf.Variable(tf.truncated_normal([size, units], stddev=stddev), name="weights")
+    biases = tf.Variable(tf.zeros([units]), name="biases")
     return tf.matmul(inputs, weights) + biases
 
 
@@ -56,6 +59,6 @@ def training(loss: Any, learning_rate: float) -> Any:
     return optimizer.minimize(loss, global_step=global_step)
 
 
-def evaluation(logits: object, labels: object) -> Any:
+def evaluation(logits: object, labels: object) -> Tensor:
     """How many examples of the batch have the largest logit at their label."""
     return tf.reduce_sum(tf.cast(tf.nn.in_top_k(logits, labels, 1), tf.int32))

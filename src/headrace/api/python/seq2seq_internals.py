@@ -17,7 +17,8 @@ from headrace.layers.seq2seq.helpers import _unstacked as _unstack_ta
 from headrace.ops.array.casting import cast
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "_BaseAttentionMechanism", "_bahdanau_score", "_compute_attention", "_luong_score",
@@ -29,7 +30,7 @@ _luong_score = _attention._luong_score
 
 def _bahdanau_score(
     processed_query: Any,
-    keys: Any,
+    keys: TensorLike,
     attention_v: Any,
     attention_g: Any = None,
     attention_b: Any = None,
@@ -49,7 +50,7 @@ def _prepare_memory(
 
 
 def _maybe_mask_score(
-    score: Any,
+    score: Tensor,
     memory_sequence_length: Any = None,
     memory_mask: object = None,
     score_mask_value: Any = None,

@@ -10,7 +10,7 @@ LAZY_NAMES = late({
         "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
         "WholeFileReader"
     ),
-    "headrace.formats.graph_files": "write_graph",
+    "headrace.wire.graph_files": "write_graph",
     "headrace.wire.tfrecord": (
         "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator"
     ),

@@ -77,7 +77,7 @@ LAZY_NAMES = late({
     ),
     "headrace.train.monitored.supervisor": "Supervisor",
     "headrace.train.input_queues.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
-    "headrace.formats.graph_files": "write_graph",
+    "headrace.wire.graph_files": "write_graph",
     "headrace.ops.io.file_ops": "match_filenames_once",
 })
 

@@ -30,6 +30,8 @@ from headrace.variables import variable as variables
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, SparseLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Operation
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = ["Variable"]
 
@@ -118,7 +120,7 @@ def while_loop(
 
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
+    elems: TensorLike,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
@@ -231,7 +233,7 @@ def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> 
     return checks.assert_scalar(tensor, name, message)
 
 
-def assert_all_finite(x: object, message: str, name: str | None = None) -> Any:
+def assert_all_finite(x: object, message: str, name: str | None = None) -> Tensor:
     """``x``, after a check that no element is NaN or infinite.
 
     A failing check is an InvalidArgumentError with ``message``.
@@ -245,7 +247,7 @@ def assert_shapes(
     summarize: object = None,
     message: object = None,
     name: str | None = None,
-) -> Any:
+) -> Operation:
     """Check the shapes of several tensors against each other, by named dimensions.
 
     ``shapes`` is a dict or a list of (tensor, shape) pairs; a letter or name stands for the same
@@ -343,7 +345,9 @@ def sparse_reduce_sum(
     return sparse_arithmetic.sparse_reduce_sum_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
-def sparse_split(sp_input: SparseLike, num_split: int, axis: int, name: str | None = None) -> Any:
+def sparse_split(
+    sp_input: SparseLike, num_split: int, axis: int, name: str | None = None
+) -> list[SparseTensor]:
     """A sparse tensor cut into ``num_split`` parts along ``axis``.
 
     If the size does not divide, the first parts are one larger.
@@ -405,7 +409,7 @@ def _make_variable(
     caching_device: Any = None,
     name: str | None = None,
     variable_def: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     import_scope: str | None = None,
     constraint: Any = None,
     synchronization: Any = variables.VariableSynchronization.AUTO,

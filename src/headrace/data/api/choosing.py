@@ -112,7 +112,7 @@ def _likely(datasets: Sequence[Any], weights: Any) -> tuple[Sequence[Any], Any]:
     return [d for d, _ in kept], [w for _, w in kept]
 
 
-def _log(weights: Tensor) -> Any:
+def _log(weights: Tensor) -> Tensor:
     return apply_op("ExpandDims", apply_op("Log", weights), 0)
 
 
@@ -142,7 +142,7 @@ def rejection_resample(
             target, convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
         )
 
-    def with_class(*element: Tensor) -> Any:
+    def with_class(*element: Tensor) -> tuple[Any, Tensor | tuple[Tensor, ...]]:
         value = element[0] if len(element) == 1 else element
         return call_with(class_func, value), value
 
@@ -158,7 +158,7 @@ def rejection_resample(
     return chosen.map(lambda chances, label, value: (label, value))
 
 
-def _accepted(target: Any, initial: Tensor) -> Any:
+def _accepted(target: TensorLike, initial: Tensor) -> Tensor:
     """How likely an element of each class is kept."""
     ratios = apply_op("DivNoNan", target, initial)
     return apply_op("DivNoNan", ratios, apply_op("Max", ratios, [0], keep_dims=False))

@@ -265,13 +265,17 @@ def _check_rows(leaves: list[Any]) -> None:
     """The lengths that are known must agree."""
     first: tuple[int, int] | None = None
     for i, leaf in enumerate(leaves):
-        if not isinstance(leaf, (TensorSpec, SparseTensorSpec)):
+        if isinstance(leaf, (TensorSpec, SparseTensorSpec)):
+            shape = leaf.shape
+        elif hasattr(leaf, "_unbatch"):
+            shape = leaf.component_specs[0].shape
+        else:
             raise TypeError(f"Elements of type {leaf!r} cannot be sliced.")
-        if leaf.shape.rank is None:
+        if shape.rank is None:
             continue
-        if leaf.shape.rank == 0:
+        if shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        length = leaf.shape.as_list()[0]
+        length = shape.as_list()[0]
         if length is None:
             continue
         if first is not None and first[1] != length:

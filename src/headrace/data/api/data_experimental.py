@@ -32,6 +32,8 @@ from headrace.data.api.saving import snapshot as _snapshot
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
+    from headrace.data.api.dataset import DatasetV2
     from headrace.data.api.iterators import IteratorBase
 
 __all__ = [
@@ -110,7 +112,9 @@ def map_and_batch(
 map_and_batch_with_legacy_function = map_and_batch
 
 
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+def shuffle_and_repeat(
+    buffer_size: TensorLike, count: TensorLike | None = None, seed: TensorLike | None = None
+) -> Transformation:
     """``shuffle`` and ``repeat`` in one.
 
     Rounds follow each other without the buffer running empty.
@@ -227,8 +231,11 @@ def enumerate_dataset(start: object = 0) -> Transformation:
 
 
 def ignore_errors(log_warning: bool = False) -> Transformation:
-    """For ``Dataset.apply``: elements whose computation fails are left out."""
-    return lambda dataset: dataset.ignore_errors()
+    """For ``Dataset.apply``: elements whose computation fails are left out.
+
+    With ``log_warning`` (TF 2's) each error is logged.
+    """
+    return lambda dataset: dataset.ignore_errors(log_warning)
 
 
 def prefetch_to_device(device: str, buffer_size: object = None) -> Transformation:
@@ -292,7 +299,7 @@ def dense_to_ragged_batch(
 
 
 def snapshot(
-    path: Any,
+    path: str,
     compression: str | None = None,
     reader_path_prefix: str | None = None,
     writer_path_prefix: str | None = None,
@@ -330,12 +337,12 @@ def snapshot(
 # functions --------------------------------------------------------------------------------------
 
 
-def cardinality(dataset: Any) -> Any:
+def cardinality(dataset: DatasetV2) -> Tensor:
     """The number of elements: an int64 tensor, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
     return dataset.cardinality()
 
 
-def get_single_element(dataset: Any) -> Any:
+def get_single_element(dataset: DatasetV2) -> Any:
     """The element of a dataset that has exactly one; otherwise InvalidArgumentError."""
     return dataset.get_single_element()
 
@@ -363,7 +370,7 @@ def load(
     return _load(DatasetV1, path, element_spec, compression, reader_func)
 
 
-def to_variant(dataset: Any) -> Any:
+def to_variant(dataset: DatasetV2) -> Any:
     """The dataset as a scalar tensor of type variant; ``from_variant`` is its inverse."""
     return dataset._variant_tensor
 

@@ -231,9 +231,9 @@ class DatasetV2(Creation, Transformed, Mapped):
 
     def snapshot(
         self,
-        path: Any,
+        path: str,
         compression: str = "AUTO",
-        reader_func: Any = None,
+        reader_func: Callable[..., Any] | None = None,
         shard_func: Any = None,
         name: str | None = None,
     ) -> Any:
@@ -273,6 +273,19 @@ def _described(spec: object) -> dict[str, Any]:
     }
 
 
+class NestedDatasets:
+    """A batch of datasets: a value of a dataset's elements that only ``unbatch`` takes apart."""
+
+    def __init__(self, variant_tensor: Tensor, element_spec: Any, dataset_shape: TensorShape):
+        self._variant_tensor = variant_tensor
+        self._element_spec = element_spec
+        self._dataset_shape = dataset_shape
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self._element_spec, self._dataset_shape)
+
+
 class DatasetSpec(TypeSpec):
     """Of a dataset with elements of a given structure."""
 
@@ -288,17 +301,43 @@ class DatasetSpec(TypeSpec):
 
     def _key(self) -> tuple[Any, ...]:
         spec = self._element_spec
-        return (str(nest.map_structure(lambda _: 0, spec)), *nest.flatten(spec))
+        shape = str(self._dataset_shape)
+        return (shape, str(nest.map_structure(lambda _: 0, spec)), *nest.flatten(spec))
 
     @property
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        return (TensorSpec((), dtypes.variant),)
+        return (TensorSpec(self._dataset_shape, dtypes.variant),)
+
+    def _batch(self, size: int | None) -> DatasetSpec:
+        shape = TensorShape([size]).concatenate(self._dataset_shape)
+        return DatasetSpec(self._element_spec, shape)
+
+    def _legacy(self) -> tuple[DatasetSpec, DatasetSpec]:
+        return self, self
+
+    def _unbatch(self) -> DatasetSpec:
+        if self._dataset_shape.rank == 0:
+            raise ValueError("Slicing dataset elements is not supported for rank 0.")
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])
+
+    def _stacked(self, datasets: list[Any]) -> NestedDatasets:
+        """A list of datasets as one value."""
+        for other in datasets[1:]:
+            if other._type_spec != self:
+                raise TypeError(
+                    "The datasets of a list must have elements of one structure, got "
+                    f"{self} and {other._type_spec}"
+                )
+        variants = apply_op("Pack", [d._variant_tensor for d in datasets])
+        return NestedDatasets(variants, self._element_spec, TensorShape([len(datasets)]))
 
     def to_components(self, value: Any) -> list[Any]:
         return [value._variant_tensor]
 
     def from_components(self, tensors: Any) -> Any:
-        return DatasetV2._base(tensors[0], self._element_spec)
+        if self._dataset_shape.rank == 0:
+            return DatasetV2._base(tensors[0], self._element_spec)
+        return NestedDatasets(tensors[0], self._element_spec, self._dataset_shape)
 
     @classmethod
     def from_value(cls, value: Any) -> DatasetSpec:

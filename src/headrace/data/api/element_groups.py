@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.specs import TypeSpec
     from headrace.core.tensor import Tensor
+    from headrace.data.api.dataset import DatasetV2
 
 __all__ = ["Reducer", "bucket_by_sequence_length", "group_by_reducer", "group_by_window"]
 
@@ -116,7 +117,7 @@ def bucket_by_sequence_length(
     )
 
 
-def _to_boundary(spec: TypeSpec, shapes: object, number: Any, edges: Array) -> Any:
+def _to_boundary(spec: TypeSpec, shapes: object, number: TensorLike, edges: Array) -> Any:
     """Unknown dimensions filled up to the last length that belongs to the bucket."""
     from headrace.data.api.transformed import _beside
     from headrace.ops.control.assertions import assert_less
@@ -154,7 +155,7 @@ class Reducer(NamedTuple):
     finalize_func: Any
 
 
-def group_by_reducer(dataset: Any, key_func: Any, reducer: Reducer) -> Any:
+def group_by_reducer(dataset: DatasetV2, key_func: Callable[..., Any], reducer: Reducer) -> Any:
     """One element for each key."""
     from headrace.data.api.reducing import _settled
 

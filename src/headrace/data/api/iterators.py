@@ -34,6 +34,8 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.tensor import Operation, Tensor
+    from headrace.data.api.dataset import DatasetV2
+    from headrace.data.api.mapped import Mapped
 
 __all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy_elements"]
 
@@ -140,7 +142,7 @@ class IteratorV1(IteratorBase):
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+    def make_initializer(self, dataset: DatasetV2, name: str | None = None) -> Operation:
         """An op that lets the iterator go through ``dataset``."""
         self._check(dataset)
         return apply_operation(
@@ -150,7 +152,7 @@ class IteratorV1(IteratorBase):
             name=name,
         )
 
-    def _check(self, dataset: Any) -> None:
+    def _check(self, dataset: Mapped) -> None:
         theirs, ours = dataset.element_spec, self._element_spec
         try:
             nest.assert_same_structure(ours, theirs, check_types=False)
@@ -358,7 +360,7 @@ def _plain(types: list[Any]) -> bool:
     return all(t._kind != "r" for t in types)
 
 
-def numpy_elements(dataset: Any) -> Iterator[Any]:
+def numpy_elements(dataset: DatasetV2) -> Iterator[Any]:
     """The elements of an eager dataset as arrays."""
     spec = dataset.element_spec
     running = IteratorResource("iterator")

@@ -72,7 +72,7 @@ class _Reader:
 
     _base: Any
 
-    def _init(self, filenames: Any, read: Callable[..., Any], parallel: Any = None) -> None:
+    def _init(self, filenames: Tensor, read: Callable[..., Any], parallel: Any = None) -> None:
         made = _read(self._base, filenames, read, parallel)
         self._base.__init__(self, made._variant_tensor, STRING)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,16 +27,17 @@ from headrace.data.runtime.saved import spec_path
 
 if TYPE_CHECKING:
     from headrace.core.specs import TypeSpec
+    from headrace.data.api.dataset import DatasetV2
     from headrace.data.api.mapped import Mapped
 
 __all__ = ["TFRecordWriter", "load", "save", "snapshot"]
 
 
 def save(
-    dataset: Any,
+    dataset: DatasetV2,
     path: str,
     compression: str | None = None,
-    shard_func: Any = None,
+    shard_func: Callable[..., Any] | None = None,
     checkpoint_args: object = None,
 ) -> Any:
     """Write all elements to a directory.
@@ -147,7 +148,7 @@ def snapshot(
     )
 
 
-def _saved_spec(path: str) -> Any:
+def _saved_spec(path: str) -> TensorSpec | tuple[TensorSpec, TensorSpec] | dict[str, Any]:
     place = spec_path(path)
     try:
         with open(place) as file:
@@ -166,7 +167,7 @@ def _saved_spec(path: str) -> Any:
         ) from None
 
 
-def _to_json(spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any]) -> Any:
+def _to_json(spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any]) -> dict[Any, Any]:
     """Tuples, dicts and specs of dense tensors."""
     if isinstance(spec, TensorSpec):
         shape = None if spec.shape.rank is None else spec.shape.as_list()
@@ -180,7 +181,7 @@ def _to_json(spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any]) -> Any:
     )
 
 
-def _from_json(described: Any) -> Any:
+def _from_json(described: Any) -> dict[Any, Any] | TensorSpec | tuple[Any, ...]:
     ((kind, inside),) = described.items()
     if kind == "tensor":
         return TensorSpec(inside[0], dtypes.as_dtype(inside[1]))

@@ -116,6 +116,8 @@ def _leaf(value: object, name: str) -> Any:
         return SparseTensor.from_value(value)
     if getattr(value, "_type_spec", None) is not None and not hasattr(value, "_as_graph_element"):
         return value
+    if isinstance(value, list) and value and all(hasattr(v, "_variant_tensor") for v in value):
+        return value[0]._type_spec._stacked(value)  # datasets
     return convert_to_tensor(value, name=name)
 
 
@@ -177,8 +179,10 @@ def to_row_components(spec: object, value: object) -> list[Tensor]:
         if isinstance(leaf, SparseTensorSpec):
             parts = (part.indices, part.values, part.dense_shape)
             out.append(apply_op("SerializeManySparse", *parts, out_type=dtypes.variant))
-        else:
+        elif isinstance(leaf, TensorSpec):
             out.append(part)
+        else:
+            out.extend(leaf.to_components(part))
     return out
 
 
@@ -287,6 +291,8 @@ def _batched(spec: object, size: int | None) -> Any:
         return SparseTensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
     if isinstance(spec, NoneSpec):
         return spec
+    if hasattr(spec, "_batch"):
+        return spec._batch(size)
     raise TypeError(f"Elements with {spec!r} cannot be batched.")
 
 
@@ -298,6 +304,8 @@ def unbatched(spec: object) -> Any:
 def _unbatched(spec: Any) -> Any:
     if isinstance(spec, NoneSpec):
         return spec
+    if hasattr(spec, "_unbatch"):
+        return spec._unbatch()
     if spec.shape.rank == 0:
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
     shape = spec.shape[1:] if spec.shape.rank is not None else spec.shape

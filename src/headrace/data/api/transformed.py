@@ -45,7 +45,7 @@ class Transformed:
         _variant_tensor: Any
 
         def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
-        def _new(self, variant: Any, spec: Any, *others: Any) -> Any: ...
+        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Any: ...
 
     # order and number ---------------------------------------------------------------------------
     def take(self, count: Any, name: str | None = None) -> Any:
@@ -124,8 +124,9 @@ class Transformed:
         return self._unary("UniqueDataset", name=name)
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
-        """The elements that do not fail."""
-        return self._unary("IgnoreErrorsDataset", name=name)
+        """The elements that do not fail. With ``log_warning`` the errors are logged."""
+        op = "_IgnoreErrorsLoggedDataset" if log_warning else "IgnoreErrorsDataset"
+        return self._unary(op, name=name)
 
     # batches --------------------------------------------------------------------------------------
     def batch(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from headrace import errors
 from headrace.core import dtypes
 from headrace.core.seeds import get_seed
 from headrace.data.classic.csv_tables import Datasets
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "DEFAULT_SOURCE_URL",
@@ -179,7 +182,7 @@ def read_data_sets(
     train_dir: str,
     fake_data: bool = False,
     one_hot: bool = False,
-    dtype: Any = dtypes.float32,
+    dtype: DType = dtypes.float32,
     reshape: bool = True,
     validation_size: int = 5000,
     seed: int | None = None,

@@ -66,7 +66,7 @@ def dataset_for(
         else:
             upcoming = cond(extra_test(), following, lambda: apply_op("OptionalNone"))
 
-    def get_all() -> Any:
+    def get_all() -> tuple[bool | Tensor, ...]:
         return (upcoming, *get_state())
 
     def set_all(state: Sequence[Tensor]) -> None:

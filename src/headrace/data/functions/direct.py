@@ -158,7 +158,7 @@ def _numpy(op: Operation, python: Callable[..., Any]) -> Call:
     types = tuple(op._attrs["Tout"])
     several = len(types) != 1
 
-    def call(*arrays: Any) -> tuple[Any, ...]:
+    def call(*arrays: Array | np.generic) -> tuple[Any, ...]:
         try:
             result = python(*map(for_user, arrays))
         except Exception as error:
@@ -183,7 +183,7 @@ def _eager(op: Operation, python: Callable[..., Any]) -> Call:
     """
     types = tuple(op._attrs["Tin"])
 
-    def call(*arrays: Any) -> tuple[Any, ...]:
+    def call(*arrays: np.generic) -> tuple[Any, ...]:
         try:
             results = python(*arrays, input_types=types)
         except Exception as error:
@@ -205,7 +205,7 @@ def _own(value: Any) -> Any:
 
 
 def _picking(script: Call, given: list[_Given]) -> Call:
-    def call(*arrays: Any) -> tuple[Any, ...]:
+    def call(*arrays: Array | np.generic) -> tuple[Any, ...]:
         return script(*[arrays[i] if i >= 0 else value for i, value in given])
 
     return call
@@ -214,7 +214,7 @@ def _picking(script: Call, given: list[_Given]) -> Call:
 def _arranged(script: Call, routes: list[_Route]) -> Call:
     """Results and arguments in the order in which they are wanted."""
 
-    def call(*arrays: Any) -> tuple[Any, ...]:
+    def call(*arrays: Array | np.generic) -> tuple[Any, ...]:
         found = script(*arrays)
         out = []
         for argument, number, steps, _ in routes:
@@ -270,7 +270,7 @@ def _one_result(
             value = step(value)
         return (value,)
 
-    def fill(elements: deque[Any], rows: Any) -> tuple[int, Any]:
+    def fill(elements: deque[Any], rows: Array) -> tuple[int, Any]:
         """Results of as many elements as there are rows, each into its row: their number, and an
         element or error of another kind that came after them.
         """

@@ -10,15 +10,17 @@ holds the state weakly: a dropped session ends its iterators, whatever threads t
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import dtypes
 from headrace.core.func_graph import FuncGraph
-from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.opdef import KernelNode
+from headrace.core.seeds import random_ops_numbered
 from headrace.core.specs import TensorSpec
 from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
@@ -30,6 +32,9 @@ from headrace.data.runtime.stages import Stage
 from headrace.data.runtime.together import Together
 from headrace.functions.tracing import TracedFunction, converted, trace_into
 from headrace.session.graph_function import GraphFunction
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["DataFunction", "bound", "bound_batches", "call_with", "traced"]
 
@@ -165,8 +170,26 @@ def traced(
     graph = DataGraph(
         f"{what.split('.')[-1].rstrip('()')}_fn", None if around._is_eager else around
     )
+    tables = _tables_of(around)
     made = trace_into(graph, flat, tuple(names), {}, autograph=False)
+    if max(_tables_of(around), _tables_of(graph)) > tables:
+        warnings.warn(
+            f"Creating resources inside a function passed to {what} is not supported. Create each "
+            "resource outside the function, and capture it inside the function to use it.",
+            stacklevel=4,
+        )
+    if random_ops_numbered(graph) and around.seed is not None and not around._is_eager:
+        warnings.warn(
+            f"Seed {around.seed} from outer graph might be getting used by function {graph.name}, "
+            "if the random op has not been provided any seed. Explicitly set the seed in the "
+            "function if this is not the intended behavior.",
+            stacklevel=4,
+        )
     return DataFunction(made, *seen)
+
+
+def _tables_of(graph: Graph) -> int:
+    return len(graph._collections.get(GraphKeys.TABLE_INITIALIZERS, ()))
 
 
 def _result(result: object, what: str) -> tuple[Any, Any]:
@@ -263,7 +286,7 @@ def bound_batches(
             return None
         attempt = found.function.attempt
 
-        def call(*arrays: Any) -> tuple[Any, ...] | None:
+        def call(*arrays: Array) -> tuple[Any, ...] | None:
             state = state_of()
             return None if state is None else attempt(state, *arrays, *extra)
 

@@ -6,7 +6,7 @@ variant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +48,7 @@ from headrace.wire.elements import PartSpec
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.dtypes import DType
 
 __all__ = ["dataset_op", "parts_of", "stage_of"]
 
@@ -166,6 +167,7 @@ for _name in ("UniqueDataset", "ExperimentalUniqueDataset"):
     _unary(_name, "", UniqueStage)
 for _name in ("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset"):
     _unary(_name, "", IgnoreErrorsStage)
+_unary("_IgnoreErrorsLoggedDataset", "", lambda s: IgnoreErrorsStage(s, log_warning=True))
 _unary("ModelDataset", "", lambda s: s, f"{OUT}, algorithm: int=0, cpu_budget: int=0")
 
 
@@ -217,7 +219,14 @@ def parts_of(output_types: Any, output_shapes: Any) -> list[PartSpec]:
     ]
 
 
-def _cache(xp: Any, source: Any, filename: Any, *, output_types: Any, output_shapes: Any) -> Stage:
+def _cache(
+    xp: ArrayNamespace,
+    source: Stage,
+    filename: Array,
+    *,
+    output_types: Sequence[DType],
+    output_shapes: Sequence[Sequence[int | None] | None],
+) -> Stage:
     name = text(filename)
     if not name:
         return MemoryCacheStage(stage_of(source))
@@ -227,7 +236,7 @@ def _cache(xp: Any, source: Any, filename: Any, *, output_types: Any, output_sha
 dataset_op("CacheDataset", f"{ONE}, filename: string", _cache)
 
 
-def _optimize(xp: Any, source: Any, names: Any) -> Stage:
+def _optimize(xp: ArrayNamespace, source: Stage, names: Array) -> Stage:
     return optimized(stage_of(source), [n.decode() for n in np.asarray(names).tolist()])
 
 

@@ -5,6 +5,7 @@ Take, skip, shard, repeat, concatenate, zip, and a few more.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,8 @@ __all__ = [
     "UniqueStage",
     "ZipStage",
 ]
+
+_log = logging.getLogger("tensorflow")
 
 
 class OnePass(Pass):
@@ -479,22 +482,28 @@ class UniquePass(OnePass):
 
 
 class IgnoreErrorsStage(Stage):
-    """Elements that fail are left out."""
+    """Elements that fail are left out; their errors are logged if ``log_warning`` says so."""
 
-    def __init__(self, source: Stage) -> None:
+    def __init__(self, source: Stage, log_warning: bool = False) -> None:
         self.inputs = (source,)
+        self.log_warning = log_warning
 
     def start(self, ctx: Context) -> Pass:
-        return IgnoreErrorsPass(ctx.start(self.inputs[0]))
+        return IgnoreErrorsPass(ctx.start(self.inputs[0]), self.log_warning)
 
 
 class IgnoreErrorsPass(OnePass):
+    def __init__(self, source: Pass, log_warning: bool) -> None:
+        super().__init__(source)
+        self.log_warning = log_warning
+
     def __next__(self) -> Element:
         while True:
             try:
                 return next(self.source)
-            except errors.OpError:
-                continue
+            except errors.OpError as error:
+                if self.log_warning:
+                    _log.warning("Error raised with error message %s", error.message)
 
 
 class AssertCardinalityStage(Stage):

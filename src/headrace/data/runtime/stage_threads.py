@@ -35,7 +35,7 @@ class _End:
 
 
 #: The last item of a channel.
-END: Any = _End()
+END = _End()
 _STOP = object()
 
 

@@ -26,8 +26,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from headrace import errors
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["INFINITE", "UNKNOWN", "Context", "Element", "Pass", "Stage", "StageStats", "counted"]
 
@@ -152,7 +159,9 @@ class Context:
         self.threads = threads
         self.parent: StageStats | None = None
 
-    def start(self, stage: Stage) -> Pass:
+    def start(self, stage: Stage | Array) -> Pass:
+        if isinstance(stage, np.ndarray):
+            stage = _single(stage)
         if not self.measure:
             return stage.start(self)
         outer, stats = self.parent, StageStats(stage.label)
@@ -164,6 +173,16 @@ class Context:
         finally:
             self.parent = outer
         return Measured(made, stats)
+
+
+def _single(variant: Array) -> Stage:
+    """The dataset that an array of rank 0 holds: one of a batch of datasets."""
+    if variant.ndim or not isinstance(variant[()], Stage):
+        raise errors.InvalidArgumentError(
+            None, None, "Function must return a single scalar of dtype DT_VARIANT."
+        )
+    stage: Stage = variant[()]
+    return stage
 
 
 class Measured(Pass):

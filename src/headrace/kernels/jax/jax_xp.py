@@ -57,7 +57,7 @@ def _conv_filter_grad(x: Array, w_shape: Sequence[int], gradient: Array, g: Geom
 
 
 #: What ``windowed`` is to NumPy. (Pooling is not there yet.)
-windows: Any = SimpleNamespace(
+windows = SimpleNamespace(
     conv=_conv, conv_input_grad=_conv_input_grad, conv_filter_grad=_conv_filter_grad
 )
 

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 from headrace.kernels.native.llvm_library import Code, load
+from headrace.kernels.native.openmp_team import openmp_team
 from headrace.runtime.thread_pool import PIECES, parallel, thread_count
 
 __all__ = ["SIGNATURE", "Kernel"]
@@ -63,6 +64,14 @@ class Kernel:
             self.call(operands, sizes, 0, items)
             return
         share = max(grain, -(-items // (threads * PIECES * grain)) * grain)
+        self.share(operands, sizes, items, share, threads)
+
+    def share(self, operands: object, sizes: object, items: int, share: int, threads: int) -> None:
+        """Compute all items in pieces of ``share``, on the threads that are best now."""
+        team = openmp_team()
+        if team is not None:
+            team.run(self.address, operands, sizes, items, share, threads)
+            return
         parallel(
             [
                 partial(self.call, operands, sizes, lo, min(lo + share, items))

@@ -20,12 +20,15 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.kernels.native.element_loops import load_operands
 from headrace.kernels.native.ir_builder import Function, Type, Value, module
 from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.native.llvm_library import load
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["KINDS", "fill"]
 
@@ -284,7 +287,7 @@ def _kernel(kind: str) -> Kernel:
     return Kernel(_source(convert, width, kind == "truncated normal"), "philox")
 
 
-def fill(kind: str, generator: tuple[int, int, int], out: Any, runs: int, stride: int) -> None:
+def fill(kind: str, generator: tuple[int, int, int], out: Array, runs: int, stride: int) -> None:
     """Numbers of a kind from (key, stream, position) on, in a flat array of ``runs`` runs."""
     if not out.size:
         return

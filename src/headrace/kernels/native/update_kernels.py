@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from headrace.kernels.native.element_loops import (
 )
 from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE, Function, Operand, Value, module
 from headrace.kernels.native.kernel import Kernel
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Update", "find_update", "why_not_native"]
 
@@ -116,7 +119,7 @@ class Update:
         operands = [*variables, gradient, *self._numbers(rest, dtype), *variables]
         self._dense.run(operands, [], gradient.size, GRAIN)
 
-    def _numbers(self, rest: Sequence[Any], dtype: Any) -> list[Any]:
+    def _numbers(self, rest: Sequence[Any], dtype: Array) -> list[Any]:
         numbers = np.array([x for i, x in enumerate(rest) if i != self.at], dtype)
         return [numbers[i : i + 1] for i in range(numbers.size)]
 

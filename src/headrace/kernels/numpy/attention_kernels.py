@@ -65,7 +65,7 @@ def softmax_rows(x: Array) -> None:
     x /= np.add.reduce(x, -1, keepdims=True)
 
 
-def attention(q: Any, k: Any, v: Any, steps: Steps, turned: bool = True) -> Any:
+def attention(q: Array, k: Array, v: Array, steps: Steps, turned: bool = True) -> Any:
     """``softmax(steps(q k^T)) v`` for arrays (…, rows, depth).
 
     ``turned`` False: k is (…, depth, rows) already.
@@ -184,7 +184,7 @@ def _fit(steps: Steps, shape: tuple[int, ...]) -> bool:
     return True
 
 
-def _of_example(arg: Any, own: slice) -> Any:
+def _of_example(arg: Array, own: slice) -> Array:
     return arg[own] if getattr(arg, "ndim", 0) == 4 and arg.shape[0] > 1 else arg
 
 

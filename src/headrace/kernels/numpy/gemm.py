@@ -148,7 +148,7 @@ def column_sums(x: Any) -> Any:
     return (_few_ones if n < FEW else ones)(n, x.dtype).dot(x)
 
 
-def vector_sum(x: Any) -> Any:
+def vector_sum(x: Array) -> Any:
     """The sum of a vector.
 
     Short ones as a product, too, for which NumPy does less around the work.

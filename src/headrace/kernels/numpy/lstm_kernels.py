@@ -20,6 +20,7 @@ from headrace.kernels.numpy.gemm import add_product, column_sums, matmul, matmul
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.kernels.packed_weights import Held
 
 __all__ = ["cell", "cell_grad", "held_layer", "layer", "layer_grad"]
 
@@ -186,7 +187,7 @@ def held_layer(
     c: Any,
     kernel: Any,
     bias: Any,
-    held: Any,
+    held: Held,
     order: Order,
     forget_bias: float,
 ) -> tuple[list[Any], Any]:

@@ -66,7 +66,7 @@ _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
 _FEW = 4
 #: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
-NATIVE = HotWork("random numbers", 1 << 21, "headrace.kernels.native.philox_kernels")
+NATIVE = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
 
 
 class Philox(NamedTuple):
@@ -202,7 +202,7 @@ def groups(gen: Philox, n: int, runs: int = 1, stride: int = 0) -> Array:
 
 
 def _native(
-    kind: str, gen: Philox, shape: tuple[int, int], dtype: Any, stride: int
+    kind: str, gen: Philox, shape: tuple[int, int], dtype: np.dtype[Any] | type[Any], stride: int
 ) -> Array | None:
     """(runs, count) numbers end to end by compiled code; None while NumPy is to compute them."""
     kernels = NATIVE.kernels(shape[0] * shape[1])

@@ -157,7 +157,7 @@ def average(x: Array, axes: Axes) -> Array:
 
 def _divisor(axes: Axes, ndim: int, dtype: np.dtype[Any]) -> Any:
     """Window sizes: one number if they are all alike, else an array that broadcasts."""
-    total: Any = dtype.type(1)
+    total = dtype.type(1)
     for a in axes:
         counts = a.counts()
         if counts.size and (counts == counts[0]).all():

@@ -9,7 +9,7 @@ shape, in bounded caches.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.onednn import adam_primitives as updates
 from headrace.kernels.onednn import sgemm as plain
@@ -29,6 +29,9 @@ from headrace.kernels.onednn.softmax_primitives import Softmaxes
 from headrace.kernels.onednn.weight_types import choose_way
 from headrace.runtime.cpu_features import isa_name
 from headrace.runtime.thread_pool import thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["OneDnn"]
 
@@ -96,7 +99,7 @@ class OneDnn:
             return self.batch_matmul(a, b, out)
         return plain.matmul(self.api, a, b, out, accumulate)
 
-    def few_rows(self, a: Any, b: Any, bias: Any) -> Any:
+    def few_rows(self, a: Array, b: Array, bias: Any) -> Any:
         return plain.few_rows(self.api, a, b, bias)
 
     def adam(

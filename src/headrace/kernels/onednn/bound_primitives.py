@@ -42,11 +42,12 @@ from headrace.kernels.onednn.softmax_primitives import SOFTMAX, mend
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.kernels.onednn.product_primitives import Packed
 
 __all__ = ["Fixed"]
 
 
-def _halves(name: str, number: Any) -> bool:
+def _halves(name: str, number: Array) -> bool:
     """Multiplication with a power of two, which is exact."""
     return name == "Mul" and abs(math.frexp(float(number))[0]) == 0.5
 
@@ -112,7 +113,7 @@ class Fixed:
             return None
         return made._call(case, description, weights, packed.owner)
 
-    def same_layout(self, packed: Any, other: Any) -> bool:
+    def same_layout(self, packed: Packed, other: Packed) -> bool:
         """Whether weights that were packed again lie as the first did."""
         a, b = self.products.layout_of(packed), self.products.layout_of(other)
         return bool(self.api.c.dnnl_memory_desc_equal(a, b))
@@ -178,7 +179,7 @@ class Fixed:
         except RuntimeError:
             return None
 
-    def pool(self, kind: str, x: Any, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
+    def pool(self, kind: str, x: Array, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
         """Maximum ("max") or average ("avg") of a channels-last array, and the result's shape.
 
         Places: x, out.

@@ -362,7 +362,7 @@ class Convolutions:
 
     def _filter_grad(
         self, x: Any, w_shape: Sequence[int], gradient: Any, g: Geometry, groups: int, bias: bool
-    ) -> Any:
+    ) -> tuple[Array] | None:
         if not _taken(x, gradient):
             return None
         case = _Case("filter", x.shape, w_shape[-1], groups, g, thread_count(), bias)

@@ -59,7 +59,7 @@ class Elementwise:
         self.api = api
         self.calls: Cache[_Key, Call] = Cache(MAX_KEPT)
 
-    def unary(self, op: str, x: Array, out: Array | None = None) -> Any:
+    def unary(self, op: str, x: Array, out: Array | None = None) -> Array | None:
         """``out`` may be ``x``."""
         if x.size < MIN_SIZE or op not in UNARY or not contiguous_float32(x):
             return None

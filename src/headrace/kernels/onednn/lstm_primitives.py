@@ -75,7 +75,7 @@ class Lstms:
         self.kept: Cache[_Key, _Made | None] = Cache(MAX_KEPT)
 
     def pack(
-        self, kernel: Any, inputs: int, order: tuple[int, ...], steps: int, rows: int
+        self, kernel: Array, inputs: int, order: tuple[int, ...], steps: int, rows: int
     ) -> PackedLstm | None:
         if kernel.dtype is not FLOAT32 or not steps or not rows:
             return None

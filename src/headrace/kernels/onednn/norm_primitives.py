@@ -58,7 +58,7 @@ class Norms:
 
     # batch normalisation --------------------------------------------------------------------
 
-    def batch_norm(self, x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
+    def batch_norm(self, x: Any, scale: Array, offset: Array, epsilon: float) -> Any:
         """y, and the mean and variance of each channel over the batch."""
         channels = x.shape[-1]
         if not _fit(x, channels, scale, offset):
@@ -69,7 +69,7 @@ class Norms:
         return y, mean, variance
 
     def batch_norm_inference(
-        self, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float
+        self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float
     ) -> Any:
         """y, with a given mean and variance."""
         channels = x.shape[-1]
@@ -81,8 +81,15 @@ class Norms:
         return y
 
     def batch_norm_grad(
-        self, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, training: bool
-    ) -> Any:
+        self,
+        dy: Array,
+        x: Array,
+        scale: Array,
+        mean: Array,
+        variance: Array,
+        epsilon: float,
+        training: bool,
+    ) -> tuple[Any, Any, Any] | None:
         """The gradients of x, scale and offset; not ``training``: mean and variance are
         constants.
         """
@@ -134,7 +141,9 @@ class Norms:
 
     # layer normalisation --------------------------------------------------------------------
 
-    def layer_norm(self, x: Array, scale: Array, offset: Array, epsilon: float) -> Any:
+    def layer_norm(
+        self, x: Array, scale: Array, offset: Array, epsilon: float
+    ) -> tuple[Any, Any, Any] | None:
         """y, and the mean and variance of each row (all but the last axis)."""
         columns = x.shape[-1]
         if not _fit(x, columns, scale, offset):
@@ -145,8 +154,8 @@ class Norms:
         return y, mean, variance
 
     def layer_norm_grad(
-        self, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float
-    ) -> Any:
+        self, dy: Array, x: Array, scale: Array, mean: Array, variance: Array, epsilon: float
+    ) -> tuple[Any, Any, Any] | None:
         """The gradients of x, scale and offset."""
         columns = x.shape[-1]
         if dy.shape != x.shape or not _fit(x, columns, scale):
@@ -206,12 +215,12 @@ def _empty(shape: Any) -> Any:
     return buffers.empty(shape, np.float32)
 
 
-def _batch_key(x: Any, epsilon: float, given: bool) -> _BatchKey:
+def _batch_key(x: Array, epsilon: float, given: bool) -> _BatchKey:
     channels = x.shape[-1]
     return x.shape[0], x.size // (x.shape[0] * channels), channels, epsilon, given
 
 
-def _fit(x: Any, columns: int, *vectors: Any) -> bool:
+def _fit(x: Array, columns: int, *vectors: Array) -> bool:
     """x is not empty and has ``columns`` in its last axis, as the vectors have elements."""
     return (
         x.size > 0

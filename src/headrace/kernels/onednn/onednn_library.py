@@ -19,6 +19,7 @@ from headrace.env import openmp_settings, settings_while_loading
 from headrace.kernels.onednn.openmp_waiting import SPINS, OpenMPWaiting
 from headrace.runtime.cpu_features import isa_limit
 from headrace.runtime.foreign_functions import Functions, make_ffi
+from headrace.runtime.openmp_runtime import set_runtime
 from headrace.runtime.thread_pool import chosen_threads
 
 __all__ = ["Api", "Refused", "find_library", "load"]
@@ -344,6 +345,7 @@ def load() -> Api:
     openmp = _openmp()
     threads = chosen_threads().count
     if openmp is not None and threads > 1:
+        set_runtime(openmp)
         OpenMPWaiting(openmp, threads).watch()
     return Api(ffi, library, openmp)
 

@@ -145,10 +145,10 @@ class Pooling:
         self.layouts = layouts
         self.steps: Cache[_Case, Any] = Cache(MAX_KEPT)
 
-    def max_pool(self, x: Any, axes: Axes) -> Any:
+    def max_pool(self, x: Array, axes: Axes) -> Any:
         return self._forward(_MAX, x, axes)
 
-    def avg_pool(self, x: Any, axes: Axes) -> Any:
+    def avg_pool(self, x: Array, axes: Axes) -> Any:
         return self._forward(_AVERAGE, x, axes)
 
     def _forward(self, kind: int, x: Any, axes: Axes) -> Any:
@@ -162,7 +162,7 @@ class Pooling:
         step.call(x.transpose(view.order) if view.order else x, out)
         return view.back(out)
 
-    def max_pool_grad(self, x: Any, g: Any, axes: Axes) -> Any:
+    def max_pool_grad(self, x: Array, g: Array, axes: Axes) -> Any:
         """The output is not asked for: it is computed again."""
         return self._gradient(_MAX, x, x.shape, g, axes)
 

@@ -207,7 +207,7 @@ class Products:
 
     def pack(
         self,
-        weights: Any,
+        weights: Array,
         rows: int,
         kind: str = "float32",
         bias: bool = True,

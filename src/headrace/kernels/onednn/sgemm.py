@@ -44,7 +44,7 @@ def better_as_primitive(a: Array, b: Array, choices: Choices) -> bool:
     return bool(transposed and a.shape[0] >= max(1024, 2 * b.shape[1]) and a.shape[1] >= 256)
 
 
-def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Any:
+def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Array | None:
     """``a @ b + bias`` (which may be None) for so few rows that what is around the call counts.
 
     None where it cannot.

@@ -5,7 +5,7 @@ derivative's determinant, for TransformedDistribution.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import atanh, exp, expm1, log, log1p, sigmoid, tanh
 from headrace.ops.nn.activations import softplus
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+
 __all__ = [
     "Affine",
     "AffineScalar",
@@ -42,7 +46,7 @@ __all__ = [
 ]
 
 
-def softplus_inverse(x: Any, name: str | None = None) -> Any:
+def softplus_inverse(x: TensorLike, name: str | None = None) -> Tensor:
     """``log(exp(x) - 1)``, without overflow."""
     with name_scope(name, "softplus_inverse", values=[x]):
         x = convert_to_tensor(x, name="x")
@@ -176,16 +180,16 @@ class Bijector:
     def _scope(self, name: str, value: Any) -> Any:
         return name_scope(f"{self.name}/{name}", values=[value, *self._graph_parents])
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"forward not implemented: {type(self).__name__}")
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError(f"inverse not implemented: {type(self).__name__}")
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"forward_log_det_jacobian: {type(self).__name__}")
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
         raise NotImplementedError(f"inverse_log_det_jacobian: {type(self).__name__}")
 
 
@@ -204,13 +208,13 @@ class Identity(Bijector):
             name=name,
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return constant(0.0, dtype=x.dtype)
 
 
@@ -220,13 +224,13 @@ class Exp(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "exp") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return exp(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return log(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return identity(x)
 
 
@@ -236,13 +240,13 @@ class Sigmoid(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "sigmoid") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return sigmoid(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return log(y) - log1p(-y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)
 
 
@@ -252,13 +256,13 @@ class Tanh(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "tanh") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return tanh(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return atanh(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return 2.0 * (np.log(2.0) - x - softplus(-2.0 * x))
 
 
@@ -277,25 +281,25 @@ class Softplus(Bijector):
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
     @property
-    def hinge_softness(self) -> Any:
+    def hinge_softness(self) -> Tensor | None:
         return self._hinge_softness
 
-    def _scaled(self, x: Any) -> Any:
+    def _scaled(self, x: Tensor) -> Any:
         return x if self._hinge_softness is None else x / self._hinge_softness
 
-    def _back(self, x: Any) -> Any:
+    def _back(self, x: Tensor) -> Tensor:
         return x if self._hinge_softness is None else x * self._hinge_softness
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return self._back(softplus(self._scaled(x)))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self._back(softplus_inverse(self._scaled(y)))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return -log(-expm1(-self._scaled(y)))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return -softplus(-self._scaled(x))
 
 
@@ -327,15 +331,15 @@ class AffineScalar(Bijector):
     def scale(self) -> Any:
         return self._scale
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         y = x if self._scale is None else x * self._scale
         return y if self._shift is None else y + self._shift
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         x = y if self._shift is None else y - self._shift
         return x if self._scale is None else x / self._scale
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         if self._scale is None:
             return constant(0.0, dtype=x.dtype)
         return log(abs_of(self._scale))
@@ -383,7 +387,7 @@ class Affine(Bijector):
     def shift(self) -> Any:
         return self._shift
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         y = x
         if self._tril is not None:
             y = matmul(self._tril * ones_like(x[..., None]), x[..., None])[..., 0]
@@ -391,14 +395,14 @@ class Affine(Bijector):
             y = x * self._diag
         return y if self._shift is None else y + self._shift
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         x = y if self._shift is None else y - self._shift
         if self._tril is not None:
             wide = self._tril * ones_like(x[..., None])
             return matrix_triangular_solve(wide, x[..., None])[..., 0]
         return x if self._diag is None else x / self._diag
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         if self._tril is not None:
             return reduce_sum(log(abs_of(matrix_diag_part(self._tril))), -1)
         if self._diag is None:
@@ -422,18 +426,18 @@ class Permute(Bijector):
         )
 
     @property
-    def permutation(self) -> Any:
+    def permutation(self) -> Tensor:
         return self._permutation
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return gather(x, self._permutation, axis=-1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         from headrace.ops.array.gathering import invert_permutation
 
         return gather(y, invert_permutation(self._permutation), axis=-1)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return constant(0.0, dtype=x.dtype)
 
 
@@ -458,16 +462,16 @@ class Invert(Bijector):
     def bijector(self) -> Bijector:
         return self._bijector
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return self._bijector._inverse(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self._bijector._forward(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return self._bijector.inverse_log_det_jacobian(x, self._bijector.inverse_min_event_ndims)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return self._bijector.forward_log_det_jacobian(y, self._bijector.forward_min_event_ndims)
 
 
@@ -496,24 +500,24 @@ class Chain(Bijector):
     def bijectors(self) -> list[Bijector]:
         return self._bijectors
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         for bijector in reversed(self._bijectors):
             x = bijector.forward(x)
         return x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         for bijector in self._bijectors:
             y = bijector.inverse(y)
         return y
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         total = constant(0.0, dtype=x.dtype, name="fldj")
         for bijector in reversed(self._bijectors):
             total += bijector.forward_log_det_jacobian(x, self._forward_min)
             x = bijector.forward(x)
         return total
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
         total = constant(0.0, dtype=y.dtype, name="ildj")
         for bijector in self._bijectors:
             total += bijector.inverse_log_det_jacobian(y, self._inverse_min)

@@ -5,7 +5,7 @@ and constants.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import exp, log, square
 from headrace.ops.nn.activations import log_softmax
 from headrace.ops.random.random_ops import random_uniform
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "Deterministic",
@@ -140,7 +144,7 @@ class TransformedDistribution(Distribution):
         rank = x.shape.ndims
         return transpose(x, [*range(axes, rank), *range(axes)])
 
-    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Any:
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Tensor:
         with self._name_scope(name, [sample_shape]):
             shape = convert_to_tensor(sample_shape, dtypes.int32, "sample_shape")
             shape, number = self._expand_sample_shape_to_vector(shape, "sample_shape")
@@ -149,7 +153,7 @@ class TransformedDistribution(Distribution):
             y = self._bijector.forward(x)
             return self._set_sample_static_shape(y, shape)
 
-    def _base(self, y: Any) -> tuple[Any, Any]:
+    def _base(self, y: TensorLike) -> tuple[Any, Any]:
         """What the distribution is asked for, and the logarithm of the inverse's derivative."""
         x = self._bijector.inverse(y)
         ndims = self.event_shape.ndims or 0
@@ -159,7 +163,7 @@ class TransformedDistribution(Distribution):
             x = self._moved(x, rank - len(self._override_event))
         return x, jacobian
 
-    def _log_prob(self, y: Any) -> Any:
+    def _log_prob(self, y: Tensor) -> Any:
         x, jacobian = self._base(y)
         found = self._distribution.log_prob(x)
         if self._override_event:
@@ -168,26 +172,26 @@ class TransformedDistribution(Distribution):
             found = reduce_sum(found, list(axes))
         return found + cast(jacobian, found.dtype)
 
-    def _prob(self, y: Any) -> Any:
+    def _prob(self, y: Tensor) -> Any:
         return exp(self._log_prob(y))
 
     def _plain(self, what: str) -> None:
         if self._override_event:
             raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
 
-    def _log_cdf(self, y: Any) -> Any:
+    def _log_cdf(self, y: TensorLike) -> Any:
         self._plain("log_cdf")
         return self._distribution.log_cdf(self._bijector.inverse(y))
 
-    def _cdf(self, y: Any) -> Any:
+    def _cdf(self, y: TensorLike) -> Any:
         self._plain("cdf")
         return self._distribution.cdf(self._bijector.inverse(y))
 
-    def _survival_function(self, y: Any) -> Any:
+    def _survival_function(self, y: TensorLike) -> Any:
         self._plain("survival_function")
         return self._distribution.survival_function(self._bijector.inverse(y))
 
-    def _quantile(self, value: Any) -> Any:
+    def _quantile(self, value: Tensor) -> Any:
         self._plain("quantile")
         return self._bijector.forward(self._distribution.quantile(value))
 
@@ -265,7 +269,7 @@ class Independent(Distribution):
             return None
         return whole[whole.ndims - self._axes :].concatenate(self._distribution.event_shape)
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         whole = self._distribution.batch_shape_tensor()
         inner = whole[shape_of(whole)[0] - self._axes :]
         return concat([inner, self._distribution.event_shape_tensor()], 0)
@@ -273,13 +277,13 @@ class Independent(Distribution):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         return self._distribution.sample([n], seed=seed)
 
-    def _summed(self, value: Any) -> Any:
+    def _summed(self, value: Tensor) -> Tensor:
         return reduce_sum(value, list(range(-self._axes, 0))) if self._axes else value
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         return self._summed(self._distribution.log_prob(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return self._summed(self._distribution.entropy())
 
     def _mean(self) -> Any:
@@ -296,7 +300,7 @@ class Independent(Distribution):
 
 
 @RegisterKL(Independent, Independent)
-def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> Any:
+def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> Tensor:
     if a._axes != b._axes or a.distribution.event_shape.ndims != b.distribution.event_shape.ndims:
         raise ValueError("Event shapes do not match.")
     return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
@@ -351,41 +355,41 @@ class MixtureSameFamily(Distribution):
     def _event_shape_tensor(self) -> Any:
         return self._components_distribution.event_shape_tensor()
 
-    def _with_axis(self, x: Any) -> Any:
+    def _with_axis(self, x: Tensor) -> Tensor:
         """``x`` with an axis for the components before the event's."""
         from headrace.ops.array.array_shape import expand_dims
 
         return expand_dims(x, -1 - self._event_axes)
 
-    def _mask_axes(self, mask: Any) -> Any:
+    def _mask_axes(self, mask: Tensor) -> Tensor:
         for _ in range(self._event_axes):
             mask = mask[..., None]
         return mask
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = self._components_distribution.sample([n], seed=gen_new_seed(seed, "components"))
         classes = self._mixture_distribution.sample([n], seed=seed)
         depth = self._mixture_distribution.event_size
-        mask: Any = one_hot(classes, depth, dtype=drawn.dtype)
+        mask = one_hot(classes, depth, dtype=drawn.dtype)
         axis = -1 - self._event_axes
         return reduce_sum(drawn * self._mask_axes(mask), axis)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         each = self._components_distribution.log_prob(self._with_axis(x))
         return reduce_logsumexp(each + log_softmax(self._mixture_distribution.logits), axis=-1)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         each = self._components_distribution.cdf(self._with_axis(x))
         return reduce_sum(each * self._mixture_distribution.probs, axis=-1)
 
-    def _averaged(self, value: Any) -> Any:
+    def _averaged(self, value: Tensor) -> Tensor:
         weights = self._mask_axes(self._mixture_distribution.probs)
         return reduce_sum(weights * value, -1 - self._event_axes)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._averaged(self._components_distribution.mean())
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         components = self._components_distribution
         distance = square(components.mean() - self._with_axis(self._mean()))
         return self._averaged(components.variance()) + self._averaged(distance)
@@ -457,7 +461,7 @@ class Mixture(Distribution):
             found = [f[..., None] for f in found]
         return found
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         classes = self._cat.sample([n], seed=gen_new_seed(seed, "mixture"))
         drawn = []
         for component in self._components:
@@ -469,13 +473,13 @@ class Mixture(Distribution):
             mask = mask[..., None]
         return reduce_sum(stack(drawn, 0) * mask, 0)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         x = convert_to_tensor(x, name="x")
         weights = log_softmax(self._cat.logits)
         each = [c.log_prob(x) + weights[..., i] for i, c in enumerate(self._components)]
         return reduce_logsumexp(stack(each, 0), axis=0)
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Tensor) -> Any:
         return exp(self._log_prob(x))
 
     def _mean(self) -> Any:
@@ -539,13 +543,13 @@ class Deterministic(ScalarDistribution):
         shape = concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0)
         return self.loc * ones(shape, dtype=self.dtype)
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: TensorLike) -> Any:
         return cast(less_equal(abs_of(x - self.loc), self._slack()), self.dtype)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: TensorLike) -> Any:
         return cast(x >= self.loc - self._slack(), self.dtype)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 0.0 * ones(self.batch_shape_tensor(), dtype=self.dtype)
 
     def _mean(self) -> Any:
@@ -587,7 +591,7 @@ class RelaxedBernoulli(TransformedDistribution):
         self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor:
         return self._temperature
 
     @property
@@ -627,19 +631,19 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         )
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor:
         return self._temperature
 
     def _event_shape(self) -> Any:
         return self.logits.shape.with_rank_at_least(1)[-1:]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self.logits)[-1:]
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         raise self._lacks("entropy")
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], shape_of(self.logits)], 0)
         logits = reshape(self.logits * ones(shape, dtype=self.dtype), [-1, self.event_size])
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
@@ -647,7 +651,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         gumbel = -log(-log(drawn))
         return reshape(log_softmax((gumbel + logits) / self._temperature), shape)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         logits = ones_like(x, dtype=self.logits.dtype) * self.logits
         x = ones_like(logits, dtype=x.dtype) * x
         k = cast(self.event_size, x.dtype)

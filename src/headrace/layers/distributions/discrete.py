@@ -4,7 +4,7 @@ Multinomial, DirichletMultinomial.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from headrace.ops.nn.cross_entropy import (
 from headrace.ops.random.gamma_poisson import random_gamma
 from headrace.ops.random.random_ops import multinomial, random_uniform
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = [
     "Bernoulli",
     "Binomial",
@@ -85,13 +88,13 @@ class _Scalars(_WithLogits):
     def _batch_shape(self) -> Any:
         return self._logits.shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self._logits)
 
     def _event_shape(self) -> Any:
         return []
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return constant([], dtype=dtypes.int32)
 
 
@@ -126,7 +129,7 @@ class Bernoulli(_Scalars):
         drawn = random_uniform(shape, seed=seed, dtype=self.probs.dtype)
         return cast(less(drawn, self.probs), self.dtype)
 
-    def _log_prob(self, event: Any) -> Any:
+    def _log_prob(self, event: Tensor) -> Tensor:
         event = cast(event, self.logits.dtype)
         logits = self.logits
         known = event.shape.is_fully_defined() and logits.shape.is_fully_defined()
@@ -134,13 +137,13 @@ class Bernoulli(_Scalars):
             logits, event = ones_like(event) * logits, ones_like(logits) * event
         return -sigmoid_cross_entropy_with_logits(labels=event, logits=logits)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return -self.logits * (sigmoid(self.logits) - 1) + softplus(-self.logits)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return identity(self.probs)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self.probs)
 
     def _mode(self) -> Any:
@@ -148,7 +151,7 @@ class Bernoulli(_Scalars):
 
 
 @RegisterKL(Bernoulli, Bernoulli)
-def _kl_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Any:
+def _kl_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Tensor:
     with name_scope(name, "kl_bernoulli_bernoulli", values=[a.logits, b.logits]):
         none = softplus(-b.logits) - softplus(-a.logits)
         one = softplus(b.logits) - softplus(a.logits)
@@ -191,10 +194,10 @@ class _OverClasses(_WithLogits):
     def _batch_shape(self) -> Any:
         return self._logits.shape[:-1]
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return identity(self._batch_shape_val)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return -reduce_sum(log_softmax(self.logits) * self.probs, axis=-1)
 
     def _flat_logits(self) -> Any:
@@ -226,7 +229,7 @@ class Categorical(_OverClasses):
     def _event_shape(self) -> Any:
         return []
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return constant([], dtype=dtypes.int32)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
@@ -250,13 +253,13 @@ class Categorical(_OverClasses):
                 k.set_shape(parameters.shape[:-1])
         return k, parameters
 
-    def _cdf(self, k: Any) -> Any:
+    def _cdf(self, k: Any) -> Tensor:
         k, probs = self._aligned(convert_to_tensor(k, name="k"), self.probs)
         flat = reshape(probs, (-1, self._event_size))
         mask = sequence_mask(reshape(k, [-1]), self._event_size)
         return reshape(reduce_sum(where(mask, flat, zeros_like(flat)), axis=-1), shape_of(k))
 
-    def _log_prob(self, k: Any) -> Any:
+    def _log_prob(self, k: Any) -> Tensor:
         k, logits = self._aligned(convert_to_tensor(k, name="k"), self.logits)
         return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
@@ -296,7 +299,7 @@ class OneHotCategorical(_OverClasses):
     def _event_shape(self) -> Any:
         return self.logits.shape.with_rank_at_least(1)[-1:]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self.logits)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
@@ -304,7 +307,7 @@ class OneHotCategorical(_OverClasses):
         draws = transpose(multinomial(self._flat_logits(), n, seed=seed))
         return reshape(one_hot(draws, self.event_size, dtype=self.dtype), shape)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         logits = ones_like(x, dtype=self.logits.dtype) * self.logits
         x = ones_like(logits, dtype=x.dtype) * x
         shape = shape_of(reduce_sum(logits, -1))
@@ -312,16 +315,16 @@ class OneHotCategorical(_OverClasses):
         found = softmax_cross_entropy_with_logits(labels=flat[0], logits=flat[1])
         return reshape(-found, shape)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         best = argmax(self.logits, axis=self._batch_rank)
         found = one_hot(best, self.event_size, dtype=self.dtype)
         found.set_shape(self.logits.shape)
         return found
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self.probs * (1.0 - self.probs)
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         p = self.probs
         return matrix_set_diag(-matmul(p[..., None], p[..., None, :]), self._variance())
 
@@ -366,10 +369,10 @@ class Binomial(_Scalars):
     def _batch_shape(self) -> Any:
         return (self.total_count + self.probs).shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_count + self.probs)
 
-    def _log_prob(self, counts: Any) -> Any:
+    def _log_prob(self, counts: Tensor) -> Any:
         if self.validate_args:
             counts = check_counts(counts)
         density = counts * log(self.probs) + (self.total_count - counts) * log1p(-self.probs)
@@ -380,7 +383,7 @@ class Binomial(_Scalars):
         )
         return density - normal
 
-    def _cdf(self, counts: Any) -> Any:
+    def _cdf(self, counts: Tensor) -> Tensor:
         probs = self.probs
         if not probs.shape.is_compatible_with(counts.shape):
             probs += zeros_like(counts)
@@ -390,13 +393,13 @@ class Binomial(_Scalars):
         inner = betainc(a=self.total_count - safe, b=1.0 + safe, x=1.0 - probs)
         return where(full, inner, ones_like(inner))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.total_count * self.probs
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self.probs)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return floor((1.0 + self.total_count) * self.probs)
 
 
@@ -427,13 +430,13 @@ class Geometric(_Scalars):
             name,
         )
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], shape_of(self._probs)], 0)
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
         drawn = random_uniform(shape, least, 1.0, self.dtype, seed)
         return floor(log(drawn) / log1p(-self.probs))
 
-    def _log_prob(self, counts: Any) -> Any:
+    def _log_prob(self, counts: Tensor) -> Any:
         if self.validate_args:
             counts = check_counts(counts)
         counts *= ones_like(self.probs)
@@ -441,12 +444,12 @@ class Geometric(_Scalars):
         safe = where(counts > 0.0, probs, zeros_like(probs))
         return counts * log1p(-safe) + log(probs)
 
-    def _cdf(self, counts: Any) -> Any:
+    def _cdf(self, counts: Tensor) -> Tensor:
         counts *= ones_like(self.probs)
         inner = -expm1((floor(counts) + 1.0) * log1p(-self.probs))
         return where(counts < 0.0, zeros_like(inner), inner)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         probs = self.probs
         return (-self.logits * (sigmoid(self.logits) - 1) + softplus(-self.logits)) / probs
 
@@ -456,7 +459,7 @@ class Geometric(_Scalars):
     def _variance(self) -> Any:
         return self._mean() / self.probs
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return zeros_like(self.probs)
 
 
@@ -498,13 +501,13 @@ class Multinomial(_WithLogits):
     def _batch_shape(self) -> Any:
         return self._mean_val.shape.with_rank_at_least(1)[:-1]
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self._mean_val)[:-1]
 
     def _event_shape(self) -> Any:
         return self._mean_val.shape.with_rank_at_least(1)[-1:]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._mean_val)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
@@ -533,21 +536,21 @@ class Multinomial(_WithLogits):
         )
         return with_dependencies([sums], counts)
 
-    def _log_prob(self, counts: Any) -> Any:
+    def _log_prob(self, counts: Tensor) -> Tensor:
         counts = self._checked(counts)
         density = reduce_sum(counts * log_softmax(self.logits), -1)
         return density - -log_combinations(self.total_count, counts)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return identity(self._mean_val)
 
-    def _wide_probs(self) -> Any:
+    def _wide_probs(self) -> Tensor:
         return self.probs * ones_like(self.total_count)[..., None]
 
     def _variance(self) -> Any:
         return self._mean_val - self._mean_val * self._wide_probs()
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         products = matmul(self._mean_val[..., None], self._wide_probs()[..., None, :])
         return matrix_set_diag(-products, self._variance())
 
@@ -594,13 +597,13 @@ class DirichletMultinomial(Distribution):
     def _batch_shape(self) -> Any:
         return self.total_concentration.shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_concentration)
 
     def _event_shape(self) -> Any:
         return self.concentration.shape.with_rank_at_least(1)[-1:]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self.concentration)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
@@ -612,7 +615,7 @@ class DirichletMultinomial(Distribution):
         shape = concat([[n], self.batch_shape_tensor(), [k]], 0)
         return cast(reshape(reduce_sum(one_hot(drawn, depth=k), -2), shape), self.dtype)
 
-    def _log_prob(self, counts: Any) -> Any:
+    def _log_prob(self, counts: TensorLike) -> Tensor:
         if self.validate_args:
             counts = check_counts(counts)
             message = "counts last-dimension must sum to `self.total_count`"
@@ -633,6 +636,6 @@ class DirichletMultinomial(Distribution):
         x = scale * self._mean()
         return x * (self.total_count * scale - x)
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         x = self._scale_term() * self._mean()
         return matrix_set_diag(-matmul(x[..., None], x[..., None, :]), self._variance())

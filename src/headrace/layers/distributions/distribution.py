@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from headrace.ops.control.assertions import assert_same_float_dtype
 from headrace.ops.math.comparison import equal
 from headrace.ops.math.reductions import reduce_prod
 from headrace.ops.math.unary import exp, log, log1p, sqrt, square
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FULLY_REPARAMETERIZED",
@@ -203,10 +206,10 @@ class Distribution:
     def _event_shape(self) -> Any:
         return None
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         raise self._lacks("batch_shape_tensor")
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         raise self._lacks("event_shape_tensor")
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
@@ -230,19 +233,19 @@ class Distribution:
         """Draws, of shape ``sample_shape + batch_shape + event_shape``."""
         return self._call_sample_n(sample_shape, seed, name)
 
-    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Any:
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Tensor:
         with self._name_scope(name, [sample_shape]):
             shape = convert_to_tensor(sample_shape, dtypes.int32, "sample_shape")
             shape, number = self._expand_sample_shape_to_vector(shape, "sample_shape")
             samples = self._sample_n(number, seed)
             return self._finish_sample(samples, shape)
 
-    def _finish_sample(self, samples: Any, shape: Any) -> Any:
+    def _finish_sample(self, samples: Tensor, shape: Any) -> Tensor:
         inner = shape_of(samples)[1:]
         samples = reshape(samples, concat([shape, inner], 0))
         return self._set_sample_static_shape(samples, shape)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         raise self._lacks("sample_n")
 
     def _expand_sample_shape_to_vector(self, x: Tensor, name: str) -> tuple[Any, Any]:
@@ -275,7 +278,7 @@ class Distribution:
         return x
 
     # densities ----------------------------------------------------------------------------------
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
+    def log_prob(self, value: TensorLike, name: str = "log_prob") -> Any:
         """The logarithm of the density (mass) at ``value``."""
         return self._of_value(value, name, self._log_prob, lambda x: log(self._prob(x)))
 
@@ -356,43 +359,43 @@ class Distribution:
     def _lacks(self, what: str) -> NotImplementedError:
         return NotImplementedError(f"{what} is not implemented: {type(self).__name__}")
 
-    def _log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Tensor) -> Tensor:
         raise self._lacks("log_prob")
 
-    def _prob(self, value: Any) -> Any:
+    def _prob(self, value: Tensor) -> Tensor:
         raise self._lacks("prob")
 
-    def _log_cdf(self, value: Any) -> Any:
+    def _log_cdf(self, value: Tensor) -> Tensor:
         raise self._lacks("log_cdf")
 
-    def _cdf(self, value: Any) -> Any:
+    def _cdf(self, value: Tensor) -> Tensor:
         raise self._lacks("cdf")
 
-    def _log_survival_function(self, value: Any) -> Any:
+    def _log_survival_function(self, value: Tensor) -> Tensor:
         raise self._lacks("log_survival_function")
 
-    def _survival_function(self, value: Any) -> Any:
+    def _survival_function(self, value: Tensor) -> Tensor:
         raise self._lacks("survival_function")
 
-    def _quantile(self, value: Any) -> Any:
+    def _quantile(self, value: Tensor) -> Tensor:
         raise self._lacks("quantile")
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         raise self._lacks("entropy")
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         raise self._lacks("mean")
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         raise self._lacks("mode")
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         raise self._lacks("variance")
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         raise self._lacks("stddev")
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         raise self._lacks("covariance")
 
     @contextlib.contextmanager
@@ -434,7 +437,7 @@ class ScalarDistribution(Distribution):
             found = broadcast_static_shape(found, tensor.shape)
         return found
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         *rest, last = [shape_of(t) for t in self._tensors()]
         for shape in reversed(rest):
             last = broadcast_dynamic_shape(shape, last)
@@ -443,7 +446,7 @@ class ScalarDistribution(Distribution):
     def _event_shape(self) -> Any:
         return []
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return constant([], dtype=dtypes.int32)
 
     def _full_shape(self, n: Any) -> Any:

@@ -4,7 +4,7 @@ Poisson.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from headrace.ops.math.unary import exp, floor, log, log1p, rsqrt, sqrt, square
 from headrace.ops.nn.activations import softplus
 from headrace.ops.random.gamma_poisson import random_gamma, random_poisson
 from headrace.ops.random.random_ops import random_uniform
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "Beta",
@@ -99,7 +102,9 @@ class _ConcentrationRate(ScalarDistribution):
         assert_same_float_dtype([x], dtype=self.dtype)
         return with_dependencies([assert_positive(x)], x) if self.validate_args else x
 
-    def _defined_above(self, least: float, value: Any, what: str, missing: float = np.nan) -> Any:
+    def _defined_above(
+        self, least: float, value: Tensor, what: str, missing: float = np.nan
+    ) -> Any:
         """``value`` where the concentration exceeds ``least``; NaN or an error elsewhere."""
         if self.allow_nan_stats:
             kind = self.dtype.as_numpy_dtype
@@ -132,19 +137,19 @@ class Gamma(_ConcentrationRate):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         return random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         x = self._checked(x)
         density = xlogy(self.concentration - 1.0, x) - self.rate * x
         return density - (lgamma(self.concentration) - self.concentration * log(self.rate))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return igamma(self.concentration, self.rate * self._checked(x))
 
     def _entropy(self) -> Any:
         c = self.concentration
         return c - log(self.rate) + lgamma(c) + (1.0 - c) * digamma(c)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.concentration / self.rate
 
     def _variance(self) -> Any:
@@ -205,12 +210,12 @@ class InverseGamma(_ConcentrationRate):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         return 1.0 / random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         x = self._checked(x)
         density = -(1.0 + self.concentration) * log(x) - self.rate / x
         return density - (lgamma(self.concentration) - self.concentration * log(self.rate))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return igammac(self.concentration, self.rate / self._checked(x))
 
     def _entropy(self) -> Any:
@@ -225,7 +230,7 @@ class InverseGamma(_ConcentrationRate):
         value = square(self.rate) / square(c - 1.0) / (c - 2.0)
         return self._defined_above(2.0, value, "variance")
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self.rate / (1.0 + self.concentration)
 
 
@@ -269,7 +274,7 @@ class Exponential(Gamma):
     def _param_shapes(cls, sample_shape: Any) -> Any:
         return {"rate": convert_to_tensor(sample_shape, dtypes.int32)}
 
-    def _log_survival_function(self, value: Any) -> Any:
+    def _log_survival_function(self, value: Tensor) -> Any:
         return self._log_prob(value) - log(self.rate)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
@@ -389,17 +394,17 @@ class Beta(ScalarDistribution):
     def _batch_shape(self) -> Any:
         return self.total_concentration.shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_concentration)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         one = ones_like(self.total_concentration, dtype=self.dtype) * self.concentration1
         other = ones_like(self.total_concentration, dtype=self.dtype) * self.concentration0
         first = random_gamma([n], one, dtype=self.dtype, seed=seed)
         second = random_gamma([n], other, dtype=self.dtype, seed=gen_new_seed(seed, "beta"))
         return first / (first + second)
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         total = lgamma(self.total_concentration)
         return lgamma(self.concentration1) + lgamma(self.concentration0) - total
 
@@ -412,7 +417,7 @@ class Beta(ScalarDistribution):
         density = xlogy(self.concentration1 - 1.0, x) + (self.concentration0 - 1.0) * log1p(-x)
         return density - self._log_normalization()
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return betainc(self.concentration1, self.concentration0, x)
 
     def _entropy(self) -> Any:
@@ -534,20 +539,20 @@ class Dirichlet(Distribution):
     def _batch_shape(self) -> Any:
         return self.total_concentration.shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_concentration)
 
     def _event_shape(self) -> Any:
         return self.concentration.shape.with_rank_at_least(1)[-1:]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self.concentration)[-1:]
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
         return drawn / reduce_sum(drawn, -1, keepdims=True)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: TensorLike) -> Tensor:
         if self.validate_args:
             positive = assert_positive(x, message="samples must be positive")
             sums = assert_near(
@@ -567,7 +572,7 @@ class Dirichlet(Distribution):
     def _mean(self) -> Any:
         return self.concentration / self.total_concentration[..., None]
 
-    def _scale_term(self) -> Any:
+    def _scale_term(self) -> Tensor:
         return rsqrt(1.0 + self.total_concentration[..., None])
 
     def _variance(self) -> Any:
@@ -575,7 +580,7 @@ class Dirichlet(Distribution):
         x = scale * self._mean()
         return x * (scale - x)
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         x = self._scale_term() * self._mean()
         return matrix_set_diag(-matmul(x[..., None], x[..., None, :]), self._variance())
 
@@ -595,7 +600,7 @@ class Dirichlet(Distribution):
 
 
 @RegisterKL(Dirichlet, Dirichlet)
-def _kl_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = None) -> Any:
+def _kl_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = None) -> Tensor:
     with name_scope(name, "kl_dirichlet_dirichlet", values=[a.concentration, b.concentration]):
         total = digamma(reduce_sum(a.concentration, axis=-1, keepdims=True))
         slope = digamma(a.concentration) - total
@@ -659,7 +664,7 @@ class Poisson(ScalarDistribution):
             density = where_v2(whole, density, constant_like(-np.inf, self.dtype))
         return density - self.rate
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         safe = x if self.interpolate_nondiscrete else floor(x)
         found = igammac(1.0 + where_v2(safe < 0, 0.0 * safe, safe), self.rate)
         return where_v2(x < 0.0, 0.0 * found, found)
@@ -670,7 +675,7 @@ class Poisson(ScalarDistribution):
     def _variance(self) -> Any:
         return self.rate * 1.0
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return floor(self.rate)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:

@@ -88,7 +88,7 @@ class _LocationScale(ScalarDistribution):
     def scale(self) -> Tensor:
         return self._scale
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
     def _unit(self, n: Any, seed: int | None) -> Any:
@@ -110,26 +110,26 @@ class Normal(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = random_normal(self._full_shape(n), 0.0, 1.0, self.loc.dtype, seed)
         return drawn * self.scale + self.loc
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         return -0.5 * square(self._z(x)) - (0.5 * math.log(2.0 * math.pi) + log(self.scale))
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Tensor) -> Tensor:
         return log_ndtr(self._z(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return ndtr(self._z(x))
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Tensor) -> Tensor:
         return log_ndtr(-self._z(x))
 
-    def _survival_function(self, x: Any) -> Any:
+    def _survival_function(self, x: Tensor) -> Tensor:
         return ndtr(-self._z(x))
 
-    def _quantile(self, p: Any) -> Any:
+    def _quantile(self, p: Tensor) -> Any:
         inverse = ndtri(p)
         with name_scope("reconstruct", values=[inverse]):
             return inverse * self.scale + self.loc
@@ -137,16 +137,16 @@ class Normal(_LocationScale):
     def _entropy(self) -> Any:
         return 0.5 * math.log(2.0 * math.pi * math.e) + log(self._stddev())
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc * ones_like(self.scale)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self.scale * ones_like(self.loc)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Tensor) -> Tensor:
         with name_scope("standardize", values=[x]):
             return (x - self.loc) / self.scale
 
@@ -197,29 +197,29 @@ class Laplace(_LocationScale):
         u = random_uniform(self._full_shape(n), least, 1.0, self.dtype, seed)
         return self.loc - self.scale * sign(u) * log1p(-abs_of(u))
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         return -abs_of(self._z(x)) - (math.log(2.0) + log(self.scale))
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Tensor) -> Tensor:
         return log_cdf_laplace(self._z(x))
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Tensor) -> Tensor:
         return log_cdf_laplace(-self._z(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Any:
         z = self._z(x)
         return 0.5 + 0.5 * sign(z) * (1.0 - exp(-abs_of(z)))
 
     def _entropy(self) -> Any:
         return math.log(2.0) + 1.0 + log(self.scale + zeros_like(self.loc))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc + zeros_like(self.scale)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return math.sqrt(2.0) * self.scale + zeros_like(self.loc)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
 
@@ -257,32 +257,32 @@ class Logistic(_LocationScale):
         u = self._unit(n, seed)
         return (log(u) - log1p(-1.0 * u)) * self.scale + self.loc
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         z = self._z(x)
         return -z - 2.0 * softplus(-z) - log(self.scale)
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Tensor) -> Tensor:
         return -softplus(-self._z(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return sigmoid(self._z(x))
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Tensor) -> Tensor:
         return -softplus(self._z(x))
 
-    def _survival_function(self, x: Any) -> Any:
+    def _survival_function(self, x: Tensor) -> Tensor:
         return sigmoid(-self._z(x))
 
     def _entropy(self) -> Any:
         return 2.0 + log(self.scale * ones_like(self.loc))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc * ones_like(self.scale)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self.scale * ones_like(self.loc) * math.pi / math.sqrt(3)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
 
@@ -299,26 +299,26 @@ class Cauchy(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         p = random_uniform(self._full_shape(n), 0.0, 1.0, self.dtype, seed)
         return self._quantile(p)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         return -log1p(square(self._z(x))) - (math.log(math.pi) + log(self.scale))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return atan(self._z(x)) / math.pi + 0.5
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Tensor) -> Tensor:
         return log1p(2 / math.pi * atan(self._z(x))) - math.log(2)
 
-    def _quantile(self, p: Any) -> Any:
+    def _quantile(self, p: Tensor) -> Tensor:
         return self.loc + self.scale * tan(math.pi * (p - 0.5))
 
     def _entropy(self) -> Any:
         return math.log(4 * math.pi) + log(self.scale * ones_like(self.loc))
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self.loc * ones_like(self.scale)
 
     def _undefined(self, what: str) -> Any:
@@ -373,13 +373,13 @@ class StudentT(ScalarDistribution):
     def _ones(self) -> Any:
         return ones(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         normal = random_normal(self._full_shape(n), dtype=self.dtype, seed=seed)
         df = self.df * self._ones()
         gamma = random_gamma([n], 0.5 * df, 0.5, self.dtype, gen_new_seed(seed, salt="student_t"))
         return normal * rsqrt(gamma / df) * self.scale + self.loc
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         y = (x - self.loc) / self.scale
         density = -0.5 * (self.df + 1.0) * log1p(y**2.0 / self.df)
         return density - (
@@ -390,7 +390,7 @@ class StudentT(ScalarDistribution):
             - lgamma(0.5 * (self.df + 1.0))
         )
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         y = (x - self.loc) / abs_of(self.scale)
         x_t = self.df / (y**2.0 + self.df)
         below = 0.5 * betainc(0.5 * self.df, 0.5, x_t)
@@ -407,7 +407,7 @@ class StudentT(ScalarDistribution):
             + 0.5 * (self.df + 1.0) * slope
         )
 
-    def _where_defined(self, value: Any, what: str) -> Any:
+    def _where_defined(self, value: Tensor, what: str) -> Any:
         if self.allow_nan_stats:
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(greater(self.df, self._ones()), value, nan)
@@ -426,7 +426,7 @@ class StudentT(ScalarDistribution):
         two = fill(shape, self.dtype.as_numpy_dtype(2.0))
         return self._where_defined(where_v2(self.df > two, variance, infinite), "variance")
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return identity(self.loc)
 
 
@@ -475,12 +475,12 @@ class HalfNormal(ScalarDistribution):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         return abs_of(random_normal(self._full_shape(n), 0.0, 1.0, self.dtype, seed) * self.scale)
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Tensor) -> Any:
         height = np.sqrt(2 / np.pi) / self.scale
         density = height * exp(-0.5 * (x / self.scale) ** 2)
         return density * convert_to_tensor(where_v2(x >= 0, ones_like(density), 0.0))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         inside = erf(abs_of(x) / self.scale / np.sqrt(2.0))
         return where_v2(x < 0, zeros_like(inside), inside)
 
@@ -490,13 +490,13 @@ class HalfNormal(ScalarDistribution):
     def _mean(self) -> Any:
         return self.scale * np.sqrt(2.0) / np.sqrt(np.pi)
 
-    def _quantile(self, p: Any) -> Any:
+    def _quantile(self, p: Tensor) -> Any:
         return np.sqrt(2.0) * self.scale * erfinv(p)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return zeros(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self.scale**2.0 * (1.0 - 2.0 / np.pi)
 
 
@@ -548,13 +548,13 @@ class Uniform(ScalarDistribution):
         drawn = random_uniform(self._full_shape(n), dtype=self.dtype, seed=seed)
         return self.low + self.range() * drawn
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Tensor) -> Tensor:
         wide = x * ones(self.batch_shape_tensor(), dtype=x.dtype)
         outside = logical_or(wide < self.low, wide >= self.high)
         inside = where_v2(outside, zeros_like(wide), ones_like(wide) / self.range())
         return where_v2(is_nan(wide), wide, inside)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         shape = broadcast_dynamic_shape(shape_of(x), self.batch_shape_tensor())
         none, all_of_it = zeros(shape, dtype=self.dtype), ones(shape, dtype=self.dtype)
         inner = where_v2(x < self.low, none, (x * all_of_it - self.low) / self.range())
@@ -563,7 +563,7 @@ class Uniform(ScalarDistribution):
     def _entropy(self) -> Any:
         return log(self.range())
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return (self.low + self.high) / 2.0
 
     def _variance(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
@@ -19,6 +19,10 @@ from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.special import lgamma
 from headrace.ops.math.unary import floor, log, log1p, sigmoid
 from headrace.ops.nn.activations import softmax
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["check_counts", "get_logits_and_probs", "log_combinations"]
 
@@ -92,7 +96,7 @@ def check_counts(x: Any, name: str = "embed_check_nonnegative_integer_form") -> 
         return with_dependencies(checks, x)
 
 
-def log_combinations(n: Any, counts: Any, name: str = "log_combinations") -> Any:
+def log_combinations(n: Any, counts: TensorLike, name: str = "log_combinations") -> Tensor:
     """The logarithm of n! / (counts_1! … counts_k!)."""
     with name_scope(name, values=[n, counts]):
         n = convert_to_tensor(n, name="n")

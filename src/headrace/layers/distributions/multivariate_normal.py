@@ -7,7 +7,7 @@ distribution needs.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -35,6 +35,10 @@ from headrace.ops.math.unary import exp, log, sqrt, square
 from headrace.ops.nn.activations import softplus
 from headrace.ops.random.random_ops import random_normal
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+
 __all__ = [
     "MultivariateNormalDiag",
     "MultivariateNormalDiagWithSoftplusScale",
@@ -61,10 +65,10 @@ class _Diagonal:
     def to_dense(self) -> Any:
         return matrix_diag(self.diag)
 
-    def matvec(self, x: Any) -> Any:
+    def matvec(self, x: TensorLike) -> Any:
         return self.diag * x
 
-    def solvevec(self, x: Any) -> Any:
+    def solvevec(self, x: TensorLike) -> Any:
         return x / self.diag
 
     def log_abs_determinant(self) -> Any:
@@ -99,10 +103,10 @@ class _Triangle:
         """The matrix with the leading axes of ``x``."""
         return self.matrix * ones_like(x[..., None])
 
-    def matvec(self, x: Any) -> Any:
+    def matvec(self, x: Tensor) -> Any:
         return matmul(self._wide(x), x[..., None])[..., 0]
 
-    def solvevec(self, x: Any) -> Any:
+    def solvevec(self, x: Tensor) -> Any:
         return matrix_triangular_solve(self._wide(x), x[..., None])[..., 0]
 
     def log_abs_determinant(self) -> Any:
@@ -182,12 +186,12 @@ class _MultivariateNormal(Distribution):
         drawn = random_normal(shape, dtype=self.dtype, seed=seed)
         return self.scale.matvec(drawn) + self._center()
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: TensorLike) -> Any:
         z = self.scale.solvevec(x - self._center())
         normal = reduce_sum(-0.5 * square(z) - 0.5 * math.log(2.0 * math.pi), -1)
         return normal - self.scale.log_abs_determinant()
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Tensor) -> Any:
         return exp(self._log_prob(x))
 
     def _entropy(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from headrace.ops.math.comparison import greater, less
 from headrace.ops.math.special import erf, erfc
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import exp, log, log1p, sqrt, square
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["erfinv", "log_cdf_laplace", "log_ndtr", "ndtr", "ndtri"]
 
@@ -43,7 +47,7 @@ _Q2 = (6.790194080099813e-9, 2.8924786474538068e-6, 3.2801446468212774e-4, 1.342
        1.0)  # fmt: skip
 
 
-def _checked(x: Any, name: str) -> Any:
+def _checked(x: TensorLike, name: str) -> Tensor:
     x = convert_to_tensor(x, name=name)
     if x.dtype.as_numpy_dtype not in _SEGMENTS:
         raise TypeError(
@@ -52,13 +56,13 @@ def _checked(x: Any, name: str) -> Any:
     return x
 
 
-def ndtr(x: Any, name: str = "ndtr") -> Any:
+def ndtr(x: TensorLike, name: str = "ndtr") -> Tensor:
     """P(X <= x) of the standard normal distribution; float32 or float64."""
     with name_scope(name, values=[x]):
         return _ndtr(_checked(x, "x"))
 
 
-def _ndtr(x: Any) -> Any:
+def _ndtr(x: Tensor) -> Tensor:
     half_sqrt_2 = constant(0.5 * np.sqrt(2.0), dtype=x.dtype, name="half_sqrt_2")
     w = x * half_sqrt_2
     z = abs_of(w)
@@ -72,7 +76,7 @@ def ndtri(p: Any, name: str = "ndtri") -> Any:
         return _ndtri(_checked(p, "p"))
 
 
-def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Any:
     kind = x.dtype.as_numpy_dtype
     value = zeros_like(x)
     for c in reversed(coefficients):
@@ -99,7 +103,7 @@ def _ndtri(p: Any) -> Any:
     return where_v2(p <= 0.0, -infinity, where_v2(p >= 1.0, infinity, x))
 
 
-def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
+def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
     """The logarithm of :func:`ndtr`, exact far below zero by a series of ``series_order`` terms."""
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
@@ -115,7 +119,7 @@ def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
         return where_v2(greater(x, upper), -_ndtr(-x), where_v2(greater(x, lower), inner, below))
 
 
-def _log_ndtr_lower(x: Any, series_order: int) -> Any:
+def _log_ndtr_lower(x: Tensor, series_order: int) -> Any:
     scale = -0.5 * square(x) - log(-x) - 0.5 * np.log(2.0 * np.pi)
     return scale + log(_asymptotic_series(x, series_order))
 
@@ -142,7 +146,7 @@ def erfinv(x: Any, name: str = "erfinv") -> Any:
         return ndtri((_checked(x, "x") + 1.0) / 2.0) / np.sqrt(2)
 
 
-def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Any:
+def log_cdf_laplace(x: TensorLike, name: str = "log_cdf_laplace") -> Tensor:
     """The logarithm of P(X <= x) of the standard Laplace distribution."""
     with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")

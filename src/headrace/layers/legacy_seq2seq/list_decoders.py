@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import RNNCell
 
 __all__ = [
     "attention_decoder",
@@ -106,7 +107,7 @@ def attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,
     attention_states: Any,
-    cell: Any,
+    cell: RNNCell,
     output_size: int | None = None,
     num_heads: int = 1,
     loop_function: Callable[[Any, Any], Any] | None = None,

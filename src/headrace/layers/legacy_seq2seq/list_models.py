@@ -31,6 +31,9 @@ from headrace.variables.variable_scope import (
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import LSTMStateTuple
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = [
     "basic_rnn_seq2seq",
@@ -47,7 +50,7 @@ def basic_rnn_seq2seq(
     decoder_inputs: TensorLike,
     cell: object,
     dtype: DTypeLike = dtypes.float32,
-    scope: Any = None,
+    scope: VariableScope | str | None = None,
 ) -> tuple[list[Any], Any]:
     """An encoder and a decoder with two copies of ``cell``."""
     with variable_scope(scope or "basic_rnn_seq2seq"):
@@ -60,7 +63,7 @@ def tied_rnn_seq2seq(
     decoder_inputs: TensorLike,
     cell: object,
     loop_function: Callable[[Any, Any], Any] | None = None,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
     scope: object = None,
 ) -> tuple[list[Any], Any]:
     """An encoder and a decoder with the same variables."""
@@ -72,7 +75,7 @@ def tied_rnn_seq2seq(
 
 
 def _either(
-    feed_previous: Any, build: Callable[[bool], Any], count: int, like: Any
+    feed_previous: Any, build: Callable[[bool], Any], count: int, like: TensorLike
 ) -> tuple[list[Any], Any]:
     """``build(feed_previous)``, or both under a ``cond``; ``like`` has the structure of the
     state.
@@ -111,7 +114,7 @@ def embedding_rnn_seq2seq(
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
 
-        def build(feed: bool) -> Any:
+        def build(feed: bool) -> tuple[list[Tensor], Tensor]:
             return embedding_rnn_decoder(
                 decoder_inputs,
                 state,
@@ -129,14 +132,14 @@ def embedding_rnn_seq2seq(
 def embedding_tied_rnn_seq2seq(
     encoder_inputs: Any,
     decoder_inputs: Any,
-    cell: Any,
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_decoder_symbols: int | None = None,
     output_projection: Any = None,
     feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    scope: VariableScope | str | None = None,
 ) -> tuple[list[Any], Any]:
     """Encoder and decoder over ids with one embedding and one set of variables."""
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
@@ -150,7 +153,7 @@ def embedding_tied_rnn_seq2seq(
             cell = OutputProjectionWrapper(cell, symbols)
         known = isinstance(feed_previous, bool)
 
-        def build(feed: bool) -> Any:
+        def build(feed: bool) -> tuple[list[Tensor], Tensor]:
             loop = None
             if feed:
                 loop = extract_argmax_and_embed(embedding, output_projection, known)
@@ -160,17 +163,17 @@ def embedding_tied_rnn_seq2seq(
 
 
 def embedding_attention_seq2seq(
-    encoder_inputs: Any,
+    encoder_inputs: TensorLike,
     decoder_inputs: Any,
-    cell: Any,
+    cell: RNNCell,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
     output_projection: Any = None,
     feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    scope: VariableScope | str | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
     """Encoder and attention decoder over ids."""
@@ -186,7 +189,7 @@ def embedding_attention_seq2seq(
             output_size = num_decoder_symbols
         known = isinstance(feed_previous, bool)
 
-        def build(feed: bool) -> Any:
+        def build(feed: bool) -> tuple[list[Tensor], LSTMStateTuple]:
             return embedding_attention_decoder(
                 decoder_inputs,
                 state,
@@ -215,7 +218,7 @@ def one2many_rnn_seq2seq(
     embedding_size: int,
     feed_previous: Any = False,
     dtype: DType | None = None,
-    scope: Any = None,
+    scope: VariableScope | str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """One encoder and several decoders, by name."""
     if not isinstance(enc_cell, RNNCell):
@@ -235,7 +238,7 @@ def one2many_rnn_seq2seq(
                 decoder = OutputProjectionWrapper(dec_cells_dict[name], symbols)
 
                 def build(
-                    feed: bool, inputs: Any = inputs, cell: Any = decoder, n: int = symbols
+                    feed: bool, inputs: Tensor = inputs, cell: RNNCell = decoder, n: int = symbols
                 ) -> Any:
                     return embedding_rnn_decoder(
                         inputs, state, cell, n, embedding_size, feed_previous=feed

@@ -28,6 +28,7 @@ from headrace.variables.initializers import constant_initializer, zeros_initiali
 from headrace.variables.partitioners import fixed_size_partitioner
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
 
 __all__ = ["BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell"]
@@ -94,7 +95,7 @@ class BasicRNNCell(_SimpleCell):
         self._bias = self.add_variable(BIAS, shape=[n], initializer=_zeros(self.dtype))
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
         check_input_dtypes([inputs, state])
         gates = ops.matmul(ops.concat([inputs, state], 1), self._kernel)
         output = self._activation(ops.bias_add(gates, self._bias))
@@ -143,7 +144,7 @@ class GRUCell(_SimpleCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
         check_input_dtypes([inputs, state])
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
@@ -192,7 +193,7 @@ class BasicLSTMCell(_SimpleCell):
         self._bias = self.add_variable(BIAS, shape=[4 * n], initializer=_zeros(self.dtype))
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         check_input_dtypes([inputs, state])
         one = ops.constant(1, dtype=dtypes.int32)
         if self._state_is_tuple:

@@ -14,6 +14,7 @@ from headrace.variables.variable_scope import variable_scope
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = [
     "bidirectional_dynamic_rnn",
@@ -130,12 +131,12 @@ def _check_stack(cells_fw: object, cells_bw: object, states_fw: object, states_b
 def stack_bidirectional_rnn(
     cells_fw: Any,
     cells_bw: Any,
-    inputs: Any,
+    inputs: TensorLike,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
     dtype: DType | None = None,
     sequence_length: Any = None,
-    scope: Any = None,
+    scope: VariableScope | str | None = None,
 ) -> tuple[Any, Any, Any]:
     """Layers of ``static_bidirectional_rnn``, each over the joined outputs of the one before."""
     _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
@@ -168,7 +169,7 @@ def stack_bidirectional_dynamic_rnn(
     sequence_length: TensorLike | None = None,
     parallel_iterations: int | None = None,
     time_major: bool = False,
-    scope: Any = None,
+    scope: VariableScope | str | None = None,
     swap_memory: bool = False,
 ) -> tuple[Any, Any, Any]:
     """Layers of ``bidirectional_dynamic_rnn``, each over the joined outputs of the one before."""

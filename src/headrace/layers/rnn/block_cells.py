@@ -17,6 +17,7 @@ from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"]
@@ -98,7 +99,7 @@ class LSTMBlockCell(LayerRNNCell):
             raise ValueError(f"Expecting inputs_shape[1] to be set: {inputs_shape}")
         _add_variables(self, depth)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         return _Step(self)(inputs, state)
@@ -208,7 +209,7 @@ class GRUBlockCell(LayerRNNCell):
         self._candidate_bias = self.add_variable(bias, [n], initializer=constant_initializer(0.0))
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
         r, u = ops.split(value=value, num_or_size_splits=2, axis=1)

@@ -23,6 +23,7 @@ from headrace.variables.variable_scope import get_variable_scope, variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "BIAS",
@@ -208,7 +209,7 @@ class RNNCell(Layer):
         """Nothing: a plain cell makes its variables in ``call``."""
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+        self, inputs: Any = None, batch_size: Any = None, dtype: DType | None = None
     ) -> Any:
         """The first state for these inputs, or for a batch size and a type."""
         if inputs is not None:

@@ -89,14 +89,14 @@ class RNNCellWrapper(RNNCell):
         return cls(cell, **config)
 
 
-def _default_state_filter(substate: Tensor | LSTMStateTuple) -> Any:
+def _default_state_filter(substate: Tensor | LSTMStateTuple) -> LSTMStateTuple | bool:
     """Which parts of a state are dropped: an LSTM keeps its cell."""
     if isinstance(substate, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(substate, TensorArray)
 
 
-def _traverse(select: Callable[[Any], Any], structure: Any) -> Any:
+def _traverse(select: Callable[[Any], Any], structure: Tensor) -> Any:
     """The part of a structure that ``select`` opens.
 
     It answers with a bool or with bools for a level.
@@ -220,7 +220,12 @@ class DropoutWrapper(RNNCellWrapper):
         return int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF
 
     def _dropped(
-        self, values: Any, salt: str, noise: Any, keep_prob: Any, shallow: Any = None
+        self,
+        values: Tensor,
+        salt: str,
+        noise: TensorLike | None,
+        keep_prob: Tensor,
+        shallow: bool | LSTMStateTuple | None = None,
     ) -> Any:
         chosen = values if shallow is None else shallow
 
@@ -229,7 +234,7 @@ class DropoutWrapper(RNNCellWrapper):
                 return value
             return ops.dropout_v2(value, rate=1.0 - keep_prob, seed=self._gen_seed(salt, i))
 
-        def kept(i: int, drop: Any, value: Any, own: Any) -> Any:
+        def kept(i: int, drop: Tensor, value: Any, own: Any) -> Any:
             if isinstance(drop, bool) and not drop:
                 return value
             mask = ops.floor(keep_prob + own)
@@ -302,7 +307,7 @@ class ResidualWrapper(RNNCellWrapper):
         return (self._residual_fn or _added)(inputs, outputs), new_state
 
 
-def _added(inputs: Any, outputs: Tensor) -> Any:
+def _added(inputs: TensorLike, outputs: Tensor) -> Any:
     nest.assert_same_structure(inputs, outputs)
     nest.map_structure(lambda i, o: i.shape.assert_is_compatible_with(o.shape), inputs, outputs)
     return nest.map_structure(lambda i, o: i + o, inputs, outputs)

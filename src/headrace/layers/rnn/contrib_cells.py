@@ -32,6 +32,7 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
@@ -225,7 +226,7 @@ class UGRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: TensorLike) -> Any:  # type: ignore[override]
         _width(inputs)
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             joined = ops.concat([inputs, state], 1)

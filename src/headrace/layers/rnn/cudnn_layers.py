@@ -8,7 +8,7 @@ twice per gate. LSTM gates are i, f, g, o; GRU gates r, u, c.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.core import dtypes
 from headrace.core.shapes import TensorShape, dimension_value
@@ -21,6 +21,10 @@ from headrace.layers.rnn.cell_base import LSTMStateTuple, input_depth
 from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer, glorot_uniform_initializer
 from headrace.variables.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "CudnnCompatibleGRUCell",
@@ -50,7 +54,7 @@ class _GateCell:
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         raise NotImplementedError
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Tensor, scope: Any = None) -> Any:
         return self._kind._step(self, inputs, state)
 
 
@@ -133,7 +137,7 @@ class _CudnnRNN(Layer):
         count = self._num_layers * self.num_dirs * self._num_gates * 2
         return [[self._num_units]] * count
 
-    def state_shape(self, batch_size: Any) -> Any:
+    def state_shape(self, batch_size: Any) -> tuple[list[Any], list[Any]] | tuple[list[Any]]:
         shape = [self._num_layers * self.num_dirs, batch_size, self._num_units]
         return (shape, shape) if self._is_lstm else (shape,)
 
@@ -185,9 +189,9 @@ class _CudnnRNN(Layer):
 
     def call(  # type: ignore[override]
         self,
-        inputs: Any,
+        inputs: Tensor,
         initial_state: Any = None,
-        sequence_lengths: Any = None,
+        sequence_lengths: Tensor | None = None,
         time_major: bool = True,
         training: bool = True,
     ) -> tuple[Any, Any]:
@@ -222,8 +226,15 @@ class _CudnnRNN(Layer):
             states = (ops.stack(finals),)
         return (x if time_major else ops.transpose(x, [1, 0, 2])), states
 
-    def _run(self, cell: Any, x: Any, first: list[Any], lengths: Any, backward: int) -> Any:
-        def turned(value: Any) -> Any:
+    def _run(
+        self,
+        cell: _GateCell,
+        x: Tensor,
+        first: list[Any],
+        lengths: TensorLike | None,
+        backward: int,
+    ) -> tuple[Tensor, Tensor | LSTMStateTuple]:
+        def turned(value: TensorLike) -> Any:
             if not backward:
                 return value
             if lengths is None:
@@ -331,7 +342,7 @@ class CudnnCompatibleGRUCell(GRUCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
         r, u = ops.split(value=value, num_or_size_splits=2, axis=1)

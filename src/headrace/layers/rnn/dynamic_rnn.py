@@ -145,12 +145,12 @@ def _check_sizes(shapes: list[TensorShape]) -> tuple[Any, Any]:
 
 def _loop(
     cell: Any,
-    inputs: Any,
-    initial_state: Any,
+    inputs: TensorLike,
+    initial_state: TensorLike,
     parallel_iterations: int,
     swap_memory: bool,
     sequence_length: Any,
-    dtype: Any,
+    dtype: DTypeLike | None,
 ) -> tuple[Any, Any]:
     """The while loop, over inputs (time, batch, …)."""
     flat_input = nest.flatten(inputs)

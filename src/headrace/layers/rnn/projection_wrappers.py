@@ -76,7 +76,7 @@ class EmbeddingWrapper(_Around):
         self._embedding_size = embedding_size
         self._initializer = initializer
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         with device("/cpu:0"):
             root = math.sqrt(3)  # the numbers have variance 1
             initializer = self._initializer or get_variable_scope().initializer
@@ -110,7 +110,7 @@ class InputProjectionWrapper(_Around):
         self._activation = activation
         self._linear: Linear | None = None
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
         if self._linear is None:
             self._linear = Linear(inputs, self._num_proj, True)
         projected = self._linear(inputs)
@@ -142,7 +142,7 @@ class OutputProjectionWrapper(_Around):
     def output_size(self) -> Any:
         return self._output_size
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         output, new_state = self._cell(inputs, state)
         if self._linear is None:
             self._linear = Linear(output, self._output_size, True)
@@ -178,7 +178,7 @@ class HighwayWrapper(_Around):
         nest.map_structure(check, inputs, outputs)
         return nest.map_structure(self._highway, inputs, outputs), new_state
 
-    def _highway(self, x: Any, out: Any) -> Any:
+    def _highway(self, x: Any, out: TensorLike) -> Any:
         size = x.shape.with_rank(2).as_list()[1]
         carry = self._gate(x, "carry", size, self._carry_bias_init)
         if self._couple_carry_transform_gates:
@@ -188,7 +188,7 @@ class HighwayWrapper(_Around):
         return x * carry + out * transform
 
     @staticmethod
-    def _gate(x: Any, name: str, size: int, bias: float) -> Any:
+    def _gate(x: TensorLike, name: str, size: int, bias: float) -> Any:
         weight = get_variable(f"{name}_w", [size, size])
         start = get_variable(f"{name}_b", [size], initializer=constant_initializer(bias))
         return ops.sigmoid(ops.xw_plus_b(x, weight, start))

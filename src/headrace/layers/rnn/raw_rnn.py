@@ -21,16 +21,18 @@ from headrace.variables.variable_scope import variable_scope
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = ["raw_rnn"]
 
 
 def raw_rnn(
-    cell: Any,
+    cell: RNNCell,
     loop_fn: Callable[..., Any],
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: VariableScope | str | None = None,
 ) -> tuple[Any, Any, Any]:
     """``(emit_ta, final_state, final_loop_state)`` of a loop that ``loop_fn`` controls.
 
@@ -73,9 +75,9 @@ def raw_rnn(
             finished: Tensor,
             current: TensorLike,
             emit_ta: TensorArray,
-            state: Any,
+            state: LSTMStateTuple,
             loop_state: Tensor,
-        ) -> Any:
+        ) -> tuple[Any, ...]:
             output, cell_state = cell(current, state)
             nest.assert_same_structure(state, cell_state)
             nest.assert_same_structure(cell.output_size, output)
@@ -124,7 +126,7 @@ def _emitted(cell: Any, emit: object, default: Any) -> tuple[Any, list[Any], lis
     return emit, sizes, [e.dtype for e in flat]
 
 
-def _copied(finished: Any, current: Any, candidate: Any) -> Any:
+def _copied(finished: Any, current: TensorLike, candidate: TensorLike) -> Any:
     """``candidate`` where rows go on, ``current`` where they are finished."""
 
     def copy(old: Any, new: Any) -> Any:

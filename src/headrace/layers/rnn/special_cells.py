@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.shapes import TensorShape
@@ -12,6 +12,9 @@ from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
 from headrace.layers.rnn.linear_map import Linear
 from headrace.variables.initializers import constant_initializer, random_uniform_initializer
 from headrace.variables.variable_scope import get_variable, variable_scope
+
+if TYPE_CHECKING:
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = ["Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell", "PhasedLSTMCell"]
 
@@ -156,7 +159,7 @@ class ConvLSTMCell(RNNCell):
         start = constant_initializer(0.0, dtype=args[0].dtype)
         return result + get_variable("biases", [features], dtype=args[0].dtype, initializer=start)
 
-    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any, scope: VariableScope | str | None = None) -> Any:  # type: ignore[override]
         cell, hidden = state
         gates = self._convolved([inputs, hidden])
         i, j, f, o = ops.split(value=gates, num_or_size_splits=4, axis=self._conv_ndims + 1)

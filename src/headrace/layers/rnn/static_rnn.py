@@ -19,7 +19,10 @@ from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import RNNCell
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = ["reverse_seq", "static_rnn", "static_state_saving_rnn"]
 
@@ -96,7 +99,7 @@ def _fixed_batch_size(first: Any, flat_inputs: list[Any]) -> int | None:
 
 
 def _lengths(
-    cell: Any, sequence_length: Any, batch_size: Any, fixed: int | None, kind: Any
+    cell: Any, sequence_length: Any, batch_size: int, fixed: int | None, kind: DType
 ) -> tuple[Any, ...]:
     """What every step needs to know: lengths, the shortest, the longest, and an output of zeros."""
     lengths = ops.convert_to_tensor(sequence_length, name="sequence_length")
@@ -137,12 +140,12 @@ def reverse_seq(input_seq: Any, lengths: Any) -> list[Any]:
 
 
 def static_state_saving_rnn(
-    cell: Any,
+    cell: RNNCell,
     inputs: TensorLike,
     state_saver: Any,
     state_name: str,
     sequence_length: Any = None,
-    scope: Any = None,
+    scope: VariableScope | str | None = None,
 ) -> tuple[list[Any], Any]:
     """``static_rnn`` whose first state comes from ``state_saver.state(name)`` and whose last goes
     to ``save_state``.

@@ -28,7 +28,7 @@ from headrace.variables.initializers import (
 from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -124,7 +124,7 @@ class BaseAttentionMechanism(AttentionMechanism):
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         return zero_state_tensors(self._alignments_size, batch_size, dtype)
 
-    def initial_state(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         return self.initial_alignments(batch_size, dtype)
 
 
@@ -165,7 +165,7 @@ def _masked_score(score: TensorLike, lengths: object, value: object) -> Any:
 # scores ------------------------------------------------------------------------------------------
 
 
-def _luong_score(query: Any, keys: Any, scale: Any) -> Any:
+def _luong_score(query: Any, keys: Any, scale: TensorLike | None) -> Any:
     depth, units = dimension_value(query.shape[-1]), dimension_value(keys.shape[-1])
     if depth != units:
         raise ValueError(
@@ -298,7 +298,7 @@ def safe_cumprod(x: Any, *args: object, **kwargs: object) -> Any:
         return ops.exp(ops.cumsum(ops.log(ops.clip_by_value(x, tiny, 1)), *args, **kwargs))
 
 
-def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
+def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, mode: str) -> Any:
     """The distribution over memory entries where attention may only move forward.
 
     ``mode``: "recursive" (exact, a loop), "parallel" (fast, less exact for long memories) or "hard"
@@ -344,7 +344,7 @@ class _Monotonic(BaseAttentionMechanism):
         first = ops.zeros((batch_size,), dtype=dtypes.int32)
         return ops.one_hot(first, self._alignments_size, dtype=dtype)
 
-    def _biased(self, score: Any, dtype: Any) -> Any:
+    def _biased(self, score: Tensor, dtype: DTypeLike) -> Any:
         return score + get_variable(
             "attention_score_bias", dtype=dtype, initializer=self._score_bias_init
         )

@@ -173,7 +173,7 @@ class AttentionWrapper(RNNCell):
             for m in self._attention_mechanisms
         ]
 
-    def _item_or_tuple(self, items: Iterable[Any]) -> Any:
+    def _item_or_tuple(self, items: Iterable[Any]) -> int | Tensor | TensorArray | tuple[Any, ...]:
         found = tuple(items)
         return found if self._is_multi else found[0]
 
@@ -233,7 +233,7 @@ class AttentionWrapper(RNNCell):
                 ),
             )
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
                 "Expected state to be instance of AttentionWrapperState. Received type "

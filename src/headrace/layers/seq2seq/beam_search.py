@@ -193,7 +193,9 @@ class BeamSearchDecoder(Decoder):
         )
         return self._finished, self._start_inputs, state
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
+    def finalize(
+        self, outputs: Any, final_state: Any, sequence_lengths: TensorLike
+    ) -> tuple[FinalBeamSearchDecoderOutput, Any]:
         longest = ops.cast(ops.reduce_max(final_state.lengths, axis=1), dtypes.int32)
         ids = gather_tree(
             outputs.predicted_ids, outputs.parent_ids, longest, end_token=self._end_token

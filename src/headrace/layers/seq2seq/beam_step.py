@@ -132,7 +132,7 @@ def _scores(
     lengths: Any,
     length_weight: Any,
     coverage_weight: Any,
-    finished: Any,
+    finished: TensorLike,
     accumulated: Any,
 ) -> Any:
     scores = log_probs / ops.cast(_length_penalty(lengths, length_weight), log_probs.dtype)
@@ -153,7 +153,7 @@ def _scores(
     return scores + ops.expand_dims(penalty, 2)
 
 
-def _length_penalty(lengths: Any, factor: Any) -> Any:
+def _length_penalty(lengths: TensorLike, factor: Any) -> Any:
     factor = ops.convert_to_tensor(factor, name="penalty_factor")
     factor.set_shape(())
     known = ops.static_value(factor)
@@ -162,7 +162,7 @@ def _length_penalty(lengths: Any, factor: Any) -> Any:
     return ops.div((5.0 + ops.cast(lengths, dtypes.float32)) ** factor, (5.0 + 1.0) ** factor)
 
 
-def _mask_probs(probs: Any, end_token: Any, finished: Any) -> Any:
+def _mask_probs(probs: Any, end_token: Any, finished: Tensor) -> Any:
     """A finished beam goes on with the end token alone, at no cost."""
     vocabulary = ops.shape(probs)[2]
     row = ops.one_hot(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import RNNCell
     from headrace.layers.seq2seq.beam_search import BeamSearchDecoderOutput
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode", "rnn_output_size"]
@@ -68,7 +69,7 @@ def dynamic_decode(
     maximum_iterations: Any = None,
     parallel_iterations: int = 32,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: str | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
     """``(final_outputs, final_state, final_sequence_lengths)`` of a decoder.
@@ -115,7 +116,7 @@ def dynamic_decode(
             inputs: Tensor,
             finished: Tensor,
             lengths: Tensor,
-        ) -> Any:
+        ) -> tuple[Any, ...]:
             outputs, next_state, next_inputs, now_finished = decoder.step(time, inputs, state)
             if not decoder.tracks_own_finished:
                 now_finished = ops.logical_or(now_finished, finished)
@@ -173,7 +174,7 @@ class BasicDecoderOutput(NamedTuple):
     sample_id: Any
 
 
-def rnn_output_size(cell: Any, output_layer: Any) -> Any:
+def rnn_output_size(cell: RNNCell, output_layer: Any) -> Any:
     """The size of a cell's output after a layer."""
     if output_layer is None:
         return cell.output_size

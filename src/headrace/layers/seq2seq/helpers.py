@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.scopes import name_scope
@@ -12,6 +12,9 @@ from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.rnn.dynamic_rnn import transpose_batch_time
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "CustomHelper",
@@ -314,7 +317,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             finished, given, state = super().next_inputs(time, outputs, state, sample_ids, name)
             choose = ops.cast(sample_ids, dtypes.bool)
 
-            def with_extra(values: Any, rows: Any = None) -> Any:
+            def with_extra(values: Any, rows: TensorLike | None = None) -> Any:
                 if self._auxiliary_input_tas is None:
                     return values
                 extra = self._auxiliary_input_tas.read(time + 1)

@@ -703,7 +703,7 @@ def _patches_grad(op: Operation, grad: Tensor) -> list[Any]:
     """
     x = op.inputs[0]
     attrs = {k: op._attrs[k] for k in ("ksizes", "strides", "rates", "padding")}
-    dims: Any = shape(x)
+    dims = shape(x)
     b, h, w, c = (dims[i] for i in range(4))
     pixels = h * w
     numbers = apply_op("Range", const(1), pixels + 1, const(1))

@@ -511,11 +511,24 @@ ENSURE_SHAPE = define(
     view=True,
     whole=True,
 )
+
+
+def _guarantee_const(xp: ArrayNamespace, x: Array, *, T: dtypes.DType) -> Array:
+    if T is dtypes.resource:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Input tensor to GuaranteeConst cannot be a resource variable handle, as the handle "
+            "would still refer to a (mutable) variable.",
+        )
+    return x
+
+
 GUARANTEE_CONST = define(
     "GuaranteeConst",
     "input: T -> output: T",
     shape=shape_fns.unchanged,
-    kernel=lambda xp, x: x,
+    kernel=_guarantee_const,
     grad=lambda op, g: [g],
     view=True,
     stateful=True,

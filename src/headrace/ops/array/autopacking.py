@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert
 from headrace.core.build import apply_op
@@ -11,13 +12,16 @@ from headrace.core.dtypes import DType, as_dtype
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__: list[str] = []
 
 
 # lists that contain tensors ---------------------------------------------------------------------
 
 
-def _is_dense(value: Any) -> bool:
+def _is_dense(value: TensorLike) -> bool:
     return isinstance(value, Tensor) or getattr(value, "_as_graph_element", None) is not None
 
 
@@ -33,7 +37,7 @@ def _packed_dtype(values: Any) -> DType | None:
     return None
 
 
-def _pack(values: Any, dtype: DType, name: str) -> Tensor:
+def _pack(values: Sequence[int | Tensor], dtype: DType, name: str) -> Tensor:
     """Nested lists with tensors in them as Pack operations.
 
     Numbers become constants named by position.
@@ -43,7 +47,7 @@ def _pack(values: Any, dtype: DType, name: str) -> Tensor:
         return apply_op("Pack", items, axis=0, name=scope)
 
 
-def _packable(value: Any, dtype: DType, position: int) -> Tensor:
+def _packable(value: int | Tensor, dtype: DType, position: int) -> Tensor:
     if _is_dense(value):
         tensor = convert_to_tensor(value)
         if tensor._dtype._base is not dtype:
@@ -57,7 +61,7 @@ def _packable(value: Any, dtype: DType, position: int) -> Tensor:
     return convert_to_tensor(value, dtype, str(position))
 
 
-def _cast_tensors(value: Any, dtype: DType) -> Any:
+def _cast_tensors(value: Tensor, dtype: DType) -> Any:
     if isinstance(value, (list, tuple)):
         return [_cast_tensors(v, dtype) for v in value]
     if _is_dense(value) and as_dtype(value.dtype).base_dtype is not dtype:

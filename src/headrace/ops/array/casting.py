@@ -326,7 +326,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     return apply(COMPLEX, real, imag, Tout=target, name=name)
 
 
-def real(input: Any, name: str | None = None) -> Any:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     x = convert_to_tensor(input, name="input")
     return apply(REAL, x, Tout=gu.real_dtype(x), name=name) if x.dtype.is_complex else x

@@ -22,7 +22,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def concat_offset_kernel(xp: ArrayNamespace, axis: Array, *dims: Array) -> Any:
+def concat_offset_kernel(xp: ArrayNamespace, axis: Array, *dims: Array) -> tuple[Any, ...] | Array:
     at = axis.item()
     for i, d in enumerate(dims):
         if d.ndim != 1:

@@ -72,12 +72,12 @@ FILL = define(
 )
 
 
-def _all_axes(x: Any) -> Tensor:
+def _all_axes(x: Tensor) -> Tensor:
     n = x._rank()
     return const(range(n)) if n is not None else apply_op("Range", const(0), rank(x), const(1))
 
 
-def _zeros_like_kernel(xp: ArrayNamespace, x: Array | TensorList) -> Any:
+def _zeros_like_kernel(xp: ArrayNamespace, x: Array | TensorList) -> Array | TensorList:
     if hasattr(x, "zeros_like"):  # a tensor list
         return x.zeros_like
     if x.dtype.kind != "O":
@@ -106,7 +106,7 @@ ONES_LIKE = define(
 )
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` filled with one value."""
     return apply(FILL, dims, value, name=name)
 

@@ -39,6 +39,7 @@ from headrace.ops.array.index_kernels import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "batch_gather",
@@ -96,11 +97,11 @@ def _gather_rows(op: Operation, grad: IndexedSlices | Tensor) -> IndexedSlices:
     known = shapes.known(params._shape)
     tail = None if params._shape is None else params._shape[1:]
     if tail is not None and None not in tail:
-        rows: Any = const([-1, *tail]) if 0 not in tail else None
+        rows = const([-1, *tail]) if 0 not in tail else None
     else:
         rows = None
     if rows is None:
-        dims: Any = shape(params)
+        dims = shape(params)
         count = apply_op("ExpandDims", apply_op("Size", indices), const(0))
         rows = apply_op("ConcatV2", [count, dims[1:]], const(0))
     dense = const(known) if known is not None else shape(params)
@@ -145,7 +146,7 @@ def _gather_axis_grad(
     order = list(range(batch)) + list(range(axis, axis + g)) + list(range(batch, axis))
     order += range(axis + g, rank - 1 + g)
     moved = apply_op("Transpose", grad, const(order)) if o else grad
-    dims: Any = shape(params)
+    dims = shape(params)
     size = dims[axis]
     ids = _flat_ids(indices, dims, size, batch)
     rest = apply_op("ConcatV2", [dims[batch:axis], dims[axis + 1 :]], const(0))
@@ -315,7 +316,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
         rank = indices._rank()
         if rank is None or params._rank() is None:
-            raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
+            return _flat_batch_gather_nd(params, indices, batch, scope)
         if not 0 <= batch < min(rank, params._rank()):
             raise ValueError(
                 f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
@@ -332,6 +333,25 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
         return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")
+
+
+def _flat_batch_gather_nd(params: Tensor, indices: Tensor, batch: int, scope: str) -> Tensor:
+    """Where a rank is not known: the batch dimensions are made one, numbered, and taken apart."""
+    dtype = indices._dtype
+    dims: Any = shape(indices, out_type=dtype)
+    inner: Any = shape(params, out_type=dtype)
+    count = apply_op("Prod", dims[:batch], const([0]), keep_dims=True)
+    flat = apply_op("Reshape", indices, apply_op("ConcatV2", [count, dims[batch:]], const(0)))
+    rows = apply_op("Reshape", params, apply_op("ConcatV2", [count, inner[batch:]], const(0)))
+    ones: Any = apply_op("ConcatV2", [dims[batch:-1], const([1], dtype)], const(0))
+    line = apply_op("Range", const(0, dtype), apply_op("Squeeze", count), const(1, dtype))
+    column = apply_op("ConcatV2", [count, apply_op("OnesLike", ones)], const(0))
+    target = apply_op("ConcatV2", [count, ones], const(0))
+    numbers = apply_op("BroadcastTo", apply_op("Reshape", line, column), target)
+    found = apply(GATHER_ND, rows, apply_op("ConcatV2", [numbers, flat], const(-1)))
+    rest: Any = shape(found, out_type=dtype)
+    whole = apply_op("ConcatV2", [dims[:batch], rest[1:]], const(0))
+    return apply_op("Reshape", found, whole, name=scope + "Reshape_3/")
 
 
 def gather_nd_v2(
@@ -531,7 +551,7 @@ def boolean_mask(
             flat = apply_op("Reshape", tensor, shape(tensor))  # makes the gather's gradient dense
             flat.set_shape(dims)
         else:
-            full: Any = shape(tensor)
+            full = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
             target = apply_op(
                 "ConcatV2",
@@ -592,8 +612,8 @@ def sequence_mask(
 
 
 def _slices_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+    value: IndexedSlices, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if dtype is not None and dtype._base is not value.dtype._base:
         raise ValueError(
             f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "

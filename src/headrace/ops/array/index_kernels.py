@@ -152,7 +152,7 @@ def gather_nd_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Array
     return params[(*index, ...)]
 
 
-def scatter_into(xp: Any, out: Any, indices: Any, updates: Any, how: str) -> Any:
+def scatter_into(xp: ArrayNamespace, out: Array, indices: Array, updates: Array, how: str) -> Array:
     """A changed copy (NumPy: ``out`` itself, which the caller owns)."""
     index = nd_index(xp, indices, out.shape, "shape ")
     want = indices.shape[:-1] + out.shape[len(index) :]
@@ -194,7 +194,7 @@ def _accumulate(out: Any, index: tuple[Any, ...], updates: Any, ufunc: Any) -> N
         ufunc.at(out.reshape(-1, inner), flat, updates.reshape(-1, inner))
 
 
-def scatter_nd_kernel(xp: Any, indices: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd_kernel(xp: ArrayNamespace, indices: Array, updates: Array, shape: Array) -> Array:
     dims = shape.tolist()
     if updates.dtype.kind == "O":
         out = np.empty(dims, object)

@@ -222,6 +222,10 @@ def _pack_kernel(xp: ArrayNamespace, *values: Array, axis: int) -> Array:
     if xp.name != "numpy" and not all(isinstance(v, (np.ndarray, np.generic)) for v in values):
         return xp.stack(values, axis)
     first = values[0]
+    if not hasattr(first, "shape"):  # variants: datasets
+        out = np.empty(len(values), object)
+        out[:] = values
+        return out
     inner = first.shape
     for i, v in enumerate(values):
         if v.shape != inner:
@@ -271,7 +275,7 @@ def _unpack_shape(c: Inference) -> list[Shape]:
     return [s[:axis] + s[axis + 1 :]] * num
 
 
-def _unpack_kernel(xp: Any, x: Any, *, num: int, axis: int) -> Any:
+def _unpack_kernel(xp: ArrayNamespace, x: Any, *, num: int, axis: int) -> Any | tuple[Any, ...]:
     if axis < 0:
         axis += x.ndim
     if not 0 <= axis < x.ndim or x.shape[axis] != num:

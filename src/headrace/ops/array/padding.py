@@ -76,8 +76,8 @@ def _tile_grad(op: Operation, grad: Tensor) -> list[Any]:
     known, times = shapes.known(x._shape), static_value(multiples)
     rank = x._rank()
     if known is not None and times is not None:
-        split_shape: Any = const([n for pair in zip(times.tolist(), known) for n in pair])
-        axes: Any = const(range(0, 2 * len(known), 2))
+        split_shape = const([n for pair in zip(times.tolist(), known) for n in pair])
+        axes = const(range(0, 2 * len(known), 2))
     else:
         pairs = apply_op("Pack", [multiples, shape(x, out_type=multiples._dtype)], axis=1)
         split_shape = apply_op("Reshape", pairs, const([-1]))
@@ -159,7 +159,7 @@ def _repeated_alike(data: Tensor, repeats: Tensor, axis: int, rank: int) -> Tens
     one, times = const([1], repeats._dtype), apply_op("ExpandDims", repeats, const(0))
     multiples = apply_op("ConcatV2", [*[one] * (axis + 1), times, *[one] * (rank - axis - 1)], 0)
     tiled = apply(TILE, apply_op("ExpandDims", data, const(axis + 1)), multiples)
-    dims: Any = shape(data)
+    dims = shape(data)
     target = apply_op("ConcatV2", [dims[:axis], const([-1]), dims[axis + 1 :]], const(0))
     out: Tensor = apply_op("Reshape", tiled, target)
     out.set_shape([None if i == axis else d for i, d in enumerate(data._shape or ())])

@@ -406,9 +406,9 @@ def histogram_fixed_width_bins(
 ) -> Tensor:
     """The number of the bin each value falls into."""
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
-        x: Any = convert.convert(values, name="values")
+        x = convert.convert(values, name="values")
         kind = x._dtype._base
-        ends: Any = convert.convert(value_range, kind, "value_range")
+        ends = convert.convert(value_range, kind, "value_range")
         bins = convert.convert(nbins, dtypes.int32, "nbins")
         scaled = apply_op("RealDiv", x - ends[0], ends[1] - ends[0])
         index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
@@ -459,7 +459,7 @@ def confusion_matrix_v2(
         columns = [_class_indices(labels, "labels"), _class_indices(predictions, "predictions")]
         if num_classes is None:
             tops = [apply_op("Max", c, [0]) for c in columns]
-            size: Any = apply_op("Maximum", *tops) + 1
+            size = apply_op("Maximum", *tops) + 1
         else:
             size = convert.convert(num_classes)
             size = (

@@ -44,7 +44,7 @@ def _empty_sizes(x: Array, dims: list[int]) -> list[int]:
     return [missing if d == -1 else d for d in dims]
 
 
-def _reshape_error(x: Any, shape: Any) -> Exception:
+def _reshape_error(x: Array, shape: Any) -> Exception:
     if shape.ndim != 1:
         return _invalid(f"sizes input must be 1-D, not {shapes.show(shape.shape)}")
     dims = shape.tolist()

@@ -219,7 +219,7 @@ def _top_k_grad(op: Operation, grad: Tensor, _: object = None) -> list[Any]:
     rest = [None] * (len(op.inputs) - 1)
     if grad is None:
         return [None, *rest]
-    dims: Any = shape(x)
+    dims = shape(x)
     columns = dims[-1]
     rows = apply_op("Reshape", indices, apply_op("Pack", [const(-1), shape(indices)[-1]]))
     count = shape(rows)[0]
@@ -242,7 +242,7 @@ TOP_K = define(
 )
 
 
-def _top_k_v2(xp: Any, x: Any, k: Any) -> Any:
+def _top_k_v2(xp: ArrayNamespace, x: Array, k: Array) -> tuple[Array, Array]:
     if np.ndim(k):
         raise invalid(f"k must be scalar, got shape {shapes.show(np.shape(k))}")
     return _top_k(xp, x, int(k))

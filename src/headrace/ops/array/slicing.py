@@ -124,7 +124,9 @@ SLICE = define(
 )
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(
+    input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None
+) -> Tensor:
     """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end."""
     return apply(SLICE, input_, begin, size, name=name)
 

@@ -87,7 +87,7 @@ def _swap_with_last(values: Tensor, axis: int) -> Tensor:
         order = list(range(rank))
         order[axis], order[-1] = order[-1], order[axis]
         return const(order)
-    dims: Any = apply_op("Rank", values)
+    dims = apply_op("Rank", values)
     at = dims + axis if axis < 0 else const(axis)
     last = dims - 1
     every = apply_op("Range", const(0), dims, const(1))
@@ -181,7 +181,7 @@ def _differences(x: object) -> Tensor:
     x = convert_to_tensor(x, name="x")
     if not is_numeric_tensor(x):
         raise TypeError(f"Expected x to be numeric, instead found: {x}")
-    flat: Any = apply_op("Reshape", x, const([-1]))
+    flat = apply_op("Reshape", x, const([-1]))
     return apply_op("Sub", flat[1:], flat[:-1])
 
 

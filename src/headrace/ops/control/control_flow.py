@@ -29,6 +29,7 @@ from headrace.ops.control.dependencies import with_dependencies
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
+    from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["cond", "merge", "note_flat", "switch"]
 
@@ -41,9 +42,11 @@ def switch(
     What lies between a Switch and a Merge gets its place when a session runs it
     (program/flow_structure.py).
     """
-    if isinstance(data, IndexedSlices):
-        sides = [switch(part, pred) for part in (data.values, data.indices)]
-        return tuple(IndexedSlices(*side) for side in zip(*sides))  # type: ignore[return-value]
+    if nest.is_composite(data):
+        parts = nest.flatten(data, expand_composites=True)
+        sides = zip(*[switch(part, pred) for part in parts])
+        packed = [nest.pack_sequence_as(data, s, expand_composites=True) for s in sides]
+        return packed[0], packed[1]
     data = convert_to_tensor(data, dtype)
     made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
     note_flat(made[0])
@@ -57,10 +60,12 @@ def merge(inputs: Any, name: str | None = None) -> Any:
     """The one of the inputs that is there, and its index."""
     if any(i is None for i in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
-    if all(isinstance(i, IndexedSlices) for i in inputs):
-        values, index = merge([i.values for i in inputs], name)
-        indices, _ = merge([i.indices for i in inputs])
-        return Merged(IndexedSlices(values, indices), index)
+    if all(nest.is_composite(i) for i in inputs):
+        parts = zip(*[nest.flatten(i, expand_composites=True) for i in inputs])
+        joined = [merge(list(p), name if at == 0 else None) for at, p in enumerate(parts)]
+        values = [m.output for m in joined]
+        whole = nest.pack_sequence_as(inputs[0], values, expand_composites=True)
+        return Merged(whole, joined[0].value_index)
     merged = apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
     note_flat(merged[0])
     return Merged(*merged)
@@ -296,7 +301,7 @@ def _check_types(res_t: list[Tensor], res_f: list[Tensor]) -> None:
             )
 
 
-def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
+def _merge_pair(f: Tensor, t: Tensor, pred: Tensor, given: Any) -> Tensor | TensorArray:
     merged = merge_on(f, t, pred)
     rebuild = getattr(given, "_from_tensor_for_control_flow", None)
     return merged if rebuild is None else rebuild(merged)

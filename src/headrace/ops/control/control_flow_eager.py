@@ -59,7 +59,7 @@ def eager_while(
     return values[0] if single or (bare and not return_same_structure) else values
 
 
-def _as_tensor(value: int | Tensor | TensorArray) -> Any:
+def _as_tensor(value: int | Tensor | TensorArray) -> int | Tensor | TensorArray:
     if isinstance(value, Tensor) or hasattr(value, "_as_tensor_for_control_flow"):
         return value
     return convert_to_tensor(value)

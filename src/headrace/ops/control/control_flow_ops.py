@@ -18,7 +18,7 @@ from headrace.core.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
-    from headrace.core.tensor import Tensor
+    from headrace.core.tensor import Operation, Tensor
     from headrace.ops.control.tensor_array_ops import ArrayState
 
 __all__ = [
@@ -39,7 +39,7 @@ def _structural(xp: ArrayNamespace, *inputs: object, node: KernelNode) -> Array:
     raise errors.InternalError(None, node.op, f"{node.op_type} stands outside of a branch or loop")
 
 
-def _by_engine(op: Any, *grads: object) -> Tensor:
+def _by_engine(op: Operation, *grads: object) -> Tensor:
     raise AssertionError(f"the gradient of {op.type} is made by headrace.autodiff")
 
 

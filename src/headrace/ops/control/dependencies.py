@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
@@ -39,8 +40,22 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
         ops and not graph._is_function
     ):  # a function waits for operations around it (core/func_graph.py)
         graph = ops[0].graph
-    with graph.as_default(), graph.control_dependencies(ops):
-        return no_op(name or "group_deps")
+    by_device: dict[str, list[Operation]] = {}
+    for op in ops:
+        by_device.setdefault(op._device, []).append(op)
+    with graph.as_default():
+        if len(by_device) == 1:
+            return _wait(graph, ops, ops[0]._device, name or "group_deps")
+        with graph.name_scope(name or "group_deps") as scope:
+            if ops:  # one operation waits on each device, one for these
+                ops = [_wait(graph, by_device[d], d, "NoOp") for d in sorted(by_device)]
+            return _wait(graph, ops, "", scope)
+
+
+def _wait(graph: Graph, ops: list[Operation], device: str, name: str) -> Operation:
+    """A NoOp on a device that runs after the operations."""
+    with graph.control_dependencies(ops), graph.device(device) if device else nullcontext():
+        return no_op(name)
 
 
 def _flat(items: Any) -> list[Any]:

@@ -137,11 +137,11 @@ def _fold(
             start = initializer
             start = _pack(start, [convert_to_tensor(s) for s in nest.flatten(start)])
 
-        def body(i: Tensor, so_far: TensorLike) -> Any:
+        def body(i: Tensor, so_far: TensorLike) -> tuple[Tensor, Tensor]:
             value = fn(so_far, _pack(elems, [a.read(i) for a in arrays]))
             return apply_op("AddV2", i, step), value
 
-        def test(i: Tensor, _: Any) -> Any:
+        def test(i: Tensor, _: TensorLike) -> Any:
             return apply_op("GreaterEqual", i, 0) if back else apply_op("Less", i, n)
 
         _, result = _loop(test, body, [first, start], known, **options)
@@ -197,7 +197,7 @@ def scan(
         tensors = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
         n, known = _rows(tensors)
         _, arrays = _spread(_pack(elems, tensors), n)
-        first: Any = apply_op("Sub", n, 1) if reverse else constant(0)
+        first = apply_op("Sub", n, 1) if reverse else constant(0)
         step = -1 if reverse else 1
         begin = first
         if initializer is None:
@@ -218,7 +218,9 @@ def scan(
         if initializer is None:
             results = [r.write(begin, t) for r, t in zip(results, flat_start)]
 
-        def body(i: Tensor, so_far: TensorLike, outs: list[TensorArray]) -> Any:
+        def body(
+            i: Tensor, so_far: TensorLike, outs: list[TensorArray]
+        ) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor], list[TensorArray]]:
             value = fn(so_far, _pack(elems, [a.read(i) for a in arrays]))
             nest.assert_same_structure(start, value)
             return (

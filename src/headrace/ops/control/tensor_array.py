@@ -130,6 +130,13 @@ class TensorArray:
         if self._infer_shape:
             self._element_shape[0] = shapes.merge(known, shape)
 
+    def mark_used(self) -> None:
+        """Say that the array is dropped on purpose.
+
+        TensorFlow warns of a written array that nobody reads unless this was called; Headrace
+        does not warn.
+        """
+
     # using it
     # ---------------------------------------------------------------------------------------
     def identity(self) -> TensorArray:

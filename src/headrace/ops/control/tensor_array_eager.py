@@ -164,6 +164,13 @@ class EagerTensorArray(TensorArray):
         parts = [self._value(i) for i in range(len(self._items))]
         if not parts:
             return convert_to_tensor(np.zeros((0,), self._dtype.np_dtype))
+        for i, part in enumerate(parts):
+            if part._shape == ():
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Concat saw a scalar shape at index {i} but requires at least vectors.",
+                )
         return parts[0] if len(parts) == 1 else apply_op("ConcatV2", parts, 0)
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
@@ -190,6 +197,17 @@ class EagerTensorArray(TensorArray):
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
+        lengths = np.asarray(convert_to_tensor(lengths))
+        if lengths.ndim != 1:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected lengths to be a vector, received shape: {shapes.show(lengths.shape)}",
+            )
+        if tensor._shape == ():
+            raise errors.InvalidArgumentError(
+                None, None, "Expected value to be at least a vector, but received shape: []"
+            )
         sizes = [int(n) for n in lengths]
         if sum(sizes) != tensor.shape.as_list()[0]:
             raise errors.InvalidArgumentError(
@@ -199,7 +217,15 @@ class EagerTensorArray(TensorArray):
                 f"lengths is {sum(sizes)} and value's "
                 f"shape is: {shapes.show(tensor._shape)} ",
             )
-        self._items = [None] * max(len(sizes), len(self._items))
+        if len(sizes) != len(self._items) and not self._dynamic_size:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "TensorArray's size is not equal to the size of lengths "
+                f"({len(self._items)} vs. {len(sizes)}), and the TensorArray is not marked as "
+                "dynamically resizeable",
+            )
+        self._items = [None] * len(sizes)
         at = 0
         for i, n in enumerate(sizes):
             self._set(i, tensor[at : at + n])

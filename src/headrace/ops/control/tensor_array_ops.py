@@ -7,6 +7,7 @@ add up, elements never written are zero.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,46 +41,60 @@ class ArrayState:
         clear: bool,
         element_shape: Shape,
         identical: bool,
+        name: str = "",
     ) -> None:
+        self.name = name
         self.dtype = dtype
         self.items: list[Any] = [None] * size
-        self.cleared = [False] * size
+        self.was_read = [False] * size
         self.dynamic = dynamic
         self.clear = clear
         self.element_shape = element_shape
         self.identical = identical
         self.grads: dict[str, ArrayState] = {}
         self.forward: ArrayState | None = None
+        #: How many elements ``split`` gave the forward array: what its gradient joins again.
+        self.split_size = 0
 
-    def _index(self, index: Any, grow: bool = False) -> int:
+    def _invalid(self, text: str) -> errors.InvalidArgumentError:
+        return _invalid(text, self.name)
+
+    def _written_index(self, index: Any) -> int:
         i = int(index)
-        if i < 0:
-            raise _invalid(f"Tried to use index {i} of a TensorArray: it must not be negative")
-        if i >= len(self.items):
-            if not (grow and self.dynamic):
-                if not grow:
-                    raise _invalid(
-                        f"Tried to read from index {i} but array size is: {len(self.items)}"
-                    )
-                raise _invalid(
-                    f"Tried to write to index {i} but array is not resizeable and size "
-                    f"is: {len(self.items)}"
-                )
-            more = i + 1 - len(self.items)
-            self.items.extend([None] * more)
-            self.cleared.extend([False] * more)
+        if 0 <= i < len(self.items):
+            return i
+        if i < 0 or not self.dynamic:
+            raise self._invalid(
+                f"Tried to write to index {i} but array is not resizeable and size "
+                f"is: {len(self.items)}"
+            )
+        self.grow(i + 1)
         return i
 
+    def _read_index(self, index: Any) -> int:
+        i = int(index)
+        if not 0 <= i < len(self.items):
+            raise errors.InvalidArgumentError(
+                None, None, f"Tried to read from index {i} but array size is: {len(self.items)}"
+            )
+        return i
+
+    def grow(self, size: int) -> None:
+        """Have at least ``size`` elements; the new ones were never written."""
+        more = max(size - len(self.items), 0)
+        self.items.extend([None] * more)
+        self.was_read.extend([False] * more)
+
     def write(self, index: TensorLike, value: Any) -> None:
-        i = self._index(index, grow=self.forward is None or self.dynamic)
+        i = self._written_index(index)
         value = np.asarray(value, object if self.dtype is dtypes.string else None)
         if value.dtype != self.dtype.np_dtype:
-            raise _invalid(
+            raise self._invalid(
                 f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
                 f"{value.dtype}."
             )
         if not shapes.compatible(self.element_shape, value.shape):
-            raise _invalid(
+            raise self._invalid(
                 f"Could not write to TensorArray index {i} because the value shape is "
                 f"{shapes.show(value.shape)} which "
                 "is incompatible with the TensorArray's inferred element shape: "
@@ -90,36 +105,50 @@ class ArrayState:
             self.element_shape is not None and None in self.element_shape
         ):
             self.element_shape = value.shape if self.identical else self.element_shape
-        if self.items[i] is not None:
-            if self.forward is None:
-                raise _invalid(
-                    f"Could not write to TensorArray index {i} because it has already "
-                    "been written to."
-                )
-            self.items[i] = self.items[i] + value
-        else:
+        if self.forward is None and self.was_read[i]:
+            raise self._invalid(
+                f"Could not write to TensorArray index {i} because it has already been read."
+            )
+        if self.items[i] is None:
             self.items[i] = value
+        elif self.forward is None:
+            raise self._invalid(
+                f"Could not write to TensorArray index {i} because it has already been written to."
+            )
+        else:
+            self.items[i] = self._sum(i, value)
+
+    def _sum(self, i: int, value: Array) -> Array:
+        """Gradients of one element add up."""
+        there = self.items[i]
+        if there.shape != value.shape:
+            raise self._invalid(
+                f"Could not aggregate to TensorArray index {i} because the existing shape is "
+                f"{shapes.show(there.shape)} but the new input shape is "
+                f"{shapes.show(value.shape)}."
+            )
+        return there + value  # type: ignore[no-any-return]
 
     def read(self, index: TensorLike) -> Any:
-        i = self._index(index)
+        i = self._read_index(index)
         value = self.items[i]
         if value is None:
             return self._missing(i)
+        self.was_read[i] = True
         if self.clear:
             self.items[i] = None
-            self.cleared[i] = True
         return value
 
     def _missing(self, i: int) -> Array:
-        if self.cleared[i]:
-            raise _invalid(
+        if self.clear and self.was_read[i]:
+            raise self._invalid(
                 f"Could not read index {i} twice because it was cleared after a previous "
                 "read (perhaps try setting "
                 "clear_after_read = false?)."
             )
         shape = self._zero_shape(i)
         if shape is None:
-            raise _invalid(
+            raise self._invalid(
                 f"Could not read from TensorArray index {i} because it has not yet been written to."
             )
         return np.zeros(shape, self.dtype.np_dtype)
@@ -140,21 +169,29 @@ class ArrayState:
         found = self.grads.get(source)
         if found is None:
             shape = self.element_shape
-            found = ArrayState(self.dtype, len(self.items), False, False, shape, self.identical)
+            name = f"{self.name}@{source}"
+            size = len(self.items)
+            found = ArrayState(self.dtype, size, False, False, shape, self.identical, name)
             found.forward = self
             self.grads[source] = found
-        while len(found.items) < len(self.items):
-            found.items.append(None)
-            found.cleared.append(False)
+        found.grow(len(self.items))
         return found
+
+    def concat_size(self) -> int:
+        """How many elements ``concat`` joins: of a gradient, those that ``split`` had made."""
+        return len(self.items) if self.forward is None else self.forward.split_size
 
 
 #: What messages of TensorFlow's kernels call these types.
 _C_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, "TensorArray: " + text)
+#: Arrays are numbered as they are made, in all sessions, for messages alone.
+_NUMBERS = itertools.count()
+
+
+def _invalid(text: str, name: str = "") -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, f"TensorArray {name}".rstrip() + f": {text}")
 
 
 # kernels ----------------------------------------------------------------------------------------
@@ -169,12 +206,14 @@ def _make(
     dynamic_size: bool,
     clear_after_read: bool,
     identical_element_shapes: bool,
+    tensor_array_name: str,
 ) -> Any:
     n = int(size)
     if n < 0:
         raise _invalid(f"Size should be >= 0, but is {n}")
+    name = f"{tensor_array_name}_{next(_NUMBERS)}"
     return ArrayState(
-        dtype, n, dynamic_size, clear_after_read, element_shape, identical_element_shapes
+        dtype, n, dynamic_size, clear_after_read, element_shape, identical_element_shapes, name
     ), _FLOW
 
 
@@ -183,7 +222,7 @@ def _write(xp: ArrayNamespace, handle: ArrayState, index: Array, value: Array, f
     return _FLOW
 
 
-def _read(xp: Any, handle: ArrayState, index: Any, flow: Any, *, dtype: Any) -> Any:
+def _read(xp: ArrayNamespace, handle: ArrayState, index: Array, flow: Array, *, dtype: Any) -> Any:
     if dtype is not handle.dtype:
         have, wanted = (_C_NAMES.get(d.name, d.name) for d in (handle.dtype, dtype))
         raise _invalid(f"TensorArray dtype is {have} but Op requested dtype {wanted}.")
@@ -231,11 +270,26 @@ def _scatter(xp: Any, handle: ArrayState, indices: Any, value: Any, flow: Any) -
 
 
 def _concat(
-    xp: ArrayNamespace, handle: ArrayState, flow: Array, *, dtype: DType
+    xp: ArrayNamespace,
+    handle: ArrayState,
+    flow: Array,
+    *,
+    dtype: DType,
+    element_shape_except0: Shape,
 ) -> tuple[Array, Array]:
-    items = [handle.read(i) for i in range(len(handle.items))]
+    items = [handle.read(i) for i in range(handle.concat_size())]
     if not items:
-        return np.zeros((0,), dtype.np_dtype), np.zeros((0,), np.int64)
+        rest = shapes.known(element_shape_except0)
+        if rest is None:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "TensorArray has size zero, but element_shape_except0 "
+                f"{shapes.show(element_shape_except0)} is not fully defined. Currently only "
+                "static shapes are supported when concatenating zero-size TensorArrays: set "
+                "element_shape.",
+            )
+        return np.zeros((0, *rest), dtype.np_dtype), np.zeros((0,), np.int64)
     for at, item in enumerate(items):
         if item.ndim == 0:
             raise _invalid(
@@ -278,6 +332,7 @@ def _split(
     for i, n in enumerate(lengths):
         handle.write(i, np.array(value[at : at + int(n)]))
         at += int(n)
+    handle.split_size = len(lengths)
     return _FLOW
 
 
@@ -356,7 +411,14 @@ def _concat_grad(op: Operation, grad: Tensor, _: object) -> list[Any]:
 def _split_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     handle, _, _, flow = op.inputs
     grads, grad_flow = _gradient_array(handle, flow, flow_grad)
-    value, _ = apply_many(CONCAT, grads, _after(flow_grad, grad_flow), dtype=op._attrs["T"])
+    shape = op.inputs[1]._shape
+    value, _ = apply_many(
+        CONCAT,
+        grads,
+        _after(flow_grad, grad_flow),
+        dtype=op._attrs["T"],
+        element_shape_except0=None if shape is None else shape[1:],
+    )
     value._shape = op.inputs[1]._shape
     return [None, value, None, flow_grad]
 

@@ -46,9 +46,9 @@ class TensorArraySpec(TypeSpec):
     def to_components(self, value: Any) -> list[Any]:
         return [value.stack()]
 
-    def from_components(self, tensors: Sequence[Any]) -> Any:
+    def from_components(self, tensors: Sequence[Any]) -> TensorArray:
         (stacked,) = tensors
-        shape: Any = apply_op("Shape", stacked)
+        shape = apply_op("Shape", stacked)
         made = TensorArray(
             self._dtype,
             shape[0],

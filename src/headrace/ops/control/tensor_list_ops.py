@@ -131,7 +131,7 @@ def _size(number: int | Array | np.generic) -> int:
 
 
 def _empty(
-    xp: Any, element_shape: Any, max_num_elements: Any, *, element_dtype: DType
+    xp: ArrayNamespace, element_shape: Array, max_num_elements: Array, *, element_dtype: DType
 ) -> TensorList:
     return TensorList([], element_dtype, _shape(element_shape), int(max_num_elements))
 

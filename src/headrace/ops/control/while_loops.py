@@ -22,7 +22,7 @@ from headrace.ops.control.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_I
 
 if TYPE_CHECKING:
     from headrace.core.shapes import TensorShape
-    from headrace.core.specs import TypeSpec
+    from headrace.core.specs import IndexedSlicesSpec, SparseTensorSpec, TypeSpec
     from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["while_loop"]
@@ -84,9 +84,8 @@ def while_loop(
         results = _build_loop(context, cond, noted, variables, shape_invariants)
         if maximum_iterations is not None:
             results = results[1:]
-    if single or (
-        not return_same_structure and len(nest.flatten(results, expand_composites=True)) == 1
-    ):
+    flat = results if maximum_iterations is not None else nest.flatten(results, True)
+    if single or (not return_same_structure and len(flat) == 1):
         return results[0]
     return _like_sequence(returned[-1], results)
 
@@ -315,7 +314,9 @@ def _tensor_shape(value: Any, given: object) -> tuple[int | None, ...] | None:
     return given.shape._plain
 
 
-def _spec_of_shape(value: object, spec: object, shape: shapes.TensorShape) -> Any:
+def _spec_of_shape(
+    value: object, spec: object, shape: shapes.TensorShape
+) -> IndexedSlicesSpec | SparseTensorSpec:
     """What a plain shape says of a composite.
 
     The rank of a SparseTensor, the values' shape of IndexedSlices.

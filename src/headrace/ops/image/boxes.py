@@ -327,7 +327,7 @@ def non_max_suppression_padded(
     score_threshold: TensorLike = float("-inf"),
     pad_to_max_output_size: bool = False,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """``non_max_suppression`` with a result that may be padded with zeros to one size.
 
     Returns (indices, how many of them are valid).

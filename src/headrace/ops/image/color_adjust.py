@@ -117,7 +117,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
         image = at_least_3d(image)
         original = image.dtype.base_dtype
         image = _as_float(image, original)
-        dims: Any = shape(image)
+        dims = shape(image)
         count = reduce_prod(dims[-3:])
         mean = reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
         deviation = reduce_std(image, axis=[-1, -2, -3], keepdims=True)

@@ -87,7 +87,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
         original = images.dtype.base_dtype
         floats = convert_image_dtype(images, dtypes.float32)
         if floats._rank() is None:
-            dims: Any = shape(floats)
+            dims = shape(floats)
             rows = reshape(floats, apply_op("Pack", [-1, dims[-1]]))
             gray = reshape(
                 apply_op("MatMul", rows, np.array(_GRAY, np.float32)[:, None]), dims[:-1]
@@ -109,9 +109,9 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
             raise ValueError(f"Last dimension of a grayscale image should be size 1, got {last}.")
         if last is None:
             message = "Last dimension of a grayscale image should be size 1."
-            given: Any = shape(images)
+            given = shape(images)
             images = require(images, lambda: [(apply_op("Equal", given[-1], 1), message)])
-        dims: Any = rank(images)
+        dims = rank(images)
         before = expand_dims(dims - 1, 0)
         times = concat([ones(before, dtypes.int32), [3]], 0)
         out = tile(images, times, name=scope)

@@ -108,7 +108,7 @@ def _rgb_to_hsv_grad(op: Operation, g: Tensor) -> list[Any]:
     nothing changes.
     """
     dtype = op._inputs[0]._dtype._base
-    rgb: Any = apply_list(lookup("Unpack"), op._inputs[0], num=3, axis=-1)
+    rgb = apply_list(lookup("Unpack"), op._inputs[0], num=3, axis=-1)
     d_hue, d_sat, d_value = apply_list(lookup("Unpack"), g, num=3, axis=-1)
     axis = const(-1)
     top = _one_hot(apply_op("ArgMax", op._inputs[0], axis), dtype)

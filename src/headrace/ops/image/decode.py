@@ -115,7 +115,7 @@ def _bmp_kernel(xp: ArrayNamespace, contents: Array, *, channels: int) -> Array:
         )
     strides = (row if height < 0 else -row, depth, 1)
     first = start if height < 0 else start + (rows - 1) * row
-    pixels: Any = np.ndarray((rows, width, depth), np.uint8, data, first, strides)
+    pixels = np.ndarray((rows, width, depth), np.uint8, data, first, strides)
     return np.ascontiguousarray(pixels[:, :, [2, 1, 0, 3][:depth]] if depth > 1 else pixels)
 
 
@@ -172,8 +172,8 @@ def _still_gif(contents: bytes, channels: int) -> Any:
 
 
 def _jpeg_kernel(
-    xp: Any,
-    contents: Any,
+    xp: ArrayNamespace,
+    contents: Array,
     *,
     channels: int,
     ratio: int,
@@ -207,7 +207,7 @@ def _crop_kernel(
     return decode_jpeg(data, options, (y, x, height, width))
 
 
-def _png_kernel(xp: Any, contents: Any, *, channels: int, dtype: Any) -> Any:
+def _png_kernel(xp: ArrayNamespace, contents: Array, *, channels: int, dtype: DType) -> Any:
     return _decode(contents.item(), JpegOptions(channels), dtype is dtypes.uint16)
 
 

@@ -31,6 +31,7 @@ from headrace.ops.random.random_ops import generator
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["sample_distorted_bounding_box", "sample_distorted_bounding_box_v2"]
 
@@ -267,7 +268,7 @@ def sample_distorted_bounding_box(
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """A random crop: (begin, size) for ``tf.slice`` and its box, 1 x 1 x 4."""
     given = {
         "aspect_ratio_range": aspect_ratio_range,

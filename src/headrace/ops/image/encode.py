@@ -344,7 +344,7 @@ def decode_image(
         def gif() -> Any:
             if n not in (0, 3):
                 return still()  # which says that a GIF has no such channels
-            frames: Any = as_first(apply(DECODE_GIF, contents))
+            frames = as_first(apply(DECODE_GIF, contents))
             return frames if expand_animations else frames[0]
 
         def bmp() -> Tensor:

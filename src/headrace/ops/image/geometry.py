@@ -161,7 +161,7 @@ def _known_size(image: Tensor) -> tuple[Any, Any]:
     known = (None, None) if dims is None else dims[at : at + 2]
     if None not in known:
         return known[0], known[1]
-    whole: Any = shape(image)
+    whole = shape(image)
     return tuple(whole[at + i] if d is None else d for i, d in enumerate(known))  # type: ignore[return-value]
 
 
@@ -198,8 +198,8 @@ def _central(size: int | Tensor, fraction: float) -> tuple[Any, Any]:
     if not isinstance(size, Tensor):
         start = int((size - size * fraction) / 2)
         return start, size - start * 2
-    floats: Any = cast(size, dtypes.float64)
-    begin: Any = cast((floats - floats * fraction) / 2, dtypes.int32)
+    floats = cast(size, dtypes.float64)
+    begin = cast((floats - floats * fraction) / 2, dtypes.int32)
     return begin, size - begin * 2
 
 
@@ -218,7 +218,7 @@ def _batched(image: TensorLike, function: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
     """The part of an image from (offset_height, offset_width) on."""
 
@@ -253,7 +253,7 @@ def _with_size(out: Tensor, batch: Tensor, height: Any, width: Any) -> Tensor:
 
 
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
     """An image in the middle of zeros, at (offset_height, offset_width) of the target."""
 
@@ -279,7 +279,9 @@ def pad_to_bounding_box(
         return _batched(image, padded)
 
 
-def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_image_with_crop_or_pad(
+    image: TensorLike, target_height: Any, target_width: Any
+) -> Tensor:
     """The middle of an image, or the image in the middle of zeros, in each direction."""
 
     def resized(batch: Tensor) -> Tensor:
@@ -303,7 +305,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return _batched(image, resized)
 
 
-def _halves(size: Any, target: Any) -> tuple[Any, Any]:
+def _halves(size: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Half of what is too much, half of what is missing."""
     difference = target - size
     if not _is_tensor(difference):

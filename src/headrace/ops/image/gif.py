@@ -155,7 +155,7 @@ def _color_numbers(data: bytes, frame: GifFrame) -> Array:
         raise invalid(
             problem + "failed to slurp gif file: Image EOF detected before image complete"
         )
-    decoder: Any = Image._getdecoder("L", "gif", (bits, int(frame.interlaced), -1))
+    decoder = Image._getdecoder("L", "gif", (bits, int(frame.interlaced), -1))
     decoder.setimage(image.im, (0, 0, frame.width, frame.height))
     consumed, error = decoder.decode(data[frame.start + 1 : frame.stop])
     if consumed >= 0 or error < 0:  # it waits for more, or stumbled

@@ -77,10 +77,10 @@ def _filtered(x: Tensor, window: Tensor) -> Tensor:
         whole: Any = shape(x)
         channels = whole[-1]
     kernel = apply_op("Tile", window, stack([1, 1, channels, 1]))
-    size: Any = shape(x)
+    size = shape(x)
     flat = reshape(x, concat([[-1], size[-3:]], 0))
     out = apply_op("DepthwiseConv2dNative", flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
-    inner: Any = shape(out)
+    inner = shape(out)
     return reshape(out, concat([size[:-3], inner[1:]], 0))
 
 
@@ -167,16 +167,16 @@ def ssim_multiscale(
         return reduce_mean(reduce_prod(whole, [-1]), [-1])
 
 
-def _halved(x: Any) -> Any:
+def _halved(x: Tensor) -> Any:
     """Means of 2 x 2 pixels; an odd last row or column is doubled first."""
-    dims: Any = shape(x)
+    dims = shape(x)
     flat = reshape(x, concat([[-1], dims[-3:]], 0))
     odd = dims[-3:-1] % 2
     edges = stack([[0, 0], stack([0, odd[0]]), stack([0, odd[1]]), [0, 0]])
     padded = pad(flat, edges, mode="SYMMETRIC")
     small = apply_op("AvgPool", padded, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
-    inner: Any = shape(small)
-    out: Any = reshape(small, concat([dims[:-3], inner[1:]], 0))
+    inner = shape(small)
+    out = reshape(small, concat([dims[:-3], inner[1:]], 0))
     if x._shape is not None:
         half = [None if d is None else -(-d // 2) for d in x._shape[-3:-1]]
         out.set_shape([*x._shape[:-3], *half, x._shape[-1]])
@@ -212,7 +212,7 @@ def image_gradients(image: object) -> tuple[Tensor, Tensor]:
         raise ValueError(
             f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {image.shape}."
         )
-    whole: Any = shape(image)
+    whole = shape(image)
     batch, height, width, depth = (whole[i] for i in range(4))
     rows = image[:, 1:, :, :] - image[:, :-1, :, :]
     columns = image[:, :, 1:, :] - image[:, :, :-1, :]
@@ -227,13 +227,13 @@ def sobel_edges(image: object) -> Tensor:
     require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)
     static = image._shape
-    whole: Any = shape(image)
+    whole = shape(image)
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     kernels = np.stack([np.array(down), np.array(down).T], axis=-1).reshape(3, 3, 1, 2)
     kernel = apply_op("Tile", const(kernels, image.dtype.base_dtype), stack([1, 1, whole[-1], 1]))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     out = apply_op("DepthwiseConv2dNative", padded, kernel, strides=[1, 1, 1, 1], padding="VALID")
-    found: Any = reshape(out, concat([whole, [2]], 0))
+    found = reshape(out, concat([whole, [2]], 0))
     if static is not None:
         found.set_shape([*static, 2])
     return found  # type: ignore[no-any-return]

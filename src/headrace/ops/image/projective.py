@@ -6,7 +6,7 @@ A transform is a row [a0, a1, a2, b0, b1, b2, c0, c1]: the output's pixel (x, y)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from headrace.ops.array.joining import concat
 from headrace.ops.linalg.decompositions import matrix_inverse
 from headrace.ops.linalg.matmul import matmul
 from headrace.ops.math.unary import cos, sin
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "angles_to_projective_transforms",
@@ -116,7 +119,7 @@ def _bilinear(images: Any, y: Any, x: Any) -> Any:
     return (y1 - y)[..., None] * rows[0] + (y - y0)[..., None] * rows[1]
 
 
-def _grad(op: Operation, g: Any) -> list[Any]:
+def _grad(op: Operation, g: TensorLike) -> list[Any]:
     """TensorFlow's: the gradient, transformed by the inverse."""
     images, rows = op._inputs[:2]
     inverse = matrices_to_flat_transforms(matrix_inverse(flat_transforms_to_matrices(rows)))
@@ -143,7 +146,7 @@ _TYPES = (
 
 def _batch(images: Any, name: str | None = None) -> tuple[Any, int]:
     """Images with a batch and a channel axis, and the rank that they came with."""
-    tensor: Any = convert_to_tensor(images, name=name)
+    tensor = convert_to_tensor(images, name=name)
     if tensor.dtype.base_dtype not in _TYPES:
         raise TypeError(f"Invalid dtype {tensor.dtype}.")
     rank = tensor.shape.ndims
@@ -158,14 +161,14 @@ def _batch(images: Any, name: str | None = None) -> tuple[Any, int]:
     raise TypeError("Images should have rank between 2 and 4.")
 
 
-def _like_given(images: Any, rank: int) -> Any:
+def _like_given(images: Tensor, rank: int) -> Tensor:
     if rank == 2:
         return images[0, :, :, 0]
     return images[0, :, :, :] if rank == 3 else images
 
 
 def transform(
-    images: Any,
+    images: TensorLike,
     transforms: Any,
     interpolation: str = "NEAREST",
     output_shape: Any = None,
@@ -178,7 +181,7 @@ def transform(
     """
     with name_scope(name, "transform"):
         batch, rank = _batch(images, "images")
-        rows: Any = convert_to_tensor(transforms, dtypes.float32, "transforms")
+        rows = convert_to_tensor(transforms, dtypes.float32, "transforms")
         if output_shape is None:
             output_shape = shape_of(batch)[1:3]
             known = static_value(output_shape)
@@ -199,7 +202,7 @@ def transform(
 
 def rotate(
     images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Images turned counterclockwise about their centre by angles (radians, one or one each)."""
     with name_scope(name, "rotate"):
         batch, rank = _batch(images)
@@ -210,7 +213,7 @@ def rotate(
 
 
 def translate(
-    images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None
+    images: TensorLike, translations: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Any:
     """Images moved by [dx, dy], one or one each."""
     with name_scope(name, "translate"):
@@ -220,10 +223,10 @@ def translate(
 
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Transforms that turn images of a size about their centre."""
     with name_scope(name, "angles_to_projective_transforms"):
-        given: Any = convert_to_tensor(angles, dtypes.float32, "angles")
+        given = convert_to_tensor(angles, dtypes.float32, "angles")
         if given.shape.ndims not in (0, 1):
             raise TypeError("Angles should have rank 0 or 1.")
         given = given[None] if given.shape.ndims == 0 else given
@@ -236,10 +239,10 @@ def angles_to_projective_transforms(
         return concat([*columns, none], axis=1)
 
 
-def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Any:
+def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
     """Transforms that move images by [dx, dy]."""
     with name_scope(name, "translations_to_projective_transforms"):
-        given: Any = convert_to_tensor(translations, dtypes.float32, "translations")
+        given = convert_to_tensor(translations, dtypes.float32, "translations")
         if given.shape.ndims is None:
             raise TypeError("translation_or_translations rank must be statically known")
         if given.shape.ndims not in (1, 2):
@@ -251,7 +254,7 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
         return concat([*columns, zeros((number, 2), dtypes.float32)], axis=1)
 
 
-def compose_transforms(*transforms: Any) -> Any:
+def compose_transforms(*transforms: Any) -> Tensor:
     """One transform that does all of them, the last one first."""
     assert transforms, "transforms cannot be empty"
     with name_scope("compose_transforms"):
@@ -261,7 +264,7 @@ def compose_transforms(*transforms: Any) -> Any:
         return matrices_to_flat_transforms(composed)
 
 
-def flat_transforms_to_matrices(transforms: Any) -> Any:
+def flat_transforms_to_matrices(transforms: Any) -> Tensor:
     """3 x 3 matrices of rows of 8."""
     with name_scope("flat_transforms_to_matrices"):
         rows = convert_to_tensor(transforms, name="transforms")
@@ -278,6 +281,6 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
         matrices = convert_to_tensor(transform_matrices, name="transform_matrices")
         if matrices.shape.ndims not in (2, 3):
             raise ValueError(f"Matrices should be 2D or 3D, got: {matrices}")
-        rows: Any = reshape(matrices, constant([-1, 9]))
+        rows = reshape(matrices, constant([-1, 9]))
         rows /= rows[:, 8:9]
         return rows[:, :8]  # type: ignore[no-any-return]

@@ -155,7 +155,7 @@ def _resized(
         return squeeze(out, axis=[0]) if dims == 3 else out
 
 
-def _size(size: Any) -> Tensor:
+def _size(size: Tensor) -> Tensor:
     try:
         tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):

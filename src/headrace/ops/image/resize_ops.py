@@ -129,11 +129,11 @@ def _back(forward_op: str) -> Callable[..., list[Any]]:
     return grad
 
 
-def _size_of(tensor: Tensor) -> Any:
+def _size_of(tensor: Tensor) -> Tensor:
     shape = tensor._shape
     if shape is not None and None not in shape[1:3]:
         return const(shape[1:3])
-    whole: Any = apply_op("Shape", tensor)
+    whole = apply_op("Shape", tensor)
     return whole[1:3]
 
 

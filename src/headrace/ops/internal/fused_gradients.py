@@ -194,7 +194,7 @@ LSTM_CELL_GRAD = define(
 
 
 def _layer_kernel(
-    xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float, training: bool
+    xp: ArrayNamespace, *arrays: Array, N: int, order: Any, forget_bias: float, training: bool
 ) -> tuple[Array, ...]:
     """Not in ``training`` the last three results are nobody's, and not made."""
     inputs, (h, c, kernel, bias) = arrays[:N], arrays[N:]
@@ -229,7 +229,7 @@ LSTM_LAYER = define(
 )
 
 
-def _layer_grad_kernel(xp: Any, *arrays: Any, N: int, order: Any) -> Any:
+def _layer_grad_kernel(xp: Any, *arrays: Any, N: int, order: Any) -> tuple[Array, ...]:
     dh, dc, inputs = arrays[:N], arrays[N], arrays[N + 1 : 2 * N + 1]
     h, c, kernel = arrays[2 * N + 1 : 2 * N + 4]
     outputs, (states, gates, tanhs) = arrays[2 * N + 4 : 3 * N + 4], arrays[3 * N + 4 :]

@@ -30,7 +30,7 @@ __all__ = ["product_step"]
 _BLAS_TYPES = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 
 
-def _activated(name: str, xp: ArrayNamespace, x: Any) -> Any:
+def _activated(name: str, xp: ArrayNamespace, x: Array) -> Any:
     """For namespaces other than NumPy."""
     if name.startswith("Gelu"):
         return _gelu(xp, x, name == "GeluApproximate")
@@ -43,7 +43,7 @@ def _activated(name: str, xp: ArrayNamespace, x: Any) -> Any:
     }[name]()
 
 
-def _gelu(xp: Any, x: Any, approximate: bool) -> Any:
+def _gelu(xp: ArrayNamespace, x: Any, approximate: bool) -> Any:
     if approximate:
         inner = x.dtype.type(0.7978845608028654) * (x + x.dtype.type(0.044715) * x * x * x)
         return x.dtype.type(0.5) * x * (1 + xp.tanh(inner))
@@ -130,7 +130,7 @@ def _like_first(c: infer.Inference) -> list[Shape]:
     return [c.shape(0)]
 
 
-def _gelu_kernel(xp: Any, x: Any, *, approximate: bool) -> Any:
+def _gelu_kernel(xp: ArrayNamespace, x: Array, *, approximate: bool) -> Any:
     return activations.gelu(x, approximate) if xp.name == "numpy" else _gelu(xp, x, approximate)
 
 

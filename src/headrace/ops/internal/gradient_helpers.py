@@ -28,6 +28,7 @@ from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "add",
@@ -91,7 +92,7 @@ BROADCAST_GRADIENT_ARGS = define(
 
 
 def _builder(op_type: str) -> Callable[[Any, Any], Any]:
-    def build(x: Any, y: Any) -> Any:
+    def build(x: Tensor, y: Tensor) -> Any:
         if isinstance(x, (int, float)):
             return apply_op(op_type, x, y, T=y.dtype)
         return apply_op(op_type, x, y)
@@ -126,7 +127,7 @@ def select(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     return apply_op("Select", condition, x, y)
 
 
-def real_dtype(x: Tensor) -> Any:
+def real_dtype(x: Tensor) -> DType:
     return x._dtype._base.real_dtype
 
 

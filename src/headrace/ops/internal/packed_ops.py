@@ -87,7 +87,7 @@ HELD_MATMUL = define(
 
 
 def _lstm_kernel(
-    xp: ArrayNamespace, *arrays: Any, N: int, order: Any, forget_bias: float
+    xp: ArrayNamespace, *arrays: Array | Held, N: int, order: Any, forget_bias: float
 ) -> tuple[Array, ...]:
     inputs, (h, c, kernel, bias, held) = arrays[:N], arrays[N:]
     outputs, last = lstm.held_layer(

@@ -266,7 +266,7 @@ def _filled(values: Array, dims: list[int]) -> Array:
     return values.reshape(dims)
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: Any) -> Array:
     if dtype.kind != "O":
         return np.zeros(1, dtype)
     out = np.empty(1, object)

@@ -89,7 +89,7 @@ def _column(
     values: Sequence[bytes], default: Array | np.generic, dtype: DType, column: int, na: bytes
 ) -> Array:
     """One column, converted; ``default`` has no element where a value is required."""
-    fallback: Any = default.reshape(-1).tolist()[0] if default.size else None
+    fallback = default.reshape(-1).tolist()[0] if default.size else None
     if dtype is dtypes.string:
         read: Any = _same
     else:
@@ -190,7 +190,7 @@ DECODE_CSV = define(
 
 
 def decode_csv(
-    records: Any,
+    records: TensorLike,
     record_defaults: Any,
     field_delim: str = ",",
     use_quote_delim: bool = True,

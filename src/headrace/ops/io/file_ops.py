@@ -25,6 +25,7 @@ from headrace.ops.strings.string_ops import object_array
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.tensor import Operation
+    from headrace.variables.variable import Variable
 
 __all__ = ["match_filenames_once", "matching_files", "read_bytes", "read_file", "write_file"]
 
@@ -149,12 +150,12 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     return apply(MATCHING_FILES, pattern, name=name)
 
 
-def match_filenames_once(pattern: str, name: str | None = None) -> Any:
+def match_filenames_once(pattern: str, name: str | None = None) -> Variable:
     """The files that fit, found once and kept in a local variable."""
     from headrace.variables.variable import Variable
 
     with name_scope(name, "matching_filenames", [pattern]) as scope:
-        make: Any = Variable
+        make = Variable
         return make(
             initial_value=matching_files(pattern),
             trainable=False,

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def _text(value: Array) -> str:
     return os.fsdecode(_item(value))
 
 
-def _define(name: str, signature: str, kernel: Any) -> OpDef:
+def _define(name: str, signature: str, kernel: Callable[..., Any]) -> OpDef:
     return define(
         name,
         signature,

@@ -8,6 +8,7 @@ computed in float32.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,12 +54,12 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Array) -> Any:
     """LAPACK has no half precision."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-def _square(x: Any) -> None:
+def _square(x: Array) -> None:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise _invalid(f"Input matrix must be square, got shape {shapes.show(x.shape)}")
 
@@ -149,7 +150,9 @@ def qr_kernel(xp: ArrayNamespace, x: Array, *, full_matrices: bool) -> tuple[Arr
     return q.astype(x.dtype), r.astype(x.dtype)
 
 
-def svd_kernel(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
+def svd_kernel(
+    xp: ArrayNamespace, x: Any, *, compute_uv: bool, full_matrices: bool
+) -> tuple[Array, Array, Array]:
     """A matrix with an infinity or a NaN gives NaN.
 
     LAPACK may iterate on it for ever, or refuse it.
@@ -187,7 +190,7 @@ def eigh_kernel(xp: ArrayNamespace, x: Array, *, compute_v: bool) -> tuple[Array
     return e.astype(x.dtype), v.astype(x.dtype)
 
 
-def _check_right_side(matrix: Any, rhs: Any) -> None:
+def _check_right_side(matrix: Array, rhs: Array) -> None:
     if matrix.shape[:-2] != rhs.shape[:-2] or matrix.shape[-2] != rhs.shape[-2]:
         raise _invalid(
             f"Input matrix and right-hand side must have the same number of rows and batches: "
@@ -228,7 +231,9 @@ def triangular_solve_kernel(
     return out.astype(matrix.dtype)
 
 
-def least_squares_kernel(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *, fast: bool) -> Any:
+def least_squares_kernel(
+    xp: ArrayNamespace, matrix: Any, rhs: Array, l2_regularizer: Array, *, fast: bool
+) -> Any:
     """``fast``: normal equations with a Cholesky factor, where the regularizer acts.
 
     Else a minimum-norm solution.
@@ -261,7 +266,7 @@ def least_squares_kernel(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *,
     return out.astype(matrix.dtype)
 
 
-def matrix_function(name: str) -> Any:
+def matrix_function(name: str) -> Callable[..., Any]:
     """A SciPy matrix function over batches, in double precision (SciPy warns of what single
     precision lacks).
     """

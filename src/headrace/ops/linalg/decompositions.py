@@ -232,7 +232,7 @@ def _svd_grad(op: Operation, g_s: Tensor, g_u: Tensor, g_v: Tensor) -> list[Any]
 
 
 def _wide_svd_grad(
-    m: int, n: int, full: bool, s: Any, u: Any, v: Any, diagonal: Any, g_u: Any, g_v: Any
+    m: int, n: int, full: bool, s: Any, u: Any, v: Any, diagonal: Any, g_u: TensorLike, g_v: Any
 ) -> Any:
     """For m <= n; v1 are the first m columns of v."""
     gaps = _reciprocal_gaps(apply_op("Square", s))
@@ -426,7 +426,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """``s, u, v`` with ``tensor = u diag(s) v^H``, or ``s`` alone."""
     s, u, v = apply_many(SVD, tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (_real(s), u, v) if compute_uv else _real(s)
@@ -439,7 +439,7 @@ def _real(x: Tensor) -> Tensor:
     return apply_op("Real", x, Tout=x._dtype._base.real_dtype) if x._dtype._kind == "c" else x
 
 
-def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> Any:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, ...]:
     """Eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices.
 
     Only the lower triangle is read.

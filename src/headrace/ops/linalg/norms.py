@@ -22,7 +22,7 @@ from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.math import reductions
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["einsum", "eye", "norm", "normalize", "tensordot", "trace"]
 
@@ -135,7 +135,10 @@ def _without_axes(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
 
 
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike,
+    ord: str = "euclidean",
+    axis: AxisLike | None = None,
+    name: str | None = None,
 ) -> Any:
     """The tensor divided by its norm, and the norm (with axes kept)."""
     with name_scope(name, "normalize", [tensor]):
@@ -185,7 +188,7 @@ def eye(
         )
 
 
-def _size(value: object) -> Any:
+def _size(value: object) -> int | Tensor:
     """An int, or a scalar int32 tensor."""
     if isinstance(value, Dimension):
         value = value.value
@@ -205,7 +208,7 @@ def _sizes(value: object) -> Any:
     return convert.convert(value, dtypes.int32)
 
 
-def _smaller(a: object, b: object) -> Any:
+def _smaller(a: object, b: object) -> int | Tensor:
     return (
         min(a, b)
         if isinstance(a, int) and isinstance(b, int)

@@ -128,7 +128,7 @@ def _truncated_mod(xp: ArrayNamespace, x: Array, y: Array) -> Array:
 def _reported_as_internal(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """TensorFlow has no error of its own for a zero divisor of these ops."""
 
-    def checked(xp: Any, x: Any, y: Any) -> Any:
+    def checked(xp: ArrayNamespace, x: Array, y: Array) -> Any:
         try:
             return kernel(xp, x, y)
         except errors.InvalidArgumentError:
@@ -202,7 +202,7 @@ def _xlogy(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, x == 0, xp.multiply(x, xp.log(y)))
 
 
-def _add_n(xp: Any, *inputs: Any) -> Any:
+def _add_n(xp: ArrayNamespace, *inputs: Any) -> Array:
     first = inputs[0]
     if hasattr(first, "zeros_like"):  # tensor lists
         return functools.reduce(operator.add, inputs)
@@ -466,7 +466,7 @@ _TRUE_QUOTIENT = {
 }
 
 
-def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Division as in Python 3: small integers give float32, int32 and int64 give float64.
 
     Each argument is converted by itself: ``tf.truediv(float64_tensor, 2.0)`` is a TypeError,
@@ -477,7 +477,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
         return true_quotient(x, y, scope)
 
 
-def true_quotient(x: object, y: object, name: str | None = None) -> Any:
+def true_quotient(x: object, y: object, name: str | None = None) -> Tensor:
     """``x / y`` of the operator: a plain number takes the type of the tensor beside it."""
     if isinstance(x, Tensor) and x._dtype._kind in "fc":
         return apply(REAL_DIV, x, y, name=name or "truediv")
@@ -675,7 +675,7 @@ def accumulate_n(
     return apply(ACCUMULATE_N, tensors, shape=merged, name=name)
 
 
-def polyval(coeffs: object, x: object, name: str | None = None) -> Any:
+def polyval(coeffs: object, x: object, name: str | None = None) -> Tensor:
     """The polynomial with the given coefficients, the highest power first, at x."""
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type found {type(coeffs)}.")
@@ -683,7 +683,7 @@ def polyval(coeffs: object, x: object, name: str | None = None) -> Any:
         x = convert_to_tensor(x, name="x")
         if not coeffs:
             return gu.zeros_like(x)
-        total: Any = convert_to_tensor(coeffs[0], name="coeff_0")
+        total = convert_to_tensor(coeffs[0], name="coeff_0")
         for i, coefficient in enumerate(coeffs[1:]):
             term = convert_to_tensor(coefficient, name=f"coeff_{i + 1}")
             total = apply(ADD_V2, term, apply(MUL, total, x, name="mul"), name="add")

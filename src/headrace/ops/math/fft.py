@@ -280,7 +280,7 @@ def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Tensor:
             needed[-1] = needed[-1] // 2 + 1
         if all(have >= want for have, want in zip(x._shape[-rank:], needed)):
             return x
-    need: Any = length
+    need = length
     if inverse:
         half = apply_op("FloorDiv", need[-1:], 2) + 1
         need = apply_op("ConcatV2", [need[:-1], half], 0)
@@ -297,7 +297,7 @@ def rfft(
     return _real_transform(RFFT, 1, input_tensor, fft_length, name)
 
 
-def rfft2d(input_tensor: object, fft_length: object = None, name: str | None = None) -> Any:
+def rfft2d(input_tensor: object, fft_length: object = None, name: str | None = None) -> Tensor:
     """The Fourier transform of real numbers over the last two dimensions.
 
     The last dimension keeps the ``fft_length // 2 + 1`` frequencies that are not mirrored.
@@ -305,22 +305,28 @@ def rfft2d(input_tensor: object, fft_length: object = None, name: str | None = N
     return _real_transform(RFFT2D, 2, input_tensor, fft_length, name)
 
 
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The Fourier transform of real numbers over the last three dimensions; see ``rfft2d``."""
     return _real_transform(RFFT3D, 3, input_tensor, fft_length, name)
 
 
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Any:
     """The real numbers whose ``rfft`` is the input; ``fft_length`` says how many, if it is odd."""
     return _real_transform(IRFFT, 1, input_tensor, fft_length, name)
 
 
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft2d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The real numbers whose ``rfft2d`` is the input."""
     return _real_transform(IRFFT2D, 2, input_tensor, fft_length, name)
 
 
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft3d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The real numbers whose ``rfft3d`` is the input."""
     return _real_transform(IRFFT3D, 3, input_tensor, fft_length, name)
 
@@ -350,7 +356,7 @@ def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = Non
         return named_result(_shifted(x, axes, "fftshift", False), scope)
 
 
-def ifftshift(x: object, axes: object = None, name: str | None = None) -> Any:
+def ifftshift(x: object, axes: object = None, name: str | None = None) -> Tensor:
     """The inverse of ``fftshift``: the zero frequency moved from the middle to the front."""
     with name_scope(name, "ifftshift") as scope:
         return named_result(_shifted(x, axes, "ifftshift", True), scope)

@@ -23,6 +23,7 @@ from headrace.ops.math.unary import is_sparse
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.variables.variable import Variable
 
 __all__ = ["OPERATORS", "install"]
 
@@ -109,7 +110,7 @@ def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Op
     return operator
 
 
-def _matmul(a: Any, b: Any, name: str = "matmul") -> Any:
+def _matmul(a: Tensor, b: Tensor | Variable, name: str = "matmul") -> Any:
     from headrace.ops.linalg.matmul import matmul
 
     return matmul(a, convert(b, None, "y", a.dtype.base_dtype), name=name)

@@ -72,7 +72,7 @@ def _normal_axes(data: bytes, itemsize: int, rank: int) -> tuple[int, ...] | Non
     return None if len(distinct) == rank else tuple(sorted(distinct))
 
 
-def _axis(axis: Any, rank: int, what: str) -> int:
+def _axis(axis: Array | np.generic, rank: int, what: str) -> int:
     a = int(axis)
     if not -rank <= a < rank:
         raise errors.InvalidArgumentError(
@@ -176,7 +176,7 @@ def sum_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) ->
     return out.astype(x.dtype) if x.dtype.char in _HALVES else out
 
 
-def mean_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def mean_kernel(xp: ArrayNamespace, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
     if xp.name != "numpy":
         total = xp.sum(x, axis=where, keepdims=keep_dims, dtype=x.dtype)
@@ -194,7 +194,7 @@ def mean_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     return total / n
 
 
-def _truncated_quotient(xp: Any, total: Any, n: int) -> Any:
+def _truncated_quotient(xp: ArrayNamespace, total: Array, n: int) -> Any:
     """total / n rounded towards zero; 0 for no elements."""
     if n == 0:
         return xp.zeros_like(total)

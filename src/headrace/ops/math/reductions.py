@@ -97,7 +97,7 @@ def shape_tensor(x: Tensor) -> Any:
     return apply_op("Shape", x) if known is None or None in known else list(known)
 
 
-def _for_broadcast(op: Operation, value: Any) -> Any:
+def _for_broadcast(op: Operation, value: Tensor) -> Any:
     """A tensor of the output's shape, shaped so that it broadcasts against the reduced input."""
     x, axes = op._inputs
     if op._attrs["keep_dims"]:
@@ -531,7 +531,7 @@ def reduce_variance(
 ) -> Tensor:
     """The mean squared distance from the mean along ``axis``, divided by n, not n - 1."""
     with name_scope(name or "reduce_variance"):
-        x: Any = convert.convert(input_tensor)
+        x = convert.convert(input_tensor)
         mean = reduce_mean(x, axis, True)
         if x._dtype._base.is_complex:  # the squared distance, a real number
             squares = apply_op("SquaredDifference", x, mean)
@@ -560,7 +560,7 @@ def count_nonzero(
     reduction_indices: AxisLike | None = None,
     keep_dims: Any = None,
     input: Any = None,
-) -> Any:
+) -> Tensor:
     """How many elements differ from zero (for strings: from the empty one)."""
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
@@ -580,7 +580,7 @@ def count_nonzero_v2(
     with name_scope(name, "count_nonzero", [input]):
         x = convert.convert(input, name="input")
         if x._dtype._base is bool_:
-            differs: Any = x
+            differs = x
         else:
             differs = apply_op("NotEqual", x, b"" if x._dtype._base is string else _zero(x))
         total = reduce_sum(apply_op("Cast", differs, DstT=int64), axis, keepdims)
@@ -652,7 +652,7 @@ def arg_min(
 
 
 def cumsum(
-    x: Any,
+    x: TensorLike,
     axis: TensorLike = 0,
     exclusive: bool = False,
     reverse: bool = False,
@@ -666,7 +666,7 @@ def cumsum(
 
 
 def cumprod(
-    x: Any,
+    x: TensorLike,
     axis: TensorLike = 0,
     exclusive: bool = False,
     reverse: bool = False,

@@ -56,13 +56,13 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
 # sorted ids -------------------------------------------------------------------------------------
 
 
-def _check_sorted(ids: Any, rows: int) -> None:
+def _check_sorted(ids: Array, rows: int) -> None:
     if ids.ndim != 1 or ids.shape[0] != rows:
         raise _invalid("segment_ids should be the same size as dimension 0 of input.")
     _check_order(ids)
 
 
-def _check_order(ids: Any) -> None:
+def _check_order(ids: Array) -> None:
     """TensorFlow walks through the runs of equal ids up to the first that is wrong.
 
     The last id gives the size.
@@ -86,12 +86,12 @@ def _check_order(ids: Any) -> None:
             )
 
 
-def _runs(ids: Any) -> Any:
+def _runs(ids: Array) -> Array:
     """Where a new id starts, in sorted ids."""
     return np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
 
 
-def _reduce_runs(ufunc: Any, data: Any, ids: Any, count: int, fill: Any) -> Any:
+def _reduce_runs(ufunc: Any, data: Array, ids: Array, count: int, fill: int) -> Array:
     out = np.full((count, *data.shape[1:]), fill, data.dtype)
     if data.shape[0]:
         starts = _runs(ids)
@@ -99,7 +99,7 @@ def _reduce_runs(ufunc: Any, data: Any, ids: Any, count: int, fill: Any) -> Any:
     return out
 
 
-def _sorted_kernel(ufunc: str, fill: int) -> Any:
+def _sorted_kernel(ufunc: str, fill: int) -> Callable[..., Any]:
     def kernel(xp: Any, data: Any, segment_ids: Any) -> Any:
         _check_sorted(segment_ids, data.shape[0])
         count = int(segment_ids[-1]) + 1 if data.shape[0] else 0
@@ -108,7 +108,7 @@ def _sorted_kernel(ufunc: str, fill: int) -> Any:
     return kernel
 
 
-def _segment_mean_kernel(xp: Any, data: Any, segment_ids: Any) -> Any:
+def _segment_mean_kernel(xp: ArrayNamespace, data: Any, segment_ids: Array) -> Any:
     total = _sorted_kernel("add", 0)(xp, data, segment_ids)
     counts = np.maximum(np.bincount(segment_ids, minlength=total.shape[0]), 1)
     counts = counts.reshape((-1,) + (1,) * (data.ndim - 1))
@@ -125,7 +125,7 @@ def _segment_mean_kernel(xp: Any, data: Any, segment_ids: Any) -> Any:
 _SPARSE_FROM = 1 << 14
 
 
-def _row_sums(data: Any, ids: Any, count: int) -> Any:
+def _row_sums(data: Array, ids: Array, count: int) -> Any:
     """Rows of a matrix added up by id."""
     if (
         data.dtype.kind in "fc"
@@ -140,13 +140,13 @@ def _row_sums(data: Any, ids: Any, count: int) -> Any:
     return _rows_at(np.add, data, ids, count, 0)
 
 
-def _rows_at(ufunc: Any, data: Any, ids: Any, count: int, fill: int | np.generic) -> Array:
+def _rows_at(ufunc: Any, data: Array, ids: Array, count: int, fill: int | np.generic) -> Array:
     out = np.full((count, data.shape[1]), fill, data.dtype)
     ufunc.at(out, ids, data)
     return out
 
 
-def _flat_rows(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
+def _flat_rows(data: Array, ids: Array, count: int) -> tuple[Any, Any]:
     """``data`` as a matrix with one row per id; rows with a negative id are dropped."""
     if data.shape[: ids.ndim] != ids.shape:
         raise _invalid(
@@ -167,7 +167,7 @@ def _flat_rows(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
     return rows, kept
 
 
-def _count(num_segments: Any) -> int:
+def _count(num_segments: Array | np.generic) -> int:
     count = int(num_segments)
     if count < 0:
         raise _invalid(f"Input num_segments == {count} must not be negative.")
@@ -209,7 +209,7 @@ def _limit(dtype: np.dtype[Any], which: str) -> Any:
 # gathered rows ----------------------------------------------------------------------------------
 
 
-def _sparse_rows(data: Any, indices: Any, ids: Any) -> Any:
+def _sparse_rows(data: Array, indices: Array, ids: Array) -> Array:
     """``data[indices]``, with the checks of the sparse segment ops."""
     if indices.shape != ids.shape or ids.ndim != 1:
         raise _invalid("segment_ids and indices should have same size.")
@@ -236,7 +236,7 @@ def _sparse_kernel(scale: str) -> Callable[..., Any]:
     return kernel
 
 
-def _sparse_kernel_n(scale: str) -> Any:
+def _sparse_kernel_n(scale: str) -> Callable[..., Any]:
     def kernel(xp: Any, data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> Any:
         count = _count(num_segments)
         if segment_ids.size and segment_ids[-1] >= count:
@@ -246,7 +246,7 @@ def _sparse_kernel_n(scale: str) -> Any:
     return kernel
 
 
-def _sparse_segments(data: Any, indices: Any, ids: Any, count: int, scale: str) -> Any:
+def _sparse_segments(data: Array, indices: Array, ids: Array, count: int, scale: str) -> Any:
     rows = _sparse_rows(data, indices, ids)
     total = _reduce_runs(np.add, rows, ids, count, 0)
     if not scale:
@@ -254,7 +254,7 @@ def _sparse_segments(data: Any, indices: Any, ids: Any, count: int, scale: str) 
     return total / _divisors(ids, count, scale, data.dtype).reshape((-1,) + (1,) * (data.ndim - 1))
 
 
-def _sparse_grad_kernel(scale: str) -> Any:
+def _sparse_grad_kernel(scale: str) -> Callable[..., Any]:
     def kernel(xp: Any, grad: Any, indices: Any, segment_ids: Any, output_dim0: Any) -> Any:
         rows = int(output_dim0)
         bad = np.flatnonzero((indices < 0) | (indices >= rows))
@@ -675,7 +675,7 @@ def _sparse_apply(
     ids: object,
     name: str | None,
     count: Any,
-) -> Any:
+) -> Tensor:
     if count is None:
         return apply(ops[0], data, indices, ids, name=name)
     return apply(ops[1], data, indices, ids, count, name=name)
@@ -687,7 +687,7 @@ def sparse_segment_sum(
     segment_ids: TensorLike,
     name: str | None = None,
     num_segments: TensorLike | None = None,
-) -> Any:
+) -> Tensor:
     """``segment_sum(tf.gather(data, indices), segment_ids)`` in one op."""
     return _sparse_apply(SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
@@ -698,7 +698,7 @@ def sparse_segment_mean(
     segment_ids: object,
     name: str | None = None,
     num_segments: Any = None,
-) -> Any:
+) -> Tensor:
     """The mean of the rows ``data[indices]`` with equal ids, without gathering them first.
 
     ``segment_ids`` is sorted; with ``num_segments`` ids may be missing (they give 0).
@@ -707,8 +707,12 @@ def sparse_segment_mean(
 
 
 def sparse_segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Any:
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: Any = None,
+) -> Tensor:
     """The sum of the rows ``data[indices]`` with equal ids over the root of their number.
 
     ``segment_ids`` is sorted; with ``num_segments`` ids may be missing (they give 0).
@@ -717,18 +721,30 @@ def sparse_segment_sqrt_n(
 
 
 def sparse_segment_sum_v2(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-) -> Any:
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return _sparse_apply(SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_mean_v2(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-) -> Any:
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return _sparse_apply(SPARSE_MEAN, data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_sqrt_n_v2(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-) -> Any:
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return _sparse_apply(SPARSE_SQRT_N, data, indices, segment_ids, name, num_segments)

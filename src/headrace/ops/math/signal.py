@@ -150,9 +150,9 @@ def frame(
 
 def _frame_of_unknown_rank(
     x: Tensor, length: int, step: int, pad_end: bool, pad_value: Any, axis: int
-) -> Any:
-    rank: Any = apply_op("Rank", x)
-    at: Any = rank + axis if axis < 0 else convert.convert(axis, dtypes.int32)
+) -> Tensor:
+    rank = apply_op("Rank", x)
+    at = rank + axis if axis < 0 else convert.convert(axis, dtypes.int32)
     size: Any = apply_op("GatherV2", apply_op("Shape", x), at, 0)
     if pad_end:
         count = -(-size // step)
@@ -282,7 +282,7 @@ def dct(
     """
     _check_dct(type, n, axis, norm)
     with name_scope(name, "dct", [input]):
-        x: Any = convert.convert(input, dtypes.float32)
+        x = convert.convert(input, dtypes.float32)
         size = _required(None if x._shape is None else x._shape[-1], "The last axis")
         if type == 1:
             return apply_op("Real", rfft(apply_op("ConcatV2", [x, x[..., -2:0:-1]], -1)))
@@ -332,7 +332,7 @@ def idct(
     return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)
 
 
-def _mel(hertz: float | Array) -> Any:
+def _mel(hertz: float | Array) -> Array:
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 

@@ -319,7 +319,7 @@ def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     return _unscaled(BESSEL_I0E, "bessel_i0", x, name)
 
 
-def bessel_i1(x: object, name: str | None = None) -> Any:
+def bessel_i1(x: object, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 1."""
     return _unscaled(BESSEL_I1E, "bessel_i1", x, name)
 

@@ -131,7 +131,7 @@ def _sigmoid_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     return t
 
 
-def _zero_where(xp: Any, dy: Array, result: Any) -> Any:
+def _zero_where(xp: ArrayNamespace, dy: Array, result: Any) -> Any:
     """TensorFlow's kernels give 0 where the gradient is 0, whatever the slope (infinite, NaN)."""
     zero = dy == 0
     if xp.name == "numpy" and not zero.any():

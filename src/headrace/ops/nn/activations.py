@@ -42,6 +42,7 @@ from headrace.ops.nn.nn_common import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
+    from headrace.core.shapes import TensorShape
 
 __all__ = [
     "crelu",
@@ -324,7 +325,7 @@ def _row_max(x: Any) -> Any:
     return best[..., None]
 
 
-def shifted(xp: Any, x: Any) -> Any:
+def shifted(xp: ArrayNamespace, x: Any) -> Any:
     """``x - max(x)`` over the last axis, in a new array; 16-bit types are widened to float32."""
     if x.dtype.itemsize == 2:
         x = x.astype(xp.float32)
@@ -339,7 +340,7 @@ def shifted(xp: Any, x: Any) -> Any:
 _LARGE = 1 << 14
 
 
-def _softmax_kernel(xp: Any, logits: Any) -> Any:
+def _softmax_kernel(xp: ArrayNamespace, logits: Any) -> Any:
     if logits.size >= _LARGE and xp.name == "numpy":
         result = ask("softmax", logits)
         if result is not None:
@@ -612,7 +613,7 @@ def dropout_v2(
         return result
 
 
-def _noise_shape(x: Tensor, noise_shape: object) -> Any:
+def _noise_shape(x: Tensor, noise_shape: object) -> Tensor | TensorShape | object:
     """Dimensions given as None are taken from x."""
     if noise_shape is None:
         return shape_of(x)

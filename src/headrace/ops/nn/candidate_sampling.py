@@ -286,7 +286,7 @@ def _counts_in(path: str) -> list[float]:
         return [float(line.rsplit(",", 1)[-1]) for line in f if line.strip()]
 
 
-def _all_kernel(xp: Any, true_classes: Any, *, num_sampled: int, num_true: int) -> Any:
+def _all_kernel(xp: ArrayNamespace, true_classes: Any, *, num_sampled: int, num_true: int) -> Any:
     _check_true_classes(true_classes, num_true)
     ones = np.ones(num_sampled, np.float32)
     return np.arange(num_sampled, dtype=np.int64), np.ones(true_classes.shape, np.float32), ones
@@ -488,7 +488,7 @@ def compute_accidental_hits(
     true_classes: Any,
     sampled_candidates: Any,
     num_true: int,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Where sampled classes are true classes of an example.

@@ -233,7 +233,7 @@ def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
 
 
 def _depthwise_input_grad_kernel(
-    xp: ArrayNamespace, sizes: Any, w: Any, g: Any, *, node: KernelNode
+    xp: ArrayNamespace, sizes: Array, w: Any, g: Any, *, node: KernelNode
 ) -> Any:
     first = channels_first(node.attrs)
     shape = _last_shape(sizes, first)

@@ -211,7 +211,7 @@ def conv_transpose(
     filters: Any,
     output_shape: object,
     strides: Any,
-    padding: Any = "SAME",
+    padding: str = "SAME",
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
@@ -233,7 +233,12 @@ def conv_transpose(
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: object, rate: int, padding: str, name: str | None = None
+    value: TensorLike,
+    filters: Any,
+    output_shape: object,
+    rate: int,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """The transposed convolution with a dilated filter."""
     with name_scope(name, "atrous_conv2d_transpose", [value, filters]):

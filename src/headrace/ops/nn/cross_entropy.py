@@ -339,7 +339,7 @@ def _bias_error(value: Array, bias: Array, which: str) -> errors.InvalidArgument
     )
 
 
-def _bias_add_grad_kernel(xp: Any, g: Any, *, data_format: str) -> Any:
+def _bias_add_grad_kernel(xp: ArrayNamespace, g: Any, *, data_format: str) -> Any:
     if data_format == "NCHW" and g.ndim > 2:
         return g.sum((0, *range(2, g.ndim)), dtype=g.dtype)
     if (

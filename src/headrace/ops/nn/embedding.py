@@ -56,7 +56,7 @@ def _parts(params: Any) -> list[Any]:
     return [params]
 
 
-def _rows(params: Any, ids: Tensor, name: str | None = None) -> Tensor:
+def _rows(params: Tensor, ids: Tensor, name: str | None = None) -> Tensor:
     """Gather, through the variable's own method where it has one."""
     if hasattr(params, "sparse_read"):
         return params.sparse_read(ids, name=name)  # type: ignore[no-any-return]

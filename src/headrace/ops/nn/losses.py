@@ -38,7 +38,7 @@ from headrace.ops.nn.nn_common import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.annotations import Array, AxisLike, TensorLike
     from headrace.core.tensor import Operation
 
 __all__ = [
@@ -212,7 +212,7 @@ def _num_present(losses: Tensor, weights: float | Tensor, per_batch: bool = Fals
         return reduce_sum(present, _all_but_first(present), keepdims=True, name=scope)
 
 
-def _all_but_first(x: Tensor) -> Any:
+def _all_but_first(x: Tensor) -> Tensor | Array:
     rank = rank_of(x)
     if rank is not None:
         return np.arange(1, max(rank, 1), dtype=np.int32)

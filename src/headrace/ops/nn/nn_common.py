@@ -20,6 +20,7 @@ from headrace.core.tensor import Tensor
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "add",
@@ -49,7 +50,7 @@ __all__ = [
 def _binary(op_type: str, default: str) -> Callable[..., Tensor]:
     """An arithmetic op that takes a plain number on either side."""
 
-    def build(x: Any, y: Any, name: str | None = None) -> Tensor:
+    def build(x: Tensor, y: float | Tensor | Variable, name: str | None = None) -> Tensor:
         if isinstance(y, Tensor) and isinstance(x, (int, float)):
             return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)
         return apply_op(op_type, x, y, name=name or default)
@@ -63,7 +64,7 @@ mul = _binary("Mul", "mul")
 div = _binary("RealDiv", "truediv")
 
 
-def neg(x: Any) -> Tensor:
+def neg(x: TensorLike) -> Tensor:
     return apply_op("Neg", x)
 
 
@@ -122,7 +123,7 @@ def expand(x: object, axis: int, name: str | None = None) -> Tensor:
     return apply_op("ExpandDims", x, axis, name=name)
 
 
-def expand_last(x: Any) -> Tensor:
+def expand_last(x: TensorLike) -> Tensor:
     return apply_op("ExpandDims", x, -1)
 
 

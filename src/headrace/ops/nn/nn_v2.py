@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
@@ -31,7 +31,7 @@ def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """The Gaussian error linear unit (https://arxiv.org/abs/1606.08415)."""
     with name_scope(name, "Gelu", [features]):
-        x: Any = convert_to_tensor(features)
+        x = convert_to_tensor(features)
         if not x.dtype.is_floating:
             raise ValueError(
                 "`features.dtype` must be a floating point tensor. "
@@ -49,7 +49,7 @@ def compute_average_loss(
     global_batch_size: TensorLike | None = None,
 ) -> Tensor:
     """The sum of the losses of the examples over the number of examples of all replicas."""
-    losses: Any = convert_to_tensor(per_example_loss)
+    losses = convert_to_tensor(per_example_loss)
     if sample_weight is not None:
         losses = losses * apply_op("Cast", sample_weight, DstT=losses.dtype)
     if global_batch_size is None:
@@ -63,6 +63,6 @@ def compute_average_loss(
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """The sum of the losses, over the number of replicas: one."""
-    loss: Any = convert_to_tensor(regularization_loss)
+    loss = convert_to_tensor(regularization_loss)
     axes = list(range(len(loss._shape or ())))
     return apply_op("Sum", loss, axes, keep_dims=False) if axes else loss

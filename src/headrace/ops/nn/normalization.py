@@ -52,7 +52,7 @@ Grads = list[Any]
 # fused batch normalisation ----------------------------------------------------------------------
 
 
-def _column_sums(xp: Any, x: Any) -> Any:
+def _column_sums(xp: ArrayNamespace, x: Array) -> Any:
     """Sums over the rows of a matrix, as a product.
 
     BLAS adds in several accumulators and in parallel.
@@ -173,12 +173,12 @@ def _batch_norm_v3_kernel(
 
 
 def _batch_norm_grad_kernel(
-    xp: Any,
-    g: Any,
+    xp: ArrayNamespace,
+    g: Array,
     x: Any,
     scale: Any,
-    mean: Any,
-    variance: Any,
+    mean: Array,
+    variance: Array,
     *rest: Array,
     epsilon: float,
     data_format: str,

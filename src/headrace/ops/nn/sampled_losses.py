@@ -181,9 +181,7 @@ def sampled_softmax_loss_v2(
 def _sum_rows(x: Tensor) -> Tensor:
     """Sums of the rows of a matrix, as a product with ones."""
     if x._shape is not None and x._shape[1] is not None:
-        ones: Any = convert_to_tensor(
-            np.ones((x._shape[1], 1), x._dtype._base.np_dtype), name="ones"
-        )
+        ones = convert_to_tensor(np.ones((x._shape[1], 1), x._dtype._base.np_dtype), name="ones")
     else:
         columns = apply_op("Slice", shape_of(x), [1], [1])
         ones = apply_op(

@@ -46,7 +46,7 @@ def remove_squeezable_dimensions(
                 labels = squeeze(labels, [-1])
             return labels, predictions
         wide, wide_labels = predictions, labels
-        more: Any = rank(predictions) - rank(labels)
+        more = rank(predictions) - rank(labels)
         if ranks[0] is None or predictions.shape[-1:].is_compatible_with([1]):
             is_wide = equal(expected_rank_diff + 1, more)
             predictions = cond(is_wide, lambda: squeeze(wide, [-1]), lambda: wide)

@@ -52,7 +52,9 @@ class ReaderBase:
         """The next record as (key, value), scalar strings."""
         return apply_many(reader_ops.READ, self._reader_ref, self._queue_ref(queue), name=name)
 
-    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> Any:
+    def read_up_to(
+        self, queue: Any, num_records: TensorLike, name: str | None = None
+    ) -> tuple[Tensor, ...]:
         """Up to ``num_records`` records as (keys, values), vectors of strings."""
         n = convert_to_tensor(num_records, dtype=int64, name="num_records")
         return apply_many(

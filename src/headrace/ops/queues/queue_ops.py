@@ -59,9 +59,11 @@ def _make_queue(node: KernelNode, rt: RunContext, kind: type[Any], **options: ob
     if kind is PriorityQueueResource:
         types, shapes = [int64, *types], [(), *shapes] if shapes else []
     handle = np.empty((), object)
-    handle[()] = rt.session_resource(
+    queue = rt.session_resource(
         _key(node), lambda: kind(name, types, shapes, attrs["capacity"], **options)
     )
+    queue.check_shared(types, shapes, attrs["capacity"])
+    handle[()] = queue
     return handle
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.dtypes import DType
-from headrace.core.shapes import Shape
+from headrace.core.shapes import Shape, show
 from headrace.kernels.numpy.philox import Philox, groups
 
 if TYPE_CHECKING:
@@ -77,6 +77,23 @@ class QueueResource:
         self._lock = threading.Lock()
         self._enqueues: deque[_Attempt] = deque()
         self._dequeues: deque[_Attempt] = deque()
+
+    def check_shared(self, types: Sequence[DType], shapes: Sequence[Shape], capacity: int) -> None:
+        """Refuse another queue operation that has the queue's name and asks for something else."""
+        wanted = _UNBOUNDED if capacity < 0 else capacity
+        if self.capacity != wanted:
+            raise self._not_shared(f"capacity {self.capacity}", f"capacity was {wanted}")
+        if self.types != tuple(types):
+            have, asked = (", ".join(t.name for t in given) for given in (self.types, types))
+            raise self._not_shared(f"component types [{have}]", f"component types were [{asked}]")
+        if self.shapes != tuple(shapes):
+            have, asked = (", ".join(map(show, given)) for given in (self.shapes, shapes))
+            raise self._not_shared(f"component shapes [{have}]", f"component shapes were [{asked}]")
+
+    def _not_shared(self, have: str, asked: str) -> errors.InvalidArgumentError:
+        return errors.InvalidArgumentError(
+            None, None, f"Shared queue '{self.name}' has {have} but requested {asked}."
+        )
 
     # kinds ---------------------------------------------------------------------------------------
     def _put(self, element: Element) -> None:
@@ -186,11 +203,12 @@ class QueueResource:
         for i in range(len(self.shapes)):
             shape = components[i].shape[skip:]
             if not self._fits(i, shape):
-                wanted = [("?" if d is None else d) for d in self.shapes[i] or ()]
+                wanted = (*components[i].shape[:skip], *(self.shapes[i] or ()))
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"Shape mismatch in tuple component {i}. Expected {wanted}, got {list(shape)}",
+                    f"Shape mismatch in tuple component {i}. Expected {show(wanted)}, got "
+                    f"{show(components[i].shape)}",
                 )
 
     def _enqueue_all(self, elements: list[Element]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from headrace.core import dtypes
 from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import get_seed
@@ -234,6 +236,16 @@ class QueueBase:
         return apply(queue_ops.QUEUE_SIZE, self._queue_ref, name=name or f"{self._name}_Size")
 
 
+_numbers = itertools.count()
+
+
+def _shared_name(given: str | None) -> str:
+    """The name by which operations share a queue; eager queues are one object each."""
+    if given or not get_default_graph()._is_eager:
+        return given or ""
+    return f"anonymous_queue_{next(_numbers)}"
+
+
 class RandomShuffleQueue(QueueBase):
     """Gives out a random one of its elements.
 
@@ -268,7 +280,7 @@ class RandomShuffleQueue(QueueBase):
             min_after_dequeue=min_after_dequeue,
             seed=seed1,
             seed2=seed2,
-            shared_name=shared_name or "",
+            shared_name=_shared_name(shared_name),
             name=name,
         )
         super().__init__(types, known, labels, ref)
@@ -297,7 +309,7 @@ class FIFOQueue(QueueBase):
             component_types=types,
             shapes=known or [],
             capacity=capacity,
-            shared_name=shared_name or "",
+            shared_name=_shared_name(shared_name),
             name=name,
         )
         super().__init__(types, known, labels, ref)
@@ -319,6 +331,8 @@ class PaddingFIFOQueue(QueueBase):
         name: str = "padding_fifo_queue",
     ) -> None:
         types = _type_list(dtypes)
+        if shapes is None:
+            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
         known, labels = _shape_list(shapes, types, unknown_dim=True), _name_list(names, types)
         if known is None or len(known) != len(types):
             n = 0 if known is None else len(known)
@@ -331,7 +345,7 @@ class PaddingFIFOQueue(QueueBase):
             component_types=types,
             shapes=known,
             capacity=capacity,
-            shared_name=shared_name or "",
+            shared_name=_shared_name(shared_name),
             name=name,
         )
         super().__init__(types, known, labels, ref)
@@ -356,7 +370,7 @@ class PriorityQueue(QueueBase):
             component_types=given,
             shapes=known or [],
             capacity=capacity,
-            shared_name=shared_name or "",
+            shared_name=_shared_name(shared_name),
             name=name,
         )
         all_shapes = [TensorShape([]), *known] if known else None

@@ -109,7 +109,9 @@ def _item(handle: Array) -> Any:
     return handle.item() if isinstance(handle, np.ndarray) else handle
 
 
-def _read(xp: Any, reader_handle: Any, queue_handle: Any) -> tuple[Any, Any]:
+def _read(
+    xp: ArrayNamespace, reader_handle: ReaderResource, queue_handle: Array
+) -> tuple[Any, Any]:
     queue = _item(queue_handle)
     if len(queue.types) != 1 or queue.types[0].name != "string":
         raise errors.InvalidArgumentError(

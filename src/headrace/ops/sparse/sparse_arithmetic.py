@@ -71,7 +71,7 @@ def sparse_add(
     return apply(ops.SPARSE_DENSE_ADD, sp.indices, sp.values, sp.dense_shape, dense)
 
 
-def sparse_add_v2(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Any:
+def sparse_add_v2(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Tensor | SparseTensor:
     return sparse_add(a, b, threshold)
 
 

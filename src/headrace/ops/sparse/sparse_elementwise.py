@@ -59,7 +59,7 @@ SPARSE_SOFTMAX = define(
 # element-wise with a dense tensor ---------------------------------------------------------------
 
 
-def _at_entries(indices: Array, dims: Array, dense: Array) -> Any:
+def _at_entries(indices: Array, dims: Array, dense: Array) -> Array:
     """The elements of a dense tensor, broadcast to the sparse shape, at the sparse entries."""
     size = dims.tolist()
     if dense.ndim > len(size):

@@ -434,7 +434,7 @@ def sparse_transpose(sp_input: object, perm: Any = None, name: str | None = None
             if rank is not None:
                 perm = const(range(rank - 1, -1, -1))
             else:
-                last: Any = apply_op("Rank", sp.values) * 0 + apply_op("Size", sp.dense_shape) - 1
+                last = apply_op("Rank", sp.values) * 0 + apply_op("Size", sp.dense_shape) - 1
                 perm = apply_op("Range", last, const(-1), const(-1))
         elif np.ndim(perm) == 0 and not isinstance(perm, Tensor):
             raise TypeError("iteration over a 0-d array: perm must be a list of axes")
@@ -452,8 +452,8 @@ def sparse_expand_dims(sp_input: object, axis: Any = None, name: str | None = No
     at = -1 if axis is None else axis
     at = at + rank + 1 if at < 0 else at
     with name_scope(name, "expand_dims", [sp]):
-        indices: Any = sp.indices
-        size: Any = sp.dense_shape
+        indices = sp.indices
+        size = sp.dense_shape
         column = apply_op("ZerosLike", indices[:, :1])
         coordinates = apply_op("ConcatV2", [indices[:, :at], column, indices[:, at:]], const(1))
         dims = apply_op("ConcatV2", [size[:at], const([1], dtypes.int64), size[at:]], const(0))
@@ -539,8 +539,8 @@ def sparse_merge(
             for s in groups
         ]
         wide = [apply_op("ExpandDims", c, const(1)) for c in columns]
-        first: Any = groups[0].indices
-        size: Any = groups[0].dense_shape
+        first = groups[0].indices
+        size = groups[0].dense_shape
         indices = apply_op("ConcatV2", [first[:, :-1], *wide], const(1))
         dims = apply_op("ConcatV2", [size[:-1], convert_to_tensor(sizes, dtypes.int64)], const(0))
         merged = SparseTensor(indices, values.values, dims)
@@ -585,7 +585,7 @@ def sparse_concat(
         return SparseTensor(*found)
 
 
-def _only_axis(size: Any, top: Any, axis: int) -> Any:
+def _only_axis(size: Tensor, top: Any, axis: int) -> Any:
     """``top`` with the entry at ``axis`` from ``size``."""
     tail = [] if axis == -1 else [top[axis + 1 :]]
     middle = size[axis:] if axis == -1 else size[axis : axis + 1]

@@ -136,6 +136,13 @@ def _assign_kernel(
     return value
 
 
+def _read_across_resize(xp: ArrayNamespace, before: Array, now: Array) -> Array:
+    """What a read from before an Assign gives after it: TensorFlow copies a value of the same size
+    into the array that the read shares, and allocates a new array for any other.
+    """
+    return now if np.size(before) == np.size(now) else before
+
+
 def _declared_shape(node: KernelNode) -> Shape:
     """The static shape of a variable that has no value yet."""
     if node.op is None:
@@ -214,6 +221,14 @@ ASSIGN = define(
     kernel=_assign_kernel,
     uninit_ok=True,
     **_WRITES,
+)
+READ_ACROSS_RESIZE = define(
+    "_ReadAcrossResize",
+    "before: T, now: T -> value: T; T: type",
+    shape=shape_fns.unknown,
+    kernel=_read_across_resize,
+    grad=NOT_DIFFERENTIABLE,
+    view=True,
 )
 ASSIGN_ADD = define(
     "AssignAdd",
@@ -305,7 +320,11 @@ STRIDED_SLICE_ASSIGN = define(
 
 
 def variable_op_v2(
-    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+    shape: ShapeLike | None,
+    dtype: Any,
+    name: str = "Variable",
+    container: str = "",
+    shared_name: str = "",
 ) -> Tensor:
     """The variable operation alone, without initialiser or snapshot."""
     box = container or get_default_graph()._container
@@ -337,7 +356,7 @@ def is_ref(ref: Any) -> bool:
     return isinstance(dtype, DType) and dtype._is_ref
 
 
-def _require_variable(ref: Any, op: str) -> None:
+def _require_variable(ref: Tensor, op: str) -> None:
     if not hasattr(ref, "handle"):
         raise TypeError(
             f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)"

@@ -72,7 +72,7 @@ class StrongHashSpec(HasherSpec):
 
     __slots__ = ()
 
-    def __new__(cls, key: Any) -> StrongHashSpec:
+    def __new__(cls, key: str) -> StrongHashSpec:
         if len(key) != 2:
             raise ValueError(f"key must have size 2, got {len(key)}.")
         if not all(isinstance(part, int) for part in key):

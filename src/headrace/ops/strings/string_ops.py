@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 
-def object_array(values: list[Any], dims: Any) -> Any:
+def object_array(values: list[Any], dims: TensorLike) -> Any:
     """Python objects as an array (NumPy would look into them)."""
     out = np.empty(len(values), object)
     out[:] = values
@@ -99,7 +99,7 @@ def _join_shape(c: Inference) -> list[Shape]:
 
 def _join_kernel(xp: ArrayNamespace, *inputs: Array, separator: str) -> Any:
     sep = separator.encode()
-    dims: Any = next((x.shape for x in inputs if x.ndim), ())
+    dims = next((x.shape for x in inputs if x.ndim), ())
     count = int(np.prod(dims))
     columns = []
     for x in inputs:
@@ -312,7 +312,7 @@ def _all_axes_reversed(tensor: Tensor) -> Tensor:
     rank = tensor._rank()
     if rank is not None:
         return const(range(rank - 1, -1, -1))
-    n: Any = apply_op("Rank", tensor)
+    n = apply_op("Rank", tensor)
     return apply_op("Range", n - 1, const(-1), const(-1))
 
 
@@ -342,7 +342,14 @@ def _number_format(
 
 
 def _as_string_kernel(
-    xp: Any, x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str
+    xp: ArrayNamespace,
+    x: Any,
+    *,
+    precision: int,
+    scientific: bool,
+    shortest: bool,
+    width: int,
+    fill: str,
 ) -> Any:
     kind = x.dtype.kind
     if kind not in "fc":
@@ -373,7 +380,7 @@ AS_STRING = _define(
 
 
 def as_string(
-    input: Any,
+    input: TensorLike,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,
@@ -395,7 +402,7 @@ def as_string(
 
 
 def _to_number_kernel(xp: ArrayNamespace, x: Array, *, out_type: DType) -> Array:
-    convert: Any = _integer_of if out_type.is_integer else _float_of
+    convert = _integer_of if out_type.is_integer else _float_of
     low, high = out_type.limits if out_type.is_integer else (-math.inf, math.inf)
     out = []
     for s in x.reshape(-1).tolist():

@@ -203,7 +203,7 @@ def _by_function_name() -> dict[str, OpDef]:
     }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     opdef = None if name.startswith("__") else _by_function_name().get(name)
     if opdef is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

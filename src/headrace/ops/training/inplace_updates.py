@@ -479,7 +479,7 @@ def _sign_average(m: Any, g: Any, beta: Any, rest: Any, t: Any, u: Any) -> None:
 def add_sign(var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any) -> None:
     rest = 1 - beta
 
-    def block(var: Any, m: Any, g: Any) -> None:
+    def block(var: Any, m: TensorLike, g: Any) -> None:
         t, u, _ = scratch(g)
         _sign_average(m, g, beta, rest, t, u)
         multiply(t, sign_decay, t)
@@ -492,11 +492,11 @@ def add_sign(var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, 
 
 
 def power_sign(
-    var: Any, m: Any, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: Any
+    var: Any, m: TensorLike, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: TensorLike
 ) -> None:
     rest, scale = 1 - beta, logbase * sign_decay
 
-    def block(var: Any, m: Any, g: Any) -> None:
+    def block(var: Any, m: TensorLike, g: Any) -> None:
         t, u, _ = scratch(g)
         _sign_average(m, g, beta, rest, t, u)
         multiply(t, scale, t)

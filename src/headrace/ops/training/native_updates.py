@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.env import native_setting
 from headrace.ops.training.update_rules import Rule
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
 
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "NativeUpdate", "SparseUpdate"]
 
@@ -54,7 +57,7 @@ class NativeUpdate:
     def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
         raise NotImplementedError
 
-    def why_not(self, dtype: Any, uses: int, size: int) -> str:
+    def why_not(self, dtype: DType, uses: int, size: int) -> str:
         """Why the next update is NumPy's, in words for ``explain``; empty if it is compiled."""
         if native_setting() == "off":
             return "switched off by HEADRACE_NATIVE"

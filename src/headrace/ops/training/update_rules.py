@@ -69,15 +69,15 @@ def keras_momentum(
 
 
 def adam(
-    xp: Any,
+    xp: ArrayNamespace,
     var: Any,
     m: Any,
     v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
     beta1: Any,
-    beta2: Any,
+    beta2: Array,
     epsilon: Any,
     grad: Any,
     *,
@@ -283,7 +283,7 @@ def ftrl(
     l1: Array,
     l2: Array,
     lr_power: Array,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     return _ftrl(xp, var, accum, linear, grad, grad, lr, l1, l2, lr_power)
 
 
@@ -298,7 +298,7 @@ def ftrl_v2(
     l2: Array,
     l2_shrinkage: Array,
     lr_power: Array,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     """The gradient of the shrinkage term enters ``linear`` but not ``accum``."""
     pulled = grad + var * (2 * l2_shrinkage)
     return _ftrl(xp, var, accum, linear, grad, pulled, lr, l1, l2, lr_power)
@@ -315,7 +315,7 @@ def _ftrl(
     l1: Any,
     l2: Any,
     lr_power: object,
-) -> Any:
+) -> tuple[Any, Any, Any]:
     new = accum + grad * grad
     rooted = root(xp, new, lr_power)
     linear = linear + (pulled - (rooted - root(xp, accum, lr_power)) / lr * var)

@@ -8,7 +8,7 @@ changes rounding is apart, marked ``exact=False``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -250,7 +250,7 @@ def constants_together(node: Node, state: RewriteState) -> Node | None:
 
 
 def _joined(
-    node: Node, x: int, inner: Any, outer: Any, middle: int, state: RewriteState
+    node: Node, x: int, inner: Array, outer: Array, middle: int, state: RewriteState
 ) -> Node | None:
     if inner.dtype.kind not in "fiu" or inner.dtype.itemsize < 4:
         return None

@@ -56,7 +56,9 @@ def _as_lists(tensors_list: Any) -> list[list[Any]]:
     return [_as_list(tensors) for tensors in tensors_list]
 
 
-def _as_given(original: Any, dequeued: Tensor | Sequence[Tensor]) -> Any:
+def _as_given(
+    original: Any, dequeued: Tensor | Sequence[Tensor]
+) -> dict[Any, Any] | Tensor | Sequence[Tensor]:
     """The batches in the structure of the tensors: a dictionary gives a dictionary."""
     if not isinstance(original, dict):
         return dequeued

@@ -14,7 +14,7 @@ from headrace.core.scopes import add_to_collection, get_collection
 from headrace.session.session import BaseSession
 
 if TYPE_CHECKING:
-    from headrace.core.tensor import Operation
+    from headrace.core.tensor import Operation, Tensor
     from headrace.train.input_queues.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
@@ -129,7 +129,9 @@ class QueueRunner:
     def name(self) -> str:
         return self._queue.name  # type: ignore[no-any-return]
 
-    def _run(self, sess: Any, enqueue_op: Any, coord: Any = None) -> None:
+    def _run(
+        self, sess: BaseSession, enqueue_op: Operation | Tensor, coord: Coordinator | None = None
+    ) -> None:
         ended = False
         try:
             enqueue = sess.make_callable(enqueue_op)
@@ -153,7 +155,7 @@ class QueueRunner:
                 with self._lock:
                     self._runs_per_session[sess] -= 1
 
-    def _end_of_input(self, sess: Any) -> None:
+    def _end_of_input(self, sess: BaseSession) -> None:
         with self._lock:
             self._runs_per_session[sess] -= 1
             last = self._runs_per_session[sess] == 0

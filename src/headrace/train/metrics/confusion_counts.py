@@ -226,7 +226,7 @@ def _count_at(
     kind: str,
     labels: Any,
     predictions: Any,
-    thresholds: Any,
+    thresholds: Sequence[float],
     weights: Any,
     ours: Any,
     theirs: Any,
@@ -315,8 +315,8 @@ def precision_at_thresholds(
     predictions: object,
     thresholds: Sequence[float],
     weights: object = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """:func:`precision` for each threshold of predictions in [0, 1]."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.ops.array.casting import cast
@@ -21,6 +21,10 @@ from headrace.train.metrics.confusion_counts import confusion_at_thresholds
 from headrace.train.metrics.metric_parts import Metric, refuse_eager, registered
 from headrace.variables.variable_scope import variable_scope
 
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
+
 __all__ = ["auc", "sensitivity_at_specificity", "specificity_at_sensitivity"]
 
 _EPSILON = 1e-7
@@ -32,7 +36,7 @@ def _spread(number: int, last: float = 1.0 + _EPSILON) -> list[float]:
     return [0.0 - _EPSILON, *inner, last]
 
 
-def _careful_pr_area(tp: Any, fp: Any, fn: Any) -> Any:
+def _careful_pr_area(tp: Tensor | Variable, fp: Tensor | Variable, fn: Tensor | Variable) -> Tensor:
     """The area below the precision-recall curve, with precision interpolated between thresholds."""
     gained = tp[:-1] - tp[1:]
     positive = tp + fp
@@ -50,7 +54,7 @@ def _careful_pr_area(tp: Any, fp: Any, fn: Any) -> Any:
     return reduce_sum(steps, name="interpolate_pr_auc")
 
 
-def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
+def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Tensor:
     tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
     if curve == "PR" and method == "careful_interpolation":
         return _careful_pr_area(tp, fp, fn)
@@ -77,8 +81,8 @@ def auc(
     predictions: object,
     weights: object = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",
@@ -114,8 +118,8 @@ def sensitivity_at_specificity(
     specificity: float,
     weights: object = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The sensitivity at the threshold whose specificity is nearest to the given one."""
@@ -144,8 +148,8 @@ def specificity_at_sensitivity(
     sensitivity: float,
     weights: object = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The specificity at the last threshold whose sensitivity is nearest to the given one."""

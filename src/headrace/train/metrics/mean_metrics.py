@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -37,6 +38,8 @@ from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "accuracy",
@@ -60,7 +63,7 @@ def _weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     return multiply(values, weights), weights
 
 
-def _ratio(total: Any, count: Any, name: str | None) -> Any:
+def _ratio(total: Tensor | Variable, count: Tensor | Variable, name: str | None) -> Tensor:
     return div_no_nan(total, maximum(count, 0), name=name)
 
 
@@ -158,8 +161,8 @@ def mean_cosine_distance(
     predictions: object,
     dim: int,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """One minus the mean cosine similarity along ``dim``; both inputs are unit vectors there."""
@@ -172,9 +175,9 @@ def mean_cosine_distance(
 
 
 def mean_relative_error(
-    labels: Any,
-    predictions: Any,
-    normalizer: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
+    normalizer: TensorLike,
     weights: Any = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
@@ -211,8 +214,8 @@ def root_mean_squared_error(
     labels: object,
     predictions: object,
     weights: object = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The root of :func:`mean_squared_error`."""
@@ -247,8 +250,8 @@ def mean_per_class_accuracy(
     predictions: Any,
     num_classes: int,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean over classes of the accuracy in each; the update gives the accuracy per class."""
@@ -293,8 +296,8 @@ def mean_iou(
     predictions: Any,
     num_classes: int,
     weights: object = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean over classes of intersection over union; the update gives the confusion matrix."""

@@ -128,7 +128,7 @@ def _number(
 
 def _streaming(
     kind: str, labels: Any, predictions: Any, k: int | None, class_id: int | None, weights: Any
-) -> Any:
+) -> tuple[Any, Any]:
     """The variable that counts ``kind`` over batches, and its update."""
     scope_name = _at_k(kind.removesuffix("s"), k, class_id)
     with name_scope(None, scope_name, (predictions, labels, weights)) as scope:
@@ -299,7 +299,7 @@ def _number_relevant(labels: Any, k: int) -> Any:
         return minimum(reduce_sum(valid, axis=-1), k, name=scope)
 
 
-def _average_precision(labels: Any, predictions_idx: Tensor) -> Any:
+def _average_precision(labels: Any, predictions_idx: Tensor) -> Tensor:
     """Per row: the mean, over the relevant predictions, of the precision up to each."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
         top = cast(predictions_idx, dtypes.int64, name="predictions_idx")
@@ -322,7 +322,7 @@ def _average_precision(labels: Any, predictions_idx: Tensor) -> Any:
         return div(total, cast(_number_relevant(labels, k), dtypes.float64), name=scope)
 
 
-def _summed(kind: str, average: Tensor, batch: Callable[..., Any]) -> Any:
+def _summed(kind: str, average: Tensor, batch: Callable[..., Any]) -> tuple[Any, Any]:
     """The variable ``max`` or ``total``, and its update by ``batch()``."""
     with name_scope(None, kind, (average,)) as scope:
         variable = metric_variable([], dtypes.float64, name=scope)

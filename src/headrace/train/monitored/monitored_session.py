@@ -31,7 +31,7 @@ from headrace.train.monitored.session_run_hook import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Fetches
     from headrace.errors import OutOfRangeError
     from headrace.train.monitored.hooks import NanLossDuringTrainingError
 
@@ -249,7 +249,7 @@ class _MonitoredSession:
 
     def _run_hooked(
         self,
-        fetches: TensorLike,
+        fetches: Fetches,
         feed_dict: Any = None,
         options: Any = None,
         run_metadata: Any = None,

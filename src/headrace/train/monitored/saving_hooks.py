@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import get_default_graph
 from headrace.train.global_step import get_global_step
@@ -12,6 +12,9 @@ from headrace.train.monitored import training_files
 from headrace.train.monitored.hooks import SecondOrStepTimer, global_step_read
 from headrace.train.monitored.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.train.tensor_helpers import op_of
+
+if TYPE_CHECKING:
+    from headrace.session.session import BaseSession
 
 __all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "StepCounterHook", "SummarySaverHook"]
 
@@ -30,7 +33,7 @@ class CheckpointSaverListener:
     def after_save(self, session: Any, global_step_value: int) -> Any:
         """After a checkpoint was written; a true value asks for a stop."""
 
-    def end(self, session: Any, global_step_value: int) -> None:
+    def end(self, session: BaseSession | None, global_step_value: int) -> None:
         """At the end of the session."""
 
 
@@ -62,10 +65,10 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Any) -> None:
         step = session.run(self._global_step)
         graph = get_default_graph()
-        training_files.write_graph(graph, self._checkpoint_dir)
+        training_files.write_training_graph(graph, self._checkpoint_dir)
         if self._summary_writer is not None:
             self._summary_writer.add_graph(graph)
             self._summary_writer.add_meta_graph(
@@ -92,7 +95,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.end(session, step)
 
-    def _save(self, session: Any, step: int) -> bool:
+    def _save(self, session: BaseSession | None, step: int) -> bool:
         """Write a checkpoint; whether a listener asks for a stop."""
         _log.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:

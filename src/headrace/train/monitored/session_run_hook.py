@@ -6,6 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import FeedDict, Fetches
     from headrace.session.session import BaseSession
 
 __all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]
@@ -31,7 +32,7 @@ class SessionRunHook:
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """With the values of what ``before_run`` asked for."""
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession | None) -> None:
         """Before the session is closed without an error."""
 
 
@@ -40,7 +41,9 @@ class SessionRunArgs(collections.namedtuple("SessionRunArgs", ["fetches", "feed_
 
     __slots__ = ()
 
-    def __new__(cls, fetches: Any, feed_dict: Any = None, options: Any = None) -> SessionRunArgs:
+    def __new__(
+        cls, fetches: Fetches, feed_dict: FeedDict | None = None, options: Any = None
+    ) -> SessionRunArgs:
         return super().__new__(cls, fetches, feed_dict, options)
 
 

@@ -31,6 +31,7 @@ from headrace.variables.variable_lists import (
 )
 
 if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
     from headrace.session.session import BaseSession
 
 __all__ = ["Supervisor"]
@@ -125,7 +126,7 @@ class Supervisor:
             self._graph.add_to_collection(key, made)
         return made
 
-    def _named_step(self) -> Any:
+    def _named_step(self) -> Tensor | None:
         try:
             step = self._graph.get_tensor_by_name("global_step:0")
         except KeyError:
@@ -216,7 +217,7 @@ class Supervisor:
 
     def _write_graph(self) -> None:
         if self._logdir:
-            training_files.write_graph(self._graph, self._logdir)
+            training_files.write_training_graph(self._graph, self._logdir)
         if self.summary_writer and not self._graph_added:
             self.summary_writer.add_graph(self._graph)
             self.summary_writer.add_meta_graph(
@@ -254,7 +255,7 @@ class Supervisor:
     def _looper(self, seconds: float, target: Callable[..., None], *args: object) -> LooperThread:
         return LooperThread(self.coord, seconds, target=target, args=args)
 
-    def _summarize(self, sess: Any) -> None:
+    def _summarize(self, sess: BaseSession) -> None:
         if self.global_step is None:
             self.summary_writer.add_summary(sess.run(self.summary_op), None)
         else:
@@ -322,7 +323,9 @@ class Supervisor:
     def wait_for_stop(self) -> None:
         self.coord.wait_for_stop()
 
-    def summary_computed(self, sess: Any, summary: object, global_step: int | None = None) -> None:
+    def summary_computed(
+        self, sess: BaseSession, summary: object, global_step: int | None = None
+    ) -> None:
         """Write a summary that the program computed itself."""
         if not self.summary_writer:
             raise RuntimeError("Writing a summary requires a summary writer.")

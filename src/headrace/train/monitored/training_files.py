@@ -6,11 +6,14 @@ None then.
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import GraphKeys
+from headrace.core.graph import Graph, GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+    from headrace.train.saver import Saver
 
 __all__ = [
     "checkpoint_state",
@@ -22,7 +25,7 @@ __all__ = [
     "session_log",
     "step_summary",
     "summary_writer",
-    "write_graph",
+    "write_training_graph",
 ]
 
 
@@ -44,7 +47,7 @@ def default_saver() -> Any:
     return made
 
 
-def new_saver() -> Any:
+def new_saver() -> Saver:
     """A saver of all variables."""
     from headrace.train.saver import Saver
 
@@ -69,7 +72,7 @@ def checkpoint_state(folder: str) -> Any:
     return get_checkpoint_state(folder)
 
 
-def merged_summaries() -> Any:
+def merged_summaries() -> Tensor | None:
     """``tf.summary.merge_all()``; None without summaries."""
     if not get_collection(GraphKeys.SUMMARIES):
         return None
@@ -98,16 +101,18 @@ def meta_graph_of(graph: Any, saver: Any) -> Any:
         )
 
 
-def write_graph(graph: Any, folder: str) -> None:
+def write_training_graph(graph: Graph, folder: str) -> None:
     """``graph.pbtxt`` in the folder."""
-    files = importlib.import_module("headrace.formats.graph_files")
-    files.write_graph(graph.as_graph_def(add_shapes=True), folder, "graph.pbtxt")
+    from headrace.wire.graph_files import write_graph
+
+    write_graph(graph.as_graph_def(add_shapes=True), folder, "graph.pbtxt")
 
 
 def session_log(status: str, path: str | None = None) -> Any:
     """A SessionLog message: "START", "STOP" or "CHECKPOINT"."""
-    log = importlib.import_module("tensorboard.compat.proto.event_pb2").SessionLog
-    made = log(status=getattr(log, status))
+    from tensorboard.compat.proto.event_pb2 import SessionLog
+
+    made = SessionLog(status=SessionLog.SessionStatus.Value(status))
     if path is not None:
         made.checkpoint_path = path
     return made
@@ -115,5 +120,6 @@ def session_log(status: str, path: str | None = None) -> Any:
 
 def step_summary(tag: str, value: float) -> Any:
     """A Summary message with one number."""
-    summary = importlib.import_module("tensorboard.compat.proto.summary_pb2").Summary
-    return summary(value=[summary.Value(tag=tag, simple_value=value)])
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    return Summary(value=[Summary.Value(tag=tag, simple_value=value)])

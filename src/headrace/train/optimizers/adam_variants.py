@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
 from headrace.core.scopes import colocate_with, control_dependencies
@@ -15,6 +15,9 @@ from headrace.ops.state.ref_state import assign, scatter_add, scatter_sub, scatt
 from headrace.ops.training.update_rules import RULES, Rule
 from headrace.train.optimizers.standard import AdamOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
 
@@ -40,7 +43,7 @@ class _Rows:
     def add(self, variable: Any, rows: Any) -> Any:
         return self._write("Add", scatter_add, variable, rows)
 
-    def sub(self, variable: Any, rows: Any) -> Any:
+    def sub(self, variable: Any, rows: Tensor) -> Any:
         return self._write("Sub", scatter_sub, variable, rows)
 
 

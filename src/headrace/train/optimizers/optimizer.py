@@ -10,7 +10,7 @@ what comes after all updates (``_finish``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.gradients import gradients
@@ -72,8 +72,8 @@ class Optimizer:
     def minimize(
         self,
         loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
+        global_step: TensorLike | None = None,
+        var_list: Sequence[Variable] | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False,
@@ -222,7 +222,7 @@ class Optimizer:
         return sorted(found, key=lambda v: str(v.name))
 
     def _create_non_slot_variable(
-        self, initial_value: object, name: str, colocate_with: Any
+        self, initial_value: object, name: str, colocate_with: Variable
     ) -> Any:
         """A variable that is no slot (once per graph)."""
         graph = op_of(colocate_with).graph
@@ -254,7 +254,7 @@ class Optimizer:
 
     def _get_or_make_slot_with_initializer(
         self,
-        var: Any,
+        var: Variable,
         initializer: object,
         shape: TensorShape,
         dtype: DType,
@@ -264,10 +264,10 @@ class Optimizer:
         make = lambda: slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
         return self._slot(var, slot_name, make)
 
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
 
-    def _slot(self, var: Any, slot_name: str, make: Callable[[], Any]) -> Any:
+    def _slot(self, var: TensorLike, slot_name: str, make: Callable[[], Any]) -> Any:
         named = self._slot_dict(slot_name)
         key = _var_key(var)
         if key not in named:
@@ -294,28 +294,30 @@ class Optimizer:
     def _prepare(self) -> None:
         """Make tensors of the hyperparameters; called in the name scope of the train op."""
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: TensorLike) -> Any:
         raise NotImplementedError()
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Tensor:
         """``handle`` is the resource variable."""
         raise NotImplementedError()
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: TensorLike, var: Variable) -> Tensor:
         """``grad`` are IndexedSlices in which no index repeats."""
         raise NotImplementedError()
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Tensor:
         """``indices`` are those of the rows in ``grad``; none repeats."""
         raise NotImplementedError()
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(
+        self, grad: IndexedSlices, var: Variable
+    ) -> Operation | Tensor:
         """Sums rows of the same index first, as most rules are not additive in the gradient."""
         values, indices = _deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
     def _resource_apply_sparse_duplicate_indices(
-        self, grad: Tensor, handle: Any, indices: Tensor
+        self, grad: Tensor, handle: Variable, indices: Tensor
     ) -> Any:
         values, unique = _deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(values, handle, unique)
@@ -324,7 +326,7 @@ class Optimizer:
         """The op that stands for all updates."""
         return control.group(*update_ops, name=name_scope)
 
-    def _call_if_callable(self, param: Any) -> Any:
+    def _call_if_callable(self, param: TensorLike) -> Any:
         return param() if callable(param) else param
 
 
@@ -337,12 +339,12 @@ def _trainable() -> list[Any]:
     )
 
 
-def _var_key(var: Any) -> Any:
+def _var_key(var: Any) -> tuple[Graph, str]:
     op = op_of(var)
     return op.graph, var._unique_id if op.graph._is_eager else op.name
 
 
-def _is_resource(var: Any) -> bool:
+def _is_resource(var: TensorLike) -> bool:
     return bool(op_of(var).type == "VarHandleOp")
 
 
@@ -368,7 +370,7 @@ def _as_gradient(grad: IndexedSlices | Tensor | None) -> IndexedSlices | Tensor 
         ) from error
 
 
-def _update_function(var: Any) -> Callable[[Optimizer, Any, Any], Any]:
+def _update_function(var: Tensor | Variable) -> Callable[[Optimizer, Any, Any], Any]:
     if isinstance(var, Tensor):
         return _refuse_tensor
     if _is_resource(var):
@@ -382,21 +384,21 @@ def _refuse_tensor(optimizer: Optimizer, grad: Tensor, var: Tensor) -> Any:
     raise NotImplementedError("Trying to update a Tensor ", var)
 
 
-def _update_ref(optimizer: Optimizer, grad: IndexedSlices | Tensor, var: Any) -> Any:
+def _update_ref(optimizer: Optimizer, grad: IndexedSlices | Tensor, var: Variable) -> Any:
     if isinstance(grad, IndexedSlices):
         _refuse_constraint(var)
         return optimizer._apply_sparse_duplicate_indices(grad, var)
     return _constrained(var, optimizer._apply_dense(grad, var))
 
 
-def _update_resource(optimizer: Optimizer, grad: IndexedSlices | Tensor, var: Any) -> Any:
+def _update_resource(optimizer: Optimizer, grad: IndexedSlices | Tensor, var: Variable) -> Any:
     if isinstance(grad, IndexedSlices):
         _refuse_constraint(var)
         return optimizer._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
     return _constrained(var, optimizer._resource_apply_dense(grad, var))
 
 
-def _refuse_constraint(var: Any) -> None:
+def _refuse_constraint(var: Variable) -> None:
     if var.constraint is not None:
         raise RuntimeError("Cannot use a constraint function on a sparse variable.")
 

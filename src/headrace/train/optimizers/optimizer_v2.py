@@ -12,7 +12,7 @@ update of one variable.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
@@ -28,6 +28,11 @@ from headrace.ops.training import resource_apply as training_resource  # noqa: F
 from headrace.train.optimizers.optimizer import _deduplicate_indexed_slices
 from headrace.train.schedules_v2 import LearningRateSchedule
 from headrace.variables.variable import create_variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, InitializerLike, TensorLike
+    from headrace.core.tensor import Operation, Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = ["OptimizerV2"]
 
@@ -65,7 +70,7 @@ class OptimizerV2:
         else:
             old.assign(value)
 
-    def _get_hyper(self, name: str, dtype: Any = None) -> Any:
+    def _get_hyper(self, name: str, dtype: DTypeLike | None = None) -> Any:
         """A hyperparameter.
 
         A schedule as it is, a function's value, or the variable that holds the number.
@@ -111,7 +116,7 @@ class OptimizerV2:
         else:
             super().__setattr__(name, value)
 
-    def _rate(self, dtype: Any) -> Any:
+    def _rate(self, dtype: DTypeLike) -> Any:
         """The learning rate of this step."""
         return self._once(("rate", dtype), lambda: self._current_rate(dtype))
 
@@ -179,7 +184,7 @@ class OptimizerV2:
             grads = tape.gradient(loss, variables, grad_loss)
         return list(zip(grads, variables))
 
-    def get_gradients(self, loss: Any, params: Any) -> list[Any]:
+    def get_gradients(self, loss: TensorLike, params: TensorLike) -> list[Any]:
         """In a graph: the gradients of ``loss``."""
         from headrace.autodiff.gradients import gradients
 
@@ -250,14 +255,14 @@ class OptimizerV2:
     def _prepare(self, types: dict[Any, None]) -> None:
         """What is the same for all variables of a type in this step."""
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         raise NotImplementedError("Must be implemented in subclasses.")
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: TensorLike, indices: Tensor, var: Any) -> Tensor:
         raise NotImplementedError("Must be implemented in subclasses.")
 
     # slots --------------------------------------------------------------------------------------
-    def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
+    def add_slot(self, var: Any, slot_name: str, initializer: InitializerLike = "zeros") -> Any:
         """The slot of a variable, made if it is not there."""
         named = self._slots.setdefault(var._unique_id, {})
         found = named.get(slot_name)
@@ -277,7 +282,7 @@ class OptimizerV2:
         return found
 
     @staticmethod
-    def _slot_start(var: Any, initializer: Any) -> Callable[[], Any]:
+    def _slot_start(var: Variable, initializer: Any) -> Callable[[], Any]:
         shape, dtype = var.shape, var.dtype.base_dtype
         if callable(initializer):
             return lambda: initializer(shape, dtype=dtype)
@@ -342,7 +347,7 @@ class OptimizerV2:
         return cls(**config)
 
 
-def grouped(*updates: Any) -> Any:
+def grouped(*updates: Any) -> Operation | None:
     """One operation for several updates; eagerly nothing is left to do."""
     return (
         control.group(*[u for u in updates if u is not None])

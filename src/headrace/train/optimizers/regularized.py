@@ -5,7 +5,7 @@ Ftrl, the proximal ones, dual averaging.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import colocate_with
@@ -15,6 +15,9 @@ from headrace.ops.training.update_rules import RULES, Rule
 from headrace.train.optimizers.rule_optimizer import RuleOptimizer
 from headrace.train.tensor_helpers import op_of
 
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
+
 __all__ = [
     "AdagradDAOptimizer",
     "FtrlOptimizer",
@@ -23,7 +26,7 @@ __all__ = [
 ]
 
 
-def _full(var: Any, value: float) -> Tensor:
+def _full(var: Variable, value: float) -> Tensor:
     """A constant in the shape of a variable."""
     return constant(value, dtype=var.dtype.base_dtype, shape=var.get_shape())
 

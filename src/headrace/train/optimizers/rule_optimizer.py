@@ -6,7 +6,7 @@ rule of ``ops.training_rules``; a subclass says which slot and which tensor stan
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_any
@@ -17,6 +17,9 @@ from headrace.ops.training import resource_apply as training_resource  # noqa: F
 from headrace.ops.training.update_rules import Rule
 from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.tensor_helpers import cast
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["RuleOptimizer"]
 
@@ -31,7 +34,7 @@ class RuleOptimizer(Optimizer):
         """The slots, in the order of the rule's variables after ``var``."""
         return ()
 
-    def _scalar(self, name: str) -> Any:
+    def _scalar(self, name: str) -> Tensor:
         """The tensor for one of the rule's other inputs."""
         raise NotImplementedError
 
@@ -55,7 +58,7 @@ class RuleOptimizer(Optimizer):
         )
         return made.op if isinstance(made, Tensor) else made
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: TensorLike, var: Any) -> Any:
         return self._update("Apply", var, grad, None, var.dtype.base_dtype)
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:

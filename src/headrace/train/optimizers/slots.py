@@ -19,7 +19,7 @@ from headrace.variables.variable import Variable
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
@@ -61,7 +61,13 @@ def create_zeros_slot(
 
 
 def _create(
-    primary: Any, val: Any, name: str, validate_shape: bool, shape: Any, dtype: Any, colocated: bool
+    primary: Tensor,
+    val: Tensor,
+    name: str,
+    validate_shape: bool,
+    shape: Any,
+    dtype: Any,
+    colocated: bool,
 ) -> Any:
     with variable_scope(None, op_of(primary).name + "/" + name):
         if not colocated:
@@ -71,7 +77,7 @@ def _create(
 
 
 def _variable(
-    primary: TensorLike, val: TensorLike, validate_shape: bool, shape: Any, dtype: Any
+    primary: TensorLike, val: TensorLike, validate_shape: bool, shape: Any, dtype: DTypeLike | None
 ) -> Any:
     """The variable itself, named like the current variable scope, and never partitioned again."""
     scope = get_variable_scope()

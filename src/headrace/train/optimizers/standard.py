@@ -26,7 +26,10 @@ from headrace.train.tensor_helpers import cast, op_of, state_graph
 from headrace.variables.initializers import constant_initializer, ones_initializer
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Operation
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -61,13 +64,15 @@ class GradientDescentOptimizer(RuleOptimizer):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._tensor(self._learning_rate, "learning_rate")
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
         """The rule is additive: repeated indices need no summing."""
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
         delta = IndexedSlices(grad.values * rate, grad.indices, grad.dense_shape)
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Any, handle: Any, indices: Any
+    ) -> Operation | None:
         rate = self._learning_rate
         if not isinstance(rate, (int, float)):
             rate = cast(self._learning_rate_tensor, grad.dtype.base_dtype)
@@ -313,7 +318,7 @@ class AdagradOptimizer(RuleOptimizer):
                 v, start, v.get_shape(), dtype, "accumulator", self._name
             )
 
-    def _init_constant_op(self, v: Any, dtype: DType) -> Any:
+    def _init_constant_op(self, v: TensorLike, dtype: DType) -> Any:
         """The start of a slot whose shape is only known when it runs."""
         return lambda: cast(
             apply_op("Fill", apply_op("Shape", v), self._initial_accumulator_value), dtype

@@ -18,6 +18,7 @@ from headrace.train.optimizers.optimizer_v2 import OptimizerV2, grouped
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Operation
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop"]
 
@@ -280,7 +281,7 @@ class Nadam(_TwoMoments):
                 product = self._m_cache.assign(product).read_value()
             self._now[dtype] = (m_t, m_next, product, product * m_next, step)
 
-    def _step_size(self, grad: Any, m_t: Any, v_t: Any, dtype: Any) -> Any:
+    def _step_size(self, grad: Any, m_t: Any, v_t: Any, dtype: DType) -> Any:
         now, then, product, product_next, step = self._now[dtype]
         b2 = self._get_hyper("beta_2", dtype)
         m_bar = (1 - now) * (grad / (1 - product)) + then * (m_t / (1 - product_next))
@@ -344,7 +345,7 @@ class RMSprop(OptimizerV2):
             for v in var_list:
                 self.add_slot(v, name)
 
-    def _fused(self, prefix: str, grad: list[Any], var: Any) -> Any:
+    def _fused(self, prefix: str, grad: list[Any], var: Any) -> Operation | None:
         dtype = var.dtype.base_dtype
         names = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
         kind = "CenteredRMSProp" if self.centered else "RMSProp"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_operation
 from headrace.core.opdef import lookup
@@ -11,6 +11,9 @@ from headrace.ops.array.basic import no_op
 from headrace.ops.array.gathering import gather
 from headrace.ops.state.ref_state import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "AdamWOptimizer",
@@ -75,11 +78,11 @@ class DecoupledWeightDecayExtension:
             return apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
         return scatter_add(var, indices, rows, use_locking=self._use_locking)  # type: ignore[attr-defined]
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         with control_dependencies([self._decay(var)]):
             return super()._apply_dense(grad, var)  # type: ignore[misc]
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         with control_dependencies([self._decay(handle)]):
             return super()._resource_apply_dense(grad, handle)  # type: ignore[misc]
 
@@ -87,7 +90,7 @@ class DecoupledWeightDecayExtension:
         with control_dependencies([self._decay_rows(var, grad.indices)]):
             return super()._apply_sparse(grad, var)  # type: ignore[misc]
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         with control_dependencies([self._decay_rows(handle, indices)]):
             return super()._resource_apply_sparse(grad, handle, indices)  # type: ignore[misc]
 

@@ -87,7 +87,7 @@ def _write(
         return no_op()
     here = get_default_graph().get_name_scope()
 
-    def write_it() -> Any:
+    def write_it() -> Tensor:
         with (
             name_scope(f"{here}/" if here else ""),
             tag_scope(name, family, None, [tensor]) as (

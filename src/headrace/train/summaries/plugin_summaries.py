@@ -95,7 +95,7 @@ def audio(
     name: str,
     data: TensorLike,
     sample_rate: TensorLike,
-    step: Any = None,
+    step: TensorLike | None = None,
     max_outputs: Any = 3,
     encoding: str | None = None,
     description: str | None = None,

@@ -93,7 +93,7 @@ def current_writer() -> SummaryWriter | None:
     return _state.writer
 
 
-def _condition(default: bool) -> Any:
+def _condition(default: bool) -> bool | Tensor:
     found = _state.condition
     return default if found is None else found() if callable(found) else found
 
@@ -123,7 +123,7 @@ def get_step() -> Any:
     return _state.step
 
 
-def set_step(step: Any) -> None:
+def set_step(step: TensorLike) -> None:
     """The step (a number or a variable) for summaries that are given none; None takes it away."""
     _state.step = step
 
@@ -131,7 +131,7 @@ def set_step(step: Any) -> None:
 class SummaryWriter:
     """What summaries are written to."""
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: TensorLike | None = None) -> None:
         """Make this the thread's default writer."""
         raise NotImplementedError
 
@@ -155,7 +155,7 @@ class SummaryWriter:
 class NoopSummaryWriter(SummaryWriter):
     """A writer that does nothing."""
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: TensorLike | None = None) -> None:
         """Do nothing."""
 
     @contextlib.contextmanager
@@ -267,7 +267,7 @@ def _opener(
         constant(".v2", string) if filename_suffix is None else filename_suffix,
     ]
 
-    def open_file(handle: Tensor) -> Any:
+    def open_file(handle: Tensor) -> Operation:
         return apply_operation(ops.CREATE_FILE_WRITER, handle, logdir, *values)
 
     return open_file
@@ -424,7 +424,7 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
     return _write_graph(param, step, name)
 
 
-def graph_v2(graph_data: Any) -> Any:
+def graph_v2(graph_data: Any) -> Tensor:
     """``tf.summary.graph`` of TF 2: write a Graph, FuncGraph or GraphDef at step 0, eagerly."""
     if not executing_eagerly():
         raise NotImplementedError(
@@ -482,7 +482,7 @@ def record(condition: Any, write_it: Callable[[], Any], name: str) -> Any:
     return op
 
 
-def _needed_step(step: Any) -> Any:
+def _needed_step(step: Any) -> Tensor:
     step = get_step() if step is None else step
     if step is None:
         raise ValueError(
@@ -514,7 +514,7 @@ def write(
         text = b"" if metadata is None else metadata
         text = text.SerializeToString() if hasattr(text, "SerializeToString") else text
 
-        def write_it() -> Any:
+        def write_it() -> Tensor:
             data = tensor() if callable(tensor) else tensor
             return written(
                 apply_operation(
@@ -539,7 +539,7 @@ def write_raw_pb(tensor: TensorLike, step: Any = None, name: str | None = None) 
             return constant(False)
         number = _needed_step(step)
 
-        def write_it() -> Any:
+        def write_it() -> Tensor:
             data = identity(tensor)
             return written(
                 apply_operation(ops.WRITE_RAW, writer._resource, number, data, name=scope)
@@ -560,7 +560,7 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
     raise NotImplementedError(f"tf.summary.trace_on: {_NO_TRACE}")
 
 
-def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
+def trace_export(name: str, step: TensorLike | None = None, profiler_outdir: Any = None) -> None:
     """Not there, since nothing can be traced."""
     raise ValueError(f"Must enable trace before export. {_NO_TRACE}")
 

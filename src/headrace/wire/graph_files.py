@@ -1,7 +1,8 @@
-"""GraphDefs in files: ``tf.io.write_graph``, and reading them back.
+"""Writing messages to files: ``tf.io.write_graph``, and ``write_bytes`` for whole files.
 
-tf.io.write_graph(sess.graph, "/tmp/model", "graph.pb", as_text=False)
-graph_def = read_graph_def("/tmp/model/graph.pb")        # binary or text
+    tf.io.write_graph(sess.graph, "/tmp/model", "graph.pb", as_text=False)
+
+formats/graphdef_reader.py reads them back (``read_graph_def``).
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import tempfile
 from typing import Any
 
 from headrace.core.graph import Graph
-from headrace.formats.graphdef_reader import parse_graph_def
 
-__all__ = ["read_graph_def", "write_bytes", "write_graph"]
+__all__ = ["write_bytes", "write_graph"]
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
@@ -55,9 +55,3 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
-
-
-def read_graph_def(path: Any) -> Any:
-    """The GraphDef in a file, binary or text."""
-    with open(os.fspath(path), "rb") as file:
-        return parse_graph_def(file.read(), f"'{os.fspath(path)}'")

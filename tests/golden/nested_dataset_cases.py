@@ -1,0 +1,49 @@
+"""Datasets of datasets, run on TF 1.15 (make_cases.py) and on Headrace."""
+
+
+def _elements(tf, dataset):
+    element = tf.data.make_one_shot_iterator(dataset).get_next()
+    found = []
+    with tf.Session() as session:
+        try:
+            while True:
+                found.append(session.run(element))
+        except tf.errors.OutOfRangeError:
+            return found
+
+
+def _error(call):
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return None
+
+
+def batches_of_datasets(tf):
+    D = tf.data.Dataset
+    same = lambda dataset: dataset
+    ranges = D.range(4).map(lambda n: D.range(n))
+    pairs = D.zip((D.range(3), D.from_tensors(D.range(3)).repeat(3)))
+    added = lambda n, dataset: dataset.map(lambda x: x + n)
+    return [
+        _elements(tf, ranges.batch(2).unbatch().flat_map(same)),
+        _elements(tf, ranges.batch(3, drop_remainder=True).unbatch().flat_map(same)),
+        _elements(tf, ranges.batch(2).batch(1).unbatch().unbatch().flat_map(same)),
+        _elements(tf, pairs.batch(2).unbatch().flat_map(added)),
+        _elements(tf, D.range(10).window(3).batch(2).unbatch().flat_map(same)),
+        _elements(tf, D.from_tensor_slices([D.range(3), D.range(2)]).flat_map(same)),
+        _elements(tf, D.from_tensor_slices(([1, 2], [D.range(3), D.range(2)])).map(lambda n, d: n)),
+        _elements(tf, ranges.batch(3).map(lambda batch: 1)),
+        _error(lambda: _elements(tf, D.range(10).window(2).batch(2).flat_map(same))),
+        _error(lambda: ranges.unbatch()),
+    ]
+
+
+def specs_of_batches_of_datasets(tf):
+    D = tf.data.Dataset
+    ranges = D.range(4).map(lambda n: D.range(n))
+    found = [ranges, ranges.batch(2), ranges.batch(2, drop_remainder=True)]
+    found.append(D.from_tensor_slices([D.range(3), D.range(2)]))
+    found.append(ranges.batch(2).batch(5, drop_remainder=True).unbatch())
+    return [repr(dataset.element_spec) for dataset in found] + [repr(found[1])]
