@@ -171,8 +171,9 @@ class _Check:
     def _join(self, a: int, b: int) -> None:
         into, gone = self._root(a), self._root(b)
         if into != gone:
+            both = self.members.setdefault(into, [into])
+            both += self.members.pop(gone, [gone])
             self.parent[gone] = into
-            self.members[into] = self._sharing(into) + self._sharing(gone)
 
     def _sharing(self, v: int) -> list[int]:
         """The values that may share memory with one, so far."""
