@@ -45,12 +45,12 @@ def test_every_instruction_says_what_where_and_by_what() -> None:
 
 def test_lines_belong_to_instructions() -> None:
     listing = chain()
-    for instr in listing.instrs:
-        lines = listing.lines[instr.first - 1 : instr.end - 1]
-        assert lines, instr.op
+    for n, instr in enumerate(listing.instrs):
+        numbers = listing.lines_of(n)
+        assert numbers, instr.op
         if instr.source is not None:
-            assert all(listing.steps[n] is instr.source for n in range(instr.first, instr.end))
-    assert "return" in listing.lines[listing.instrs[-1].first - 1]
+            assert all(listing.steps[k] is instr.source for k in numbers)
+    assert [listing.lines[k - 1].split()[0] for k in listing.lines_of(3)] == ["return"]
 
 
 def test_text_is_at_most_100_columns() -> None:

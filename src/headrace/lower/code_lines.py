@@ -115,9 +115,8 @@ class CodeLines:
         source: Step | None = None,
     ) -> Instr:
         """Open an instruction: lines belong to it until the next one is opened."""
-        at = len(self.lines)
-        self.instr.end = at
-        self.instr = made = Instr(op, inputs, outputs, source, at, len(self.checked) - 1)
+        made = Instr(op, inputs, outputs, source, len(self.lines), len(self.checked) - 1)
+        self.instr = made
         self.instrs.append(made)
         return made
 
@@ -138,7 +137,6 @@ class CodeLines:
         ``prologue`` are the lines before the first one; ``name(offset)`` gives the function's name,
         ``offset`` being the number of the line before it.
         """
-        self.instr.end = len(self.lines)
         feeds = "".join(f", f{n}" for n in range(n_feeds))
         params = ", ".join(self.params)
         if len(self.params) > MANY:
@@ -150,11 +148,8 @@ class CodeLines:
         lines = [*header, *prologue, *self.lines, f" return {called}", ""]
         make = functools.partial(_factory("\n".join(lines)), np, RunContext)
         run = make(*self.params.values())
-        for instr in self.instrs:
-            instr.first += offset + 1
-            instr.end += offset + 1
         more = self.n_reused, self.given, bound, watched, kept
-        listing = Listing(self.program, self.instrs, lines, *more)
+        listing = Listing(self.program, self.instrs, lines, offset, *more)
         checked_listing(listing, "binding it to shapes" if bound else "lowering it")
         return Compiled(run, listing, self.names, make, self.params, self.constant_params)
 

@@ -56,9 +56,8 @@ def _small_update(code: CodeLines, node: Node, args: list[str]) -> None:
     new = UPDATES[node.opdef.name].format(f"v{i}", *args)
     code.emit(f"v{i} = V.get({key})")
     code.emit(f"if v{i} is None: v{i} = S.need({key}, {op})")
-    code.emit(f"v{i} = {new}")
     code.emit(f"S.versions[{key}] += 1")
-    code.emit(f"V[{key}] = v{i}")
+    code.emit(f"v{i} = V[{key}] = {new}")
 
 
 def _call_writer(code: CodeLines, node: Node, args: list[str], targets: list[str]) -> None:

@@ -15,8 +15,8 @@ stay where they are. So do small results.
 from __future__ import annotations
 
 from headrace.core import shapes
+from headrace.lower.binding_times import node_stages
 from headrace.lower.listing import Stage
-from headrace.lower.stages import node_stages
 from headrace.program.nodes import If, Node, Program, Statement, While
 
 __all__ = ["makers_of", "split"]

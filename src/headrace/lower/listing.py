@@ -3,7 +3,7 @@
 An instruction says what is computed (``op``, ``inputs``, ``outputs``), when (``stage``), where the
 result lies (``storage``), by what (``implementation``), why not by something better (``reason``)
 and for which operations of the user's (``source``). The emitter (code_lines.py) writes its lines of
-Python; ``first`` and ``end`` are the numbers of those lines.
+Python; ``Listing.lines_of`` gives them.
 
 Branches and loops are instructions, too: what stands between ``if`` and its end is one level
 deeper (``depth``).
@@ -33,7 +33,6 @@ __all__ = [
     "MEMORY",
     "MOVING",
     "NEW",
-    "NONE",
     "VARIABLE",
     "VIEW",
     "Instr",
@@ -60,7 +59,6 @@ class Storage(NamedTuple):
     of: int = -1
 
 
-NONE = Storage("none")  # there is no result, or nobody reads it
 NEW = Storage("new")  # an array of its own
 VIEW = Storage("view")  # memory of its inputs, read in another way
 VARIABLE = Storage("variable")  # the session's
@@ -72,21 +70,15 @@ IN_PLACE = "in place"
 
 
 class Instr:
-    """One instruction."""
+    """One instruction; ``first`` is the number of its first line, counted from the first line of
+    all instructions.
+    """
 
-    __slots__ = (
-        "depth",
-        "end",
-        "first",
-        "implementation",
-        "inputs",
-        "op",
-        "outputs",
-        "reason",
-        "source",
-        "stage",
-        "storage",
-    )
+    # (what is not said is not stored: a plan has thousands)
+    stage = Stage.RUN
+    storage = NEW
+    implementation = "kernel"
+    reason = ""
 
     def __init__(
         self,
@@ -102,20 +94,16 @@ class Instr:
         self.outputs = outputs
         self.source = source
         self.first = first
-        self.end = first
         self.depth = depth
-        self.stage = Stage.RUN
-        self.storage = NEW if outputs else NONE
-        self.implementation = "kernel"
-        self.reason = ""
 
 
 class Listing:
     """The instructions of one generated function, in their order.
 
-    ``lines`` are the lines of the whole function, numbered from 1 as tracebacks do. ``watched``
-    are the variables whose version stamps a run compares before it uses what was made of them
-    (instructions of stage WRITE), ``bound`` says whether the shapes of the feeds are known.
+    ``lines`` are the lines of the whole function; ``offset`` is how many of them come before those
+    of the first instruction. ``watched`` are the variables whose version stamps a run compares
+    before it uses what was made of them (instructions of stage WRITE), ``bound`` says
+    whether the shapes of the feeds are known.
     """
 
     __slots__ = (
@@ -126,6 +114,7 @@ class Listing:
         "kept",
         "lines",
         "n_reused",
+        "offset",
         "program",
         "watched",
     )
@@ -135,6 +124,7 @@ class Listing:
         program: Program,
         instrs: list[Instr],
         lines: Sequence[str],
+        offset: int,
         n_reused: int = 0,
         given: Sequence[int] = (),
         bound: bool = False,
@@ -144,6 +134,7 @@ class Listing:
         self.program = program
         self.instrs = instrs
         self.lines = lines
+        self.offset = offset
         self.n_reused = n_reused  # instructions that write into memory that is no longer needed
         self.given = given  # results that are not copied for the caller
         self.bound = bound
@@ -157,16 +148,22 @@ class Listing:
         found = self._steps
         if found is None:
             found = self._steps = {}
-            for instr in self.instrs:
+            for n, instr in enumerate(self.instrs):
                 if instr.source is not None:
-                    found.update(dict.fromkeys(range(instr.first, instr.end), instr.source))
+                    found.update(dict.fromkeys(self.lines_of(n), instr.source))
         return found
+
+    def lines_of(self, n: int) -> range:
+        """The numbers of an instruction's lines, as tracebacks count them."""
+        following = self.instrs[n + 1 : n + 2]
+        end = following[0].first + self.offset if following else len(self.lines) - 2
+        return range(self.instrs[n].first + self.offset + 1, end + 1)
 
     def detached(self) -> Listing:
         """The same without constants and graph, for code that outlives them."""
         program = self.program._replace(body=(), constants={})
         more = self.n_reused, self.given, self.bound, self.watched, self.kept
-        return Listing(program, self.instrs, self.lines, *more)
+        return Listing(program, self.instrs, self.lines, self.offset, *more)
 
 
 def nodes_of(step: Step) -> tuple[Node, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from headrace.lower.listing import IN_PLACE, NONE, Instr, Listing, nodes_of
+from headrace.lower.listing import IN_PLACE, NEW, Instr, Listing, nodes_of
 from headrace.program.text import ValueNames
 
 __all__ = ["instruction_text", "text_of_listing"]
@@ -48,7 +48,7 @@ def instruction_text(instr: Instr, names: ValueNames) -> str:
     call = f"{pad}{_call(instr, names)}"
     user = "" if instr.source is None else nodes_of(instr.source)[-1].op.name
     storage = instr.storage
-    where = "" if storage is NONE else storage.kind
+    where = storage.kind if instr.outputs or storage is not NEW else ""
     if storage.kind == IN_PLACE:
         where = f"over {names.name(storage.of)}"
     line = f"  {instr.stage.name.lower():<5}  {call:<{CALL}} {instr.implementation:<{BY}} {where}"

@@ -81,9 +81,9 @@ class _Check:
         self._find_last_reads()
         line = 0
         for n, instr in enumerate(self.listing.instrs):
-            if instr.first < line or instr.end < instr.first:
+            if instr.first < line:
                 self._says(n, "has lines of another instruction")
-            line = instr.end
+            line = instr.first
             self._reads(n, instr)
             if instr.storage.kind == IN_PLACE:
                 self._overwrites(n, instr)

@@ -29,12 +29,13 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.bindable import why_unbound
 from headrace.lower.code_lines import Compiled
 from headrace.lower.kept_part import KeptPart, is_within_bounds
 from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import State
-from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.lower.settling import Binding, Unsettled, settle
 from headrace.lower.step_threads import in_turn
 from headrace.program.nodes import Node, walk
 from headrace.runtime.thread_pool import thread_count
@@ -176,8 +177,9 @@ class SettledRuns:
             except Exception as error:  # if the feeds are wrong, the general way says how
                 if found.binding.had_effects(error):
                     raise
-                found.failures, found.failure = found.failures + 1, _said(error)
+                said = _said(error)
             made = general(state, values, *feeds)  # (the error, which holds variables, is gone)
+            found.failures, found.failure = found.failures + 1, said
             if found.failures >= OFTEN:
                 _put(table, signature, _General(f"runs failed: {found.failure}"))
             return made

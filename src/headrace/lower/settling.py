@@ -1,8 +1,8 @@
 """Lowering with known shapes: a run over memory that stays where it is (see settled.py).
 
 It is the lowering of codegen.py, with the shapes of the feeds at hand. A step whose results are
-known before the run (stages.py) needs no line: stages BUILD and SHAPE are computed here, once,
-stage WRITE when the version stamp of a variable has changed. A value of stage RUN is
+known before the run (binding_times.py) needs no line: stages BUILD and SHAPE are computed here,
+once, stage WRITE when the version stamp of a variable has changed. A value of stage RUN is
 
 - ``fixed``: it lies in memory that was set aside for it, and each run writes it there, or
 - ``moving``: an array that may be another one in each run: a variable that the program goes on to
@@ -24,15 +24,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import dtypes, shapes
+from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import numpy_xp
 from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.bindable import OF_KNOWN
+from headrace.lower.binding_times import before_writes, first_stages, stage_of
 from headrace.lower.code_lines import Compiled
 from headrace.lower.codegen import Lowering
 from headrace.lower.fused_code import make_fused
-from headrace.lower.fusion import Fused, PlanIf, PlanWhile
+from headrace.lower.fusion import Fused
 from headrace.lower.kept_part import KeptPart
 from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
 from headrace.lower.listing import MOVING as MOVED
@@ -40,8 +42,7 @@ from headrace.lower.liveness import lifetimes
 from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import State
-from headrace.lower.stages import before_writes, first_stages, stage_of
-from headrace.program.nodes import Node, Program, VariableInfo
+from headrace.program.nodes import Node, VariableInfo
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -57,13 +58,10 @@ __all__ = [
     "Settling",
     "Unsettled",
     "settle",
-    "why_unbound",
 ]
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
-#: Weights from which a plain product is reason enough to bind a plan.
-PRODUCT = 1 << 12
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they
@@ -71,95 +69,12 @@ MIN_WORK = 1 << 20
 COPIED = 1024
 #: Bytes from which a kernel's result is left where it is instead of being copied.
 LEFT = 1 << 16
-#: Larger training steps are not bound: it would take as long again to plan them.
-MOST_STATEMENTS = 2000
 #: Memory that one binding may take.
 MAX_BYTES = 256 << 20
-#: Ops whose result's shape depends on values, which are shapes: they must be known.
-_OF_KNOWN = frozenset(["BroadcastGradientArgs"])
 
 
 class Unsettled(Exception):
     """This plan, with these shapes, is left to the general way."""
-
-
-def why_unbound(plan: Plan) -> str | None:
-    """Why a plan cannot be bound to shapes, or gains nothing by it; None if it can.
-
-    What comes before its writes must be pure steps one after the other, with something among them
-    that is the kernel library's.
-    """
-    writes = any(v.written for v in plan.program.variables)
-    block: Sequence[Any] = plan.block
-    if writes:
-        why_not = _why_not_split(plan)
-        if why_not is not None:
-            return why_not
-        block = before_writes(plan.block, plan.program)[0]
-        if not block:
-            return "nothing comes before its writes"
-    found = False
-    for step in block:
-        if isinstance(step, Fused):
-            continue
-        if not isinstance(step, Node):
-            return "it has branches, loops or grouped writes"
-        why_not = _why_not_plain(step, plan)
-        if why_not is not None:
-            return f"{step.op.name} ({step.opdef.name}) {why_not}"
-        if writes and not _is_dense(step):
-            return f"{step.op.name} ({step.opdef.name}) is not of a dense layer: nothing is gained"
-        found = found or step.opdef.traits.layer or _is_product(step, plan.program)
-    if not found:
-        return "no product, convolution or layer in it is large enough for the kernel library"
-    if not writes and (plan.program.effects or None in plan.program.fetches):
-        return "it has effects beside its results"
-    return None
-
-
-def _why_not_split(plan: Plan) -> str | None:
-    if plan.kept:
-        return "other results depend on variables alone and are kept"
-    if len(plan.program.body) > MOST_STATEMENTS:
-        return f"it has more than {MOST_STATEMENTS} operations"
-    if any(isinstance(s, (PlanIf, PlanWhile)) for s in plan.block):
-        return "it has branches or loops"
-    return None
-
-
-def _is_dense(node: Node) -> bool:
-    """Whether a training step with this op is one of dense layers.
-
-    Others gain nothing, their work is in kernels.
-    """
-    traits = node.opdef.traits
-    return traits.elementwise or traits.view or traits.of_shape or traits.dense
-
-
-def _is_product(node: Node, program: Program) -> bool:
-    if node.opdef.name not in ("MatMul", "_FusedMatMul"):
-        return False
-    size = shapes.num_elements(program.values[node.inputs[1]].shape)
-    return size is not None and size >= PRODUCT
-
-
-def _why_not_plain(node: Node, plan: Plan) -> str | None:
-    traits = node.opdef.traits
-    if node.writes:
-        return "writes a variable"
-    if traits.random:
-        return "draws random numbers"
-    if traits.host_only:
-        return "has no way to write where it is told"
-    if traits.data_dependent_shape and node.opdef.name not in _OF_KNOWN:
-        return "has a result whose shape depends on values"
-    if traits.stateful:
-        return "has a state"
-    if "rt" in node.opdef.kernel_params or node.opdef.name in ("Merge", "RefMerge"):
-        return "needs the session"
-    if any(plan.program.values[o].dtype is dtypes.string for o in node.outputs):
-        return "makes strings"
-    return None
 
 
 class Binding:
@@ -628,7 +543,7 @@ class Settling(Lowering):
         """Whether the shape of a result may be another one in the next run, with feeds of the same
         shapes.
         """
-        if step.opdef.name in _OF_KNOWN:
+        if step.opdef.name in OF_KNOWN:
             return True
         shaping = step.opdef.traits.known_inputs
         if all(self.kind(step.inputs[k]) == KNOWN for k in shaping if k < len(step.inputs)):
