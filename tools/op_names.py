@@ -4,8 +4,8 @@
     python tools/op_names.py --tables   # each table, with its names
 
 A table is a module-level set, list, tuple or dictionary with two or more names of ops in it. A
-literal is any string in code that is the name of an op that is not also an English word in use
-(``Add`` in a docstring does not count, ``"Add"`` in an expression does).
+literal is any string in code that is the name of an op: ``"Add"`` in an expression counts, a
+docstring that mentions it does not.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "headrace"
 
 def op_names() -> frozenset[str]:
     """The names of all ops."""
-    import headrace  # noqa: F401
+    from headrace import ops
     from headrace.core import opdef
 
+    ops.load_all()
     return frozenset(opdef.ALL_OPS)
 
 
