@@ -28,6 +28,7 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     compiled = compile_plan(plan, kept)
     details = Details(compiled.listing, part)
     details.codes.append((compiled.run.__code__, compiled.listing))
+    details.segments += compiled.segments
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)

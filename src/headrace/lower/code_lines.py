@@ -19,7 +19,9 @@ import numpy as np
 
 from headrace.lower.listing import Instr, Listing
 from headrace.lower.listing_verify import checked_listing
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.plan import Plan
+from headrace.lower.segment_cuts import ShapeFacts
 from headrace.lower.session_state import RunContext
 from headrace.program.constants import peek
 from headrace.program.nodes import Node
@@ -51,6 +53,7 @@ class Compiled(NamedTuple):
     make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
     params: dict[str, Any]
     constant_params: dict[str, int]  # parameter -> the constant value that it holds
+    segments: list[NativeSegment]
 
 
 def _factory(source: str) -> Callable[..., Any]:
@@ -105,6 +108,8 @@ class CodeLines:
         self.started: frozenset[Any] = frozenset()  # operations that run on threads of their own
         # those that were started, None once their results are taken
         self.joining: dict[str, Node | None] = {}
+        self.segments: list[NativeSegment] = []
+        self.facts = ShapeFacts(plan.program)
         self.starts_kept: dict[int, bool] = {}  # variables whose old value has a name of its own
 
     def begin(
@@ -151,7 +156,9 @@ class CodeLines:
         more = self.n_reused, self.given, bound, watched, kept
         listing = Listing(self.program, self.instrs, lines, offset, *more)
         checked_listing(listing, "binding it to shapes" if bound else "lowering it")
-        return Compiled(run, listing, self.names, make, self.params, self.constant_params)
+        return Compiled(
+            run, listing, self.names, make, self.params, self.constant_params, self.segments
+        )
 
     def param(self, name: str, value: Any) -> str:
         assert self.params.setdefault(name, value) is value, f"two parameters are called {name}"

@@ -33,6 +33,7 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
 from headrace.lower.listing import CALLERS, IN_PLACE, VIEW, Storage
 from headrace.lower.native_groups import native_step
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.start_values import scan, written_variables
@@ -67,20 +68,26 @@ class Lowering(CodeLines):
         for n, feed in enumerate(self.program.feeds):
             self.names[feed] = f"f{n}"
         self.keep_starts()
-        self.statements(self.plan.block)
+        self.outermost(self.plan.block)
         self.give_results()
         n_feeds = len(self.program.feeds) - self.plan.kept
         return self.assemble(self.prologue(), n_feeds, self.function_name)
 
-    def statements(self, block: PlanBlock) -> None:
+    def outermost(self, block: PlanBlock) -> None:
         """Statements of the outermost block."""
         self.started = user_calls.independent(block)
-        for statement in block:
-            before = len(self.lines)
-            user_calls.emit_joins(self, statement)
-            self.block((statement,))
-            if any(written_variables(step) for step in steps((statement,))):
-                self.writing = self.writing[0] or before + 1, len(self.lines)
+        for is_segment, part in self.facts.cut(block, self.stands_alone):
+            if is_segment:
+                for statement in part:
+                    user_calls.emit_joins(self, statement)
+                self.segment(part)
+                continue
+            for statement in part:
+                before = len(self.lines)
+                user_calls.emit_joins(self, statement)
+                self.statements((statement,))
+                if any(written_variables(step) for step in steps((statement,))):
+                    self.writing = self.writing[0] or before + 1, len(self.lines)
         user_calls.emit_joins(self, None)
 
     def give_results(self) -> None:
@@ -143,6 +150,45 @@ class Lowering(CodeLines):
 
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
+        for is_segment, part in self.facts.cut(block, self.stands_alone):
+            if is_segment:
+                self.segment(part)
+            else:
+                self.statements(part)
+
+    def stands_alone(self, node: Node) -> bool:
+        """Whether a node has a line of a kind of its own."""
+        return node.op in self.started or bool(node.outputs and node.outputs[0] in self.growing)
+
+    def segment(self, part: PlanBlock) -> None:
+        """Steps that may be one native function (native_segments.py), and the same steps as lines
+        for runs in which they are not.
+        """
+        after, last = self.position + len(part), self.lives.last
+        members = [s for s in part if isinstance(s, (Node, Fused))]
+        segment = NativeSegment(members, self.facts, lambda v: last.get(v, -1) >= after)
+        self.segments.append(segment)
+        given = [self.name(i) for i in segment.inputs]
+        result, name = f"r{len(self.params)}", self.param(f"g{len(self.params)}", segment)
+        instr = self.begin("segment", segment.inputs, (), members[-1])
+        instr.implementation = "native or steps"
+        self.emit(f"{result} = {name}({', '.join(['S', *given])})")
+        self.emit(f"if {result} is None:")
+        self.depth += 1
+        self.statements(part)
+        self.depth -= 1
+        self.begin("else", segment.outputs).implementation = "native"
+        self.emit("else:")
+        self.depth += 1
+        made = [self.names[o] for o in segment.outputs]
+        if made:
+            self.emit(f"{', '.join(made)}, = {result}")
+        gone = [n for n, i in zip(given, segment.inputs) if n[0] == "t" and last[i] < after]
+        gone = [n for n in dict.fromkeys(gone) if n not in made]
+        self.emit(" = ".join([*gone, result, "None"]))
+        self.depth -= 1
+
+    def statements(self, block: PlanBlock) -> None:
         for s in block:
             if isinstance(s, Node):
                 instr = self.begin(s.opdef.name, s.inputs, s.outputs, s)

@@ -480,7 +480,7 @@ class Settling(Lowering):
         for value in [v for v in self.names if v in self.program.constants]:
             del self.names[value]
         self.in_rest = True
-        self.statements(self.plan.block[self.count :])
+        self.outermost(self.plan.block[self.count :])
 
     def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], str]) -> None:
         outputs = _outputs(step)
