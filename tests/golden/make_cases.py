@@ -25,7 +25,7 @@ MODULES = [
     "metric_cases",
     "opt_cases",
     "lookup_cases",
-    "nested_dataset_cases",
+    "dataset_cases",
     "state_cases",
 ]
 
