@@ -26,6 +26,7 @@ MODULES = [
     "opt_cases",
     "lookup_cases",
     "dataset_cases",
+    "refusal_cases",
     "state_cases",
 ]
 

@@ -161,19 +161,22 @@ def _check_broadcastable(weights: Tensor, values: Tensor) -> Operation | None:
 
 
 def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Operation:
-    """True if broadcasting the weights leaves the shape of the values as it is."""
-    shape = shape_of(values)
-    both = apply_op("BroadcastArgs", shape_of(weights), shape)
-    same_length = apply_op("Equal", apply_op("Size", both), apply_op("Size", shape))
-    # the lengths differ only where the weights have a higher rank; then the first elements are
-    # compared in vain
-    length = apply_op("Minimum", apply_op("Size", both), apply_op("Size", shape))
-    count = apply_op("ExpandDims", length, 0)
-    equal = apply_op(
-        "Equal", apply_op("Slice", both, [0], count), apply_op("Slice", shape, [0], count)
+    """Checks that weights are a scalar, or of the values' rank with the same or unit sizes."""
+    have, want = shape_of(weights), shape_of(values)
+    ranks = apply_op("Size", have), apply_op("Size", want)
+    is_scalar = apply_op("Equal", ranks[0], 0)
+    count = apply_op("ExpandDims", apply_op("Minimum", *ranks), 0)
+    sizes = apply_op("Slice", have, [0], count)
+    fits = apply_op(
+        "LogicalOr",
+        apply_op("Equal", sizes, apply_op("Slice", want, [0], count)),
+        apply_op("Equal", sizes, 1),
     )
-    valid = apply_op("LogicalAnd", same_length, apply_op("All", equal, [0], keep_dims=False))
-    data = [_NOT_BROADCASTABLE, "weights.shape=", shape_of(weights), "values.shape=", shape]
+    all_fit = apply_op("All", fits, [0], keep_dims=False)
+    same_rank = apply_op("Equal", *ranks)
+    valid = apply_op("LogicalOr", is_scalar, apply_op("LogicalAnd", same_rank, all_fit))
+    data = [_NOT_BROADCASTABLE, "weights.shape=", weights.name, have]
+    data += ["values.shape=", values.name, want, "is_scalar=", is_scalar]
     return apply_operation(
         lookup("Assert"),
         valid,
