@@ -46,14 +46,14 @@ def test_indexed_slices() -> None:
         np.testing.assert_array_equal(session.run(merged.indices), [0, 3])
 
 
-def test_no_gradient_that_forgets_a_side() -> None:
-    x = tf.placeholder(tf.float32, [])
-    if_false, if_true = control_flow_ops.switch(x, tf.constant(True))
+@pytest.mark.parametrize(("side", "value", "slope"), [(True, 10.0, 10.0), (False, 2.0, 1.0)])
+def test_the_gradient_takes_the_side_that_was_taken(side: bool, value: float, slope: float) -> None:
+    x, is_true = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    if_false, if_true = control_flow_ops.switch(x, is_true)
     merged, _ = control_flow_ops.merge([if_false + 1.0, if_true * 10.0])
+    (gradient,) = tf.gradients(merged, x)
     with tf.Session() as session:
-        assert session.run(merged, {x: 1.0}) == 10.0
-        with pytest.raises(LookupError, match="both used"):
-            tf.gradients(merged, x)
+        assert session.run([merged, gradient], {x: 1.0, is_true: side}) == [value, slope]
 
 
 def test_inputs_from_different_frames() -> None:

@@ -27,7 +27,7 @@ from headrace.train.checkpoint_files import (
     remove_checkpoint,
     write_checkpoint_state,
 )
-from headrace.train.object_graph import GRAPH_KEY, Tracking, object_graph
+from headrace.train.object_graph import GRAPH_KEY, ObjectNode, Tracking, object_graph
 from headrace.train.object_restore import (
     CheckpointStatus,
     InitializationStatus,
@@ -124,6 +124,11 @@ class Checkpoint(Tracking):
         blob[()] = graph.message().SerializeToString(deterministic=True)
         items: list[tuple[str, Any, int | None]] = [(GRAPH_KEY, blob, None)]
         items += [(n.key, v, n.value.dtype._base._enum) for n, v in zip(nodes, values, strict=True)]
+        for node, pair in _exported(list(graph.tables()), session):
+            for part, value, dtype in zip(
+                ("keys", "values"), pair, node.value.entry_dtypes, strict=True
+            ):
+                items.append((f"{node.key}-{part}", value, dtype._enum))
         try:
             with BundleWriter(prefix) as writer:
                 for key, value, dtype in sorted(items, key=lambda item: item[0].encode()):
@@ -181,6 +186,15 @@ class Checkpoint(Tracking):
         if graph is None:
             return NameStatus(self._object, path)
         return CheckpointStatus(Restoration(self._object, path, graph))
+
+
+def _exported(nodes: list[ObjectNode], session: BaseSession | None) -> list[tuple[ObjectNode, Any]]:
+    """The keys and the values of tables."""
+    pairs = [n.value.export() for n in nodes]
+    if executing_eagerly():
+        return [(n, [t.numpy() for t in pair]) for n, pair in zip(nodes, pairs)]
+    session = get_default_session() if session is None else session
+    return list(zip(nodes, session.run(pairs))) if session is not None else []
 
 
 def _values(variables: list[Any], session: BaseSession | None) -> list[Any]:

@@ -28,6 +28,7 @@ __all__ = ["GRAPH_KEY", "ObjectGraph", "ObjectNode", "Tracking", "children_of", 
 #: The name under which a checkpoint has its object graph.
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_TABLE = "/.ATTRIBUTES/table"
 #: Attributes that list what other attributes hold too.
 _UNTRACKED = frozenset(("_restorations", "_trainable_weights", "_non_trainable_weights"))
 
@@ -53,8 +54,8 @@ class ObjectNode:
 
     @property
     def key(self) -> str:
-        """The name of a variable's value in a checkpoint."""
-        return self.path + _VALUE
+        """The name of a variable's value in a checkpoint, or what those of a table begin with."""
+        return self.path + (_TABLE if is_table(self.value) else _VALUE)
 
 
 class ObjectGraph:
@@ -73,7 +74,7 @@ class ObjectGraph:
             at += 1
         self._add_slots()
 
-    def _add(self, value: Any, path: str) -> int:
+    def _add(self, value: Tensor, path: str) -> int:
         found = self._ids.get(id(value))
         if found is None:
             found = self._ids[id(value)] = len(self.nodes)
@@ -96,6 +97,10 @@ class ObjectGraph:
         """The nodes that are variables."""
         return (n for n in self.nodes if isinstance(n.value, Variable))
 
+    def tables(self) -> Iterator[ObjectNode]:
+        """The nodes that are tables whose entries are saved."""
+        return (n for n in self.nodes if is_table(n.value))
+
     def message(self) -> Any:
         """The TrackableObjectGraph that a checkpoint has."""
         from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
@@ -115,7 +120,16 @@ class ObjectGraph:
                     full_name=node.value.name.partition(":")[0],
                     checkpoint_key=node.key,
                 )
+            elif is_table(node.value):
+                message.attributes.add(
+                    name="table", full_name=node.value.name, checkpoint_key=node.key
+                )
         return graph
+
+
+def is_table(value: object) -> bool:
+    """Whether it is a lookup table that changes, whose entries belong to a checkpoint."""
+    return hasattr(value, "_gather_saveables_for_checkpoint") and not isinstance(value, Variable)
 
 
 def object_graph(root: Any) -> ObjectGraph:
@@ -132,7 +146,7 @@ def slot_of(optimizer: Any, variable: Any, name: str) -> Any:
 
 def children_of(value: Any) -> list[tuple[str, Any]]:
     """(name, object) of what an object holds and a checkpoint saves."""
-    if isinstance(value, Variable):
+    if isinstance(value, Variable) or is_table(value):
         return []
     if isinstance(value, (list, tuple)):
         return [(str(i), v) for i, v in enumerate(value) if _is_tracked(v)]
@@ -161,7 +175,7 @@ def _optimizer_v2_children(optimizer: Any) -> list[tuple[str, Any]]:
 
 
 def _is_tracked(value: Tensor) -> bool:
-    if isinstance(value, (Variable, Module, Optimizer, OptimizerV2)):
+    if isinstance(value, (Variable, Module, Optimizer, OptimizerV2)) or is_table(value):
         return True
     if isinstance(value, (list, tuple)):
         return any(_is_tracked(v) for v in value)

@@ -11,10 +11,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import get_default_session
 from headrace.eager.eager_context import executing_eagerly
 from headrace.ops.io.checkpoint_ops import open_checkpoint
-from headrace.train.object_graph import GRAPH_KEY, children_of, object_graph, slot_of
+from headrace.train.object_graph import GRAPH_KEY, children_of, is_table, object_graph, slot_of
 from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Restoration:
         self.root, self.path, self.graph = root, path, graph
         self.matched: dict[int, Any] = {}
         self.waiting: dict[int, Variable] = {}  # in a graph: to be restored by a session
+        self.tables: dict[int, Any] = {}  # likewise
+        self._fills: dict[int, Any] = {}  # the operations that do it
         self._reader = open_checkpoint(path)
         self.match()
 
@@ -97,6 +100,11 @@ class Restoration:
             for attribute in self.graph.nodes[i].attributes:
                 if attribute.name == "VARIABLE_VALUE":
                     self._restore(i, value, attribute.checkpoint_key)
+        elif is_table(value):
+            if executing_eagerly():
+                self._fill(value, i)
+            else:
+                self.tables[i] = value
 
     def _restore(self, i: int, variable: Variable, key: str) -> None:
         if executing_eagerly():
@@ -104,8 +112,25 @@ class Restoration:
         else:
             self.waiting[i] = variable
 
+    def _fill(self, table: Any, i: int) -> Any:
+        """Give a table its entries: at once, or by the operation that is returned."""
+        for attribute in self.graph.nodes[i].attributes:
+            parts = [
+                self._reader.read(f"{attribute.checkpoint_key}-{part}")
+                for part in ("keys", "values")
+            ]
+            tensors = [
+                convert_to_tensor(array, dtype) for array, dtype in zip(parts, table.entry_dtypes)
+            ]
+            return table.import_entries(*tensors)
+        return None
+
     def run(self, session: Any) -> None:
-        """Give the variables of a graph their values in a session."""
+        """Give the variables and tables of a graph their values in a session."""
+        for i, table in self.tables.items():
+            if i not in self._fills:
+                self._fills[i] = self._fill(table, i)
+            session.run(self._fills[i])
         for i, variable in self.waiting.items():
             for attribute in self.graph.nodes[i].attributes:
                 variable.load(self._reader.read(attribute.checkpoint_key), session)

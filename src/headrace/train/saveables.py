@@ -6,7 +6,7 @@ For every variable (or part of one) a name, the tensor to write, and how to give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from headrace.core.build import apply_op
 from headrace.core.dtypes import DType
@@ -14,6 +14,7 @@ from headrace.core.scopes import device
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.basic import identity
+from headrace.ops.state.lookup_tables import TableSaveable
 from headrace.ops.state.ref_state import assign
 from headrace.ops.state.resource_state import assign_variable_op
 from headrace.variables.partitioned_variable import PartitionedVariable
@@ -170,6 +171,11 @@ def _as_tensor(value: Any, message: str) -> Tensor:
     return found
 
 
+def is_saveable(value: object) -> TypeGuard[SaveableObject]:
+    """Whether it says itself what is saved of it and how that is restored."""
+    return isinstance(value, (SaveableObject, TableSaveable))
+
+
 def saveable_objects_for_op(op: Operation, name: str) -> Iterator[SaveableObject]:
     """The saveables that together save a variable, a tensor that reads one, a list of parts or a
     partitioned variable.
@@ -179,7 +185,7 @@ def saveable_objects_for_op(op: Operation, name: str) -> Iterator[SaveableObject
             "names_to_saveables must be a dict mapping string names to trackable "
             f"operations. Name is not a string: {name}"
         )
-    if isinstance(op, SaveableObject):
+    if is_saveable(op):
         yield op
     elif isinstance(op, (list, tuple, PartitionedVariable)):
         yield from _parts(list(op), name)
@@ -224,7 +230,7 @@ def op_list_to_dict(op_list: object, convert_variable_to_tensor: bool = True) ->
     found: dict[str, Any] = {}
     for var in sorted(op_list, key=lambda v: v.name):
         info = var._get_save_slice_info() if isinstance(var, Variable) else None
-        if isinstance(var, SaveableObject):
+        if is_saveable(var):
             found[var.name] = var
         elif isinstance(var, PartitionedVariable):
             _add_new(found, var.name, var)
@@ -275,7 +281,7 @@ def validate_and_slice_inputs(names_to_saveables: object) -> list[SaveableObject
     return saveables
 
 
-def dynamic_shape(tensor: Any) -> Any:
+def dynamic_shape(tensor: Tensor) -> Any:
     """The static shape of a tensor where it is known, else the operation that tells it."""
     shape = tensor.get_shape()
     return shape if shape.is_fully_defined() else apply_op("Shape", tensor)

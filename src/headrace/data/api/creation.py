@@ -25,8 +25,13 @@ __all__ = ["Creation", "seed_pair"]
 _MAX_INT64 = 2**63 - 1
 
 
+<<<<<<< HEAD
 def seed_pair(seed: object) -> tuple[Any, Any]:
     """The two seeds of an op: numbers, or tensors where ``seed`` is fed."""
+=======
+def seed_pair(seed: TensorLike | None) -> tuple[Any, Any]:
+    """The two seeds of an op, as numbers."""
+>>>>>>> main
     if isinstance(seed, Tensor):
         known = static_value(seed)
         if known is None:
@@ -226,8 +231,8 @@ class Creation:
     @classmethod
     def counter(
         cls,
-        start: object = 0,
-        step: object = 1,
+        start: int = 0,
+        step: int = 1,
         dtype: DType = dtypes.int64,
         name: str | None = None,
     ) -> Any:

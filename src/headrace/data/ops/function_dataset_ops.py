@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from headrace.core.dtypes import DType
     from headrace.data.functions.user_functions import DataFunction
     from headrace.lower.session_state import RunContext
-    from headrace.ops.state.table_ops import TableResource
+    from headrace.ops.state.table_resource import TableResource
 
 __all__: list[str] = []
 

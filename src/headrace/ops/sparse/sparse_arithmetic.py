@@ -38,7 +38,10 @@ __all__ = [
 
 
 def sparse_add(
-    a: object, b: object, threshold: object = None, thresh: object = None
+    a: TensorLike | SparseLike,
+    b: TensorLike | SparseLike,
+    threshold: object = None,
+    thresh: object = None,
 ) -> Tensor | SparseTensor:
     """The sum of two tensors of which at least one is sparse.
 
@@ -76,7 +79,7 @@ def sparse_add_v2(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Te
     return sparse_add(a, b, threshold)
 
 
-def sparse_softmax(sp_input: object, name: str | None = None) -> SparseTensor:
+def sparse_softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
@@ -117,7 +120,7 @@ def _reduced(
 
 
 def sparse_reduce_sum(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: Any = None,
     reduction_axes: object = None,
@@ -134,7 +137,7 @@ def sparse_reduce_sum(
 
 
 def sparse_reduce_max(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: object = None,
     keepdims: Any = None,
     reduction_axes: object = None,
@@ -151,7 +154,7 @@ def sparse_reduce_max(
 
 
 def sparse_reduce_sum_sparse(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: Any = None,
     reduction_axes: object = None,
@@ -171,7 +174,7 @@ def sparse_reduce_sum_sparse(
 
 
 def sparse_reduce_max_sparse(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: object = None,
     reduction_axes: TensorLike | None = None,
@@ -191,7 +194,7 @@ def sparse_reduce_max_sparse(
 
 
 def sparse_reduce_max_v2(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
@@ -207,7 +210,7 @@ def sparse_reduce_max_v2(
 
 
 def sparse_reduce_sum_v2(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
@@ -235,6 +238,6 @@ def sparse_maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) 
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
 
 
-def sparse_minimum(sp_a: object, sp_b: object, name: str | None = None) -> SparseTensor:
+def sparse_minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
     """The smaller element of two sparse tensors of one shape; missing entries count as 0."""
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)

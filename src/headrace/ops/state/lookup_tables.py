@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,10 +73,15 @@ class LookupInterface:
         raise NotImplementedError
 
     def _made(self, op_type: str, *inputs: Tensor, name: str, **attrs: object) -> Tensor:
-        handle = apply_op(op_type, *inputs, name=name, **attrs)
         eager = get_default_graph()._is_eager
+        if eager and not attrs.get("shared_name"):
+            attrs["shared_name"] = f"table_{next(_numbers)}"  # each object is a table of its own
+        handle = apply_op(op_type, *inputs, name=name, **attrs)
         self._table_name = None if eager else handle.op.name.split("/")[-1]
         return handle
+
+
+_numbers = itertools.count()
 
 
 class InitializableLookupTableBase(LookupInterface):
@@ -225,14 +231,13 @@ class TableSaveable:
         The shapes are those of the tensors: they are not needed.
         """
         with name_scope(name, f"{self.name}_table_restore"):
-            return apply_operation(
-                lookup("LookupTableImportV2"), self.op.resource_handle, *restored_tensors
-            )
+            return self.op.import_entries(*restored_tensors)
 
 
 class _ChangingTable(LookupInterface):
     _default_value: Tensor
     _name: str
+    _key_rank = 0  # of one key
 
     def _add_saveable(self) -> None:
         """A default Saver takes the table in too."""
@@ -241,14 +246,27 @@ class _ChangingTable(LookupInterface):
             add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        return {"table": lambda name: TableSaveable(self, name)}
+        return {"table": lambda name=self._name: TableSaveable(self, name)}
+
+    @property
+    def entry_dtypes(self) -> tuple[dtypes.DType, dtypes.DType]:
+        """The types of keys and of values."""
+        return self._key_dtype, self._value_dtype
+
+    def import_entries(self, keys: Tensor, values: Tensor) -> Any:
+        """An operation that replaces the entries by those of an export."""
+        return apply_operation(lookup("LookupTableImportV2"), self.resource_handle, keys, values)
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """The values of ``keys``, the default value where there is none."""
         inputs = [self.resource_handle, keys]
         with name_scope(name, f"{self.name}_lookup_table_find", inputs):
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
-            return apply_op("LookupTableFindV2", self.resource_handle, keys, self._default_value)
+            found = apply_op("LookupTableFindV2", self.resource_handle, keys, self._default_value)
+            if keys.shape.ndims is not None:
+                lead = keys.shape[: max(keys.shape.ndims - self._key_rank, 0)]
+                found.set_shape(lead.concatenate(self._default_value.shape))
+            return found
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds entries, or replaces them."""
@@ -334,6 +352,7 @@ class DenseHashTable(_ChangingTable):
         self._checkpoint, self._name = checkpoint, name
         empty = convert_to_tensor(empty_key, dtype=self._key_dtype, name="empty_key")
         deleted = convert_to_tensor(deleted_key, dtype=self._key_dtype, name="deleted_key")
+        self._key_rank = empty.shape.ndims or 0
         buckets = (
             {} if initial_num_buckets is None else {"initial_num_buckets": initial_num_buckets}
         )
@@ -356,6 +375,6 @@ class DenseHashTable(_ChangingTable):
         """As :meth:`insert`."""
         return self.insert(keys, values, name)
 
-    def erase(self, keys: TensorLike, name: str | None = None) -> Any:
+    def erase(self, keys: TensorLike, name: str | None = None) -> Operation:
         """As :meth:`remove`."""
         return self.remove(keys, name)

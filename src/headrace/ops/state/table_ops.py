@@ -7,7 +7,6 @@ filled once.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +15,18 @@ import numpy as np
 from headrace import errors
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
-from headrace.core.shapes import Shape
+from headrace.core.shapes import Shape, merge, show
 from headrace.ops.io.file_ops import read_bytes
+from headrace.ops.state.dense_table import DenseTableResource
+from headrace.ops.state.table_resource import TableResource
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace
     from headrace.lower.session_state import RunContext
 
-__all__ = ["TableResource"]
+__all__ = ["LINE_NUMBER", "WHOLE_LINE"]
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
-
-
-def _failed(message: str) -> errors.FailedPreconditionError:
-    return errors.FailedPreconditionError(None, None, message)
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
@@ -38,134 +35,6 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
 
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-class TableResource:
-    """Keys and values of one table; ``static`` tables take entries once, before any lookup."""
-
-    def __init__(
-        self,
-        key_type: Any,
-        value_type: Any,
-        value_shape: tuple[int, ...] = (),
-        static: bool = False,
-    ) -> None:
-        self.key_dtype, self.value_dtype = key_type.as_numpy_dtype, value_type.as_numpy_dtype
-        self.value_shape, self.static = value_shape, static
-        self.key_shape: tuple[int, ...] = ()
-        self.refused: dict[Any, str] = {}
-        self.entries: dict[Any, Any] = {}
-        self.ready = not static
-        self.lock = threading.Lock()
-
-    def _keys(self, keys: Any) -> list[Any]:
-        keys = np.asarray(keys)
-        if not self.key_shape:
-            return keys.reshape(-1).tolist()  # type: ignore[no-any-return]
-        if keys.shape[-1:] != self.key_shape:
-            raise _invalid(f"Expected key shape {list(self.key_shape)} got {list(keys.shape)}")
-        return [tuple(row) for row in keys.reshape(-1, *self.key_shape).tolist()]
-
-    def _checked(self, keys: Any) -> list[Any]:
-        flat = self._keys(keys)
-        for key, what in self.refused.items():
-            if key in flat:
-                raise _invalid(f"Using the {what} as a table key is not allowed")
-        return flat
-
-    def _pairs(self, keys: Any, values: Any) -> list[tuple[Any, Any]]:
-        flat = self._checked(keys)
-        values = np.asarray(values)
-        lead = np.asarray(keys).shape[: np.ndim(keys) - len(self.key_shape)]
-        if values.shape != (*lead, *self.value_shape):
-            raise _invalid(
-                f"Expected shape {[*lead, *self.value_shape]} for value, got {list(values.shape)}"
-            )
-        if not self.value_shape:
-            return list(zip(flat, values.reshape(-1).tolist(), strict=True))
-        return list(zip(flat, values.reshape(-1, *self.value_shape).copy(), strict=True))
-
-    def fill_once(self, pairs: list[tuple[Any, Any]]) -> None:
-        """The entries of a static table.
-
-        Filling it again with as many entries does nothing, as in TensorFlow.
-        """
-        with self.lock:
-            if self.ready:
-                if len(pairs) != len(self.entries):
-                    raise _failed("Table was already initialized with different data.")
-                return
-            entries: dict[Any, Any] = {}
-            for key, value in pairs:
-                before = entries.setdefault(key, value)
-                if before != value:
-                    raise _failed(
-                        f"HashTable has different value for same key. Key {_text(key)} "
-                        f"has {_text(before)} and trying "
-                        f"to add value {_text(value)}"
-                    )
-            self.entries, self.ready = entries, True
-
-    def replace(self, keys: TensorLike, values: TensorLike) -> None:
-        pairs = self._pairs(keys, values)
-        if self.static:
-            self.fill_once(pairs)
-            return
-        with self.lock:
-            self.entries = dict(pairs)
-
-    def insert(self, keys: Any, values: Any) -> None:
-        if self.static:
-            raise errors.UnimplementedError(None, None, "Insert not supported by HashTable")
-        pairs = self._pairs(keys, values)
-        with self.lock:
-            self.entries.update(pairs)
-
-    def remove(self, keys: TensorLike) -> None:
-        if self.static:
-            raise errors.UnimplementedError(None, None, "Remove not supported by HashTable")
-        flat = self._checked(keys)
-        with self.lock:
-            for key in flat:
-                self.entries.pop(key, None)
-
-    def find(self, keys: Any, default: Any) -> np.ndarray:
-        if not self.ready:
-            raise _failed("Table not initialized.")
-        flat = self._checked(keys)
-        default = np.asarray(default)
-        if default.shape != self.value_shape:
-            raise _invalid(
-                f"Expected shape {list(self.value_shape)} for default value, got "
-                f"{list(default.shape)}"
-            )
-        lead = np.asarray(keys).shape[: np.ndim(keys) - len(self.key_shape)]
-        missing = default if self.value_shape else default.item()
-        with self.lock:
-            found = [self.entries.get(key, missing) for key in flat]
-        return self._array(found, (*lead, *self.value_shape), self.value_dtype)
-
-    def _array(self, items: list[Any], shape: tuple[int, ...], kind: type[Any]) -> np.ndarray:
-        out = np.empty(shape, kind)
-        if not items:
-            return out
-        if self.value_shape and kind is self.value_dtype:
-            out.reshape(len(items), *self.value_shape)[...] = np.stack(items)
-        else:
-            out.reshape(-1)[:] = items
-        return out
-
-    def export(self) -> tuple[np.ndarray, np.ndarray]:
-        if not self.ready:
-            raise _failed("Table is not initialized.")
-        with self.lock:
-            keys, values = list(self.entries), list(self.entries.values())
-        if self.key_shape:
-            key_array = np.array(keys, self.key_dtype).reshape(len(keys), *self.key_shape)
-        else:
-            key_array = np.empty(len(keys), self.key_dtype)
-            key_array[:] = keys
-        return key_array, self._array(values, (len(keys), *self.value_shape), self.value_dtype)
 
 
 # text files -------------------------------------------------------------------------------------
@@ -247,32 +116,69 @@ def _dims(shape: Sequence[int] | None) -> tuple[int, ...]:
     return tuple(int(d) for d in (shape or ()))
 
 
-def _static(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _pairs(text: str) -> frozenset[tuple[str, str]]:
+    """The types of keys with the types of values, ``int32:float32,int32 …``."""
+    rows = [row.split(":") for row in text.split()]
+    return frozenset((key, value) for key, values in rows for value in values.split(","))
+
+
+_NUMBERS = "float64,float32,int32"
+#: What TensorFlow has kernels for.
+_TYPES = {
+    "HashTableV2": _pairs(
+        f"int32:{_NUMBERS},string int64:{_NUMBERS},int64,string string:bool,{_NUMBERS},int64,string"
+    ),
+    "MutableHashTableV2": _pairs(
+        f"int32:{_NUMBERS} int64:{_NUMBERS},int64,string,variant string:bool,{_NUMBERS},int64"
+    ),
+    "MutableHashTableOfTensorsV2": _pairs(
+        f"int32:{_NUMBERS} int64:{_NUMBERS},int64,string string:bool,{_NUMBERS},int64"
+    ),
+    "MutableDenseHashTableV2": _pairs(
+        f"int32:{_NUMBERS} int64:bool,{_NUMBERS},int64,variant string:bool,{_NUMBERS},int64"
+    ),
+}
+
+
+def _kinds(node: KernelNode, op_type: str) -> tuple[Any, Any]:
+    """The types of keys and values; an error for those that TensorFlow has no kernel for."""
     kinds = node.attrs["key_dtype"], node.attrs["value_dtype"]
+    if (kinds[0].name, kinds[1].name) not in _TYPES[op_type]:
+        raise _invalid(
+            f"No OpKernel was registered to support Op '{op_type}' with key_dtype {kinds[0].name} "
+            f"and value_dtype {kinds[1].name}."
+        )
+    return kinds
+
+
+def _static(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+    kinds = _kinds(node, "HashTableV2")
     return rt.session_resource(_key(node), lambda: TableResource(*kinds, static=True))
 
 
 def _mutable(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
-    kinds = node.attrs["key_dtype"], node.attrs["value_dtype"]
-    shape = _dims(node.attrs.get("value_shape"))
+    kinds = _kinds(node, "MutableHashTableV2")
+    return rt.session_resource(_key(node), lambda: TableResource(*kinds))
+
+
+def _of_tensors(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
+    kinds = _kinds(node, "MutableHashTableOfTensorsV2")
+    shape = _dims(node.attrs["value_shape"])
+    if len(shape) != 1:
+        raise _invalid(f"Default value must be a vector, got shape {show(shape)}")
     return rt.session_resource(_key(node), lambda: TableResource(*kinds, shape))
 
 
 def _dense(
     xp: ArrayNamespace, empty_key: Array, deleted_key: Array, *, node: KernelNode, rt: RunContext
 ) -> Any:
-    def make() -> TableResource:
-        made = TableResource(
-            node.attrs["key_dtype"], node.attrs["value_dtype"], _dims(node.attrs["value_shape"])
-        )
-        made.key_shape = np.shape(empty_key)
-        for key, what in ((empty_key, "empty_key"), (deleted_key, "deleted_key")):
-            made.refused[made._keys(key)[0]] = what
-        if len(made.refused) == 1:
-            raise _invalid("Empty and deleted keys cannot be equal")
-        return made
-
-    return rt.session_resource(_key(node), make)
+    attrs = node.attrs
+    kinds = _kinds(node, "MutableDenseHashTableV2")
+    shape = _dims(attrs["value_shape"])
+    buckets = attrs["initial_num_buckets"], attrs["max_load_factor"]
+    return rt.session_resource(
+        _key(node), lambda: DenseTableResource(*kinds, shape, empty_key, deleted_key, *buckets)
+    )
 
 
 _NAMED = "container: str='', shared_name: str='', use_node_name_sharing: bool=False"
@@ -283,7 +189,7 @@ _op("MutableHashTableV2", f"-> table_handle: resource; {_TYPED}", _mutable, _SCA
 _op(
     "MutableHashTableOfTensorsV2",
     f"-> table_handle: resource; {_TYPED}, value_shape: shape=()",
-    _mutable,
+    _of_tensors,
     _SCALAR,
 )
 _op(
@@ -306,11 +212,28 @@ def _nothing(method: str) -> Callable[..., Any]:
 
 
 def _find_shape(c: Inference) -> list[Shape]:
-    """A scalar default: the shape of the keys. Vector keys or values make it unknown."""
-    return [c.shape(1) if c.shape(2) == () else None]
+    """The shape of the keys if keys and values are scalars; who makes others sets the shape."""
+    scalars = c.op._inputs[0]._op.type != "MutableDenseHashTableV2" and c.shape(2) == ()
+    return [c.shape(1) if scalars else None]
 
 
 _NONE: Any = lambda c: []
+
+
+def _same_vectors(c: Inference) -> list[Shape]:
+    keys = c.shape(1)
+    if keys is not None and len(keys) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(keys)}")
+    merge(keys, c.shape(2))
+    return []
+
+
+def _scalar_filename(c: Inference) -> list[Shape]:
+    if c.shape(1) not in (None, ()):
+        raise ValueError(f"Shape must be rank 0 but is rank {len(c.shape(1) or ())}")
+    return []
+
+
 _op(
     "LookupTableFindV2",
     "table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
@@ -329,18 +252,27 @@ _op(
     lambda xp, table: table.export(),
     lambda c: [(None,), None],
 )
+
+
+def _same_rows(c: Inference) -> list[Shape]:
+    keys, values = c.shape(1), c.shape(2)
+    if keys and values:
+        merge(keys[:1], values[:1])
+    return []
+
+
 for _name, _method in (("LookupTableInsertV2", "insert"), ("LookupTableImportV2", "replace")):
     _op(
         _name,
         "table_handle: resource, keys: Tin, values: Tout -> ",
         _nothing(_method),
-        _NONE,
+        _NONE if _method == "insert" else _same_rows,
     )
 _op(
     "InitializeTableV2",
     "table_handle: resource, keys: Tkey, values: Tval -> ",
     _nothing("replace"),
-    _NONE,
+    _same_vectors,
 )
 _op("LookupTableRemoveV2", "table_handle: resource, keys: Tin -> ", _nothing("remove"), _NONE)
 _op(
@@ -349,5 +281,5 @@ _op(
     "vocab_size: int=-1, "
     "delimiter: str='\\t'",
     _from_file,
-    _NONE,
+    _scalar_filename,
 )
