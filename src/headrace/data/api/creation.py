@@ -25,13 +25,8 @@ __all__ = ["Creation", "seed_pair"]
 _MAX_INT64 = 2**63 - 1
 
 
-<<<<<<< HEAD
-def seed_pair(seed: object) -> tuple[Any, Any]:
-    """The two seeds of an op: numbers, or tensors where ``seed`` is fed."""
-=======
 def seed_pair(seed: TensorLike | None) -> tuple[Any, Any]:
-    """The two seeds of an op, as numbers."""
->>>>>>> main
+    """The two seeds of an op: numbers, or tensors where ``seed`` is fed."""
     if isinstance(seed, Tensor):
         known = static_value(seed)
         if known is None:
