@@ -323,3 +323,12 @@ def memory_growth(tf):
     for d in devices:
         tf.config.experimental.set_memory_growth(d, True)
     return len(devices)
+
+
+def memory_stats(tf):
+    """Memory is the machine's: only that there is some."""
+    stats = tf.contrib.memory_stats
+    used = inner(tf, "contrib.memory_stats.python.ops.memory_stats_ops", "BytesInUse")
+    with tf.device("/cpu:0"):
+        made = [stats.BytesLimit(), stats.MaxBytesInUse(), used()]
+    return [[t.dtype.name, t.shape.as_list()] for t in made]

@@ -38,7 +38,7 @@ class _Noting(ModuleType):
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
-        if not name.startswith("__"):
+        if not name.startswith("__") or name == "__version__":
             _note(self, name, value, sys._getframe(1).f_code.co_filename)
         return value
 

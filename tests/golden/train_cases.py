@@ -363,3 +363,27 @@ def _outcome(test):
     test.run(result)
     texts = [text.strip().splitlines()[-1] for _, text in result.errors + result.failures]
     return [texts, result.testsRun]
+
+
+def queue_runner_module(tf):
+    runners = tf.train.queue_runner
+    queue = tf.FIFOQueue(3, tf.int32, shapes=())
+    runner = runners.QueueRunner(queue, [queue.enqueue(5)])
+    runners.add_queue_runner(runner)
+    value = queue.dequeue()
+    with tf.Session() as sess:
+        coord = tf.train.Coordinator()
+        threads = runners.start_queue_runners(sess, coord)
+        got = sess.run([value, value])
+        coord.request_stop()
+        coord.join(threads)
+    return [got, len(tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS))]
+
+
+def resource_paths(tf):
+    loader = tf.resource_loader
+    here = os.path.dirname(os.path.abspath(__file__))
+    return [
+        os.path.relpath(loader.get_data_files_path(), here),
+        os.path.relpath(loader.get_path_to_datafile("a/b"), here), loader.readahead_file_path("x"),
+    ]  # fmt: skip

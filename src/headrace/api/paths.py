@@ -400,6 +400,7 @@ _CONTRIB_INNER = {
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",
     "metrics": "python.ops.metric_ops python.metrics.classification",
+    "opt": "python.training.sign_decay",
     "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
     "staging": "",
     "stateless": "",
@@ -424,6 +425,7 @@ def _contrib_inner(namespace: str, modules: str) -> None:
 
 for _namespace, _modules in _CONTRIB_INNER.items():
     _contrib_inner(_namespace, _modules)
+PATHS["contrib.opt.python.training.sign_decay"] = ("headrace.train.optimizers.sign_optimizers",)
 PATHS["contrib.tensorboard.plugins"] = ("headrace.api.contrib.tensorboard_plugins",)
 PATHS["contrib.tensorboard.plugins.projector"] = ("headrace.api.contrib.projector",)
 _inner("contrib.layers", python=())

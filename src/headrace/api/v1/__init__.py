@@ -190,6 +190,7 @@ LAZY_MODULES = {
     "io": "headrace.api.v1.io",
     "layers": "headrace.api.v1.layers",
     "linalg": "headrace.api.v1.linalg",
+    "resource_loader": "headrace.api.platform.resource_loader",
     "logging": "headrace.api.platform.tf_logging",
     "lookup": "headrace.api.v1.lookup",
     "losses": "headrace.api.v1.losses",
@@ -417,6 +418,7 @@ if _TYPE_CHECKING:
     from headrace.api.platform import app as app
     from headrace.api.platform import flags as flags
     from headrace.api.platform import gfile as gfile
+    from headrace.api.platform import resource_loader as resource_loader
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform import test as test
     from headrace.api.platform import tf_logging as logging
@@ -682,15 +684,15 @@ if _TYPE_CHECKING:
         "numpy_function", "parse_example", "parse_single_example", "parse_single_sequence_example",
         "parse_tensor", "polygamma", "print", "py_func", "py_function", "python", "python_io", "qr",
         "queue", "random", "random_gamma", "random_poisson", "raw_ops", "read_file",
-        "recompute_grad", "reduce_join", "regex_replace", "saved_model", "self_adjoint_eig",
-        "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse", "sparse_add",
-        "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum", "sparse_merge",
-        "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
-        "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
-        "sparse_reshape", "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_split",
-        "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
-        "sparse_to_indicator", "sparse_transpose", "spectral", "string_join", "string_split",
-        "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
+        "recompute_grad", "reduce_join", "regex_replace", "resource_loader", "saved_model",
+        "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse",
+        "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum",
+        "sparse_merge", "sparse_minimum", "sparse_placeholder", "sparse_reduce_max",
+        "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
+        "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_slice",
+        "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense",
+        "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "spectral", "string_join",
+        "string_split", "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
         "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "summary", "svd",
         "sysconfig", "test", "timestamp", "train", "variable_axis_size_partitioner", "write_file",
         "zeta",
