@@ -114,7 +114,11 @@ def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
 def _filled(shape: object, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
-        plain = _plain_or_none(shape)
+        try:
+            plain = _plain_or_none(shape)
+        except TypeError:  # not a shape, but perhaps a tensor: [2.0, 3.0]
+            shape = convert_to_tensor(shape, dtypes.int32)
+            plain = None
         if plain is not None:
             count = shapes.num_elements(plain)
             if count is not None and count < _SMALL:

@@ -364,6 +364,8 @@ def _parallel_concat_shape(c: Inference) -> list[Shape]:
             raise ValueError(
                 f"Size of first dimension must be 1, but input {i} is {shapes.show(s)}"
             )
+        if shapes.known(s) is None:
+            raise ValueError("All input shapes must be fully defined.")
         merged = shapes.merge(merged, s)
     return [out]
 

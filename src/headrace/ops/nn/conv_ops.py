@@ -304,6 +304,8 @@ def window_dim(
         raise ValueError(f"Dilation rate must be >= 1, but got {dilation}")
     if stride < 1:
         raise ValueError(f"Stride must be > 0, but got {stride}")
+    if stride > 2**31 - 1:
+        raise ValueError(f"Attr strides has value {stride} out of range for an int32")
     if size is None or (kernel is None and padding != "SAME"):
         return None
     if padding != "SAME" and kernel is not None:
