@@ -16,7 +16,9 @@ from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define, lookup
+from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid, one_of, shape, size
@@ -774,6 +776,7 @@ def meshgrid(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
     with name_scope(name, "meshgrid", list(args)):
         if not args:
             return []
+        before = ops_counted(get_default_graph())
         vectors = [convert_to_tensor(a) for a in args]
         dims = [size(v) for v in vectors]
         order = list(range(len(args)))
@@ -782,7 +785,16 @@ def meshgrid(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
         full = apply_op("Pack", [dims[i] for i in order])
         lines = [_along(v, order.index(i), len(args)) for i, v in enumerate(vectors)]
         ones_everywhere = ones(full, vectors[0]._dtype._base)
-        return [apply_op("Mul", line, ones_everywhere, name="mul") for line in lines]
+        out = [apply_op("Mul", line, ones_everywhere, name="mul") for line in lines]
+        count_as(full._op.graph, before, _ops_of_meshgrid(args, order))
+        return out
+
+
+def _ops_of_meshgrid(args: Sequence[TensorLike], order: list[int]) -> int:
+    """TF makes tensors of lists several times, and reshapes twice where axes change places."""
+    lists = [not isinstance(a, Tensor) for a in args]
+    exchanged = 4 if order != sorted(order) else 0
+    return 5 * len(args) + 2 * sum(lists) + lists[0] + exchanged + 4
 
 
 def _along(vector: Tensor, axis: int, rank: int) -> Tensor:
