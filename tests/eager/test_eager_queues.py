@@ -27,3 +27,19 @@ def test_a_queue_that_a_function_uses() -> None:
         return queue.dequeue() + 1
 
     assert [int(through(tf.constant(i))) for i in (7, 8)] == [8, 9]
+
+
+def test_reset_default_graph_forgets_eager_names() -> None:
+    from headrace.eager.eager_context import eager_mode
+
+    def names() -> list[str]:
+        with eager_mode():
+            layer = tf.layers.Dense(2)
+            layer(tf.ones([1, 2]))
+            return [layer.name, layer.kernel.name]
+
+    tf.reset_default_graph()
+    first = names()
+    assert names() != first
+    tf.reset_default_graph()
+    assert names() == first

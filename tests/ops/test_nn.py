@@ -297,3 +297,18 @@ def test_windows_longer_than_the_image() -> None:
     x = np.arange(9.0).reshape(1, 3, 3, 1)
     assert pooling.maximum(x, axes).reshape(-1).tolist() == [8.0] * 4
     assert pooling.average(x, axes).reshape(-1).tolist() == [4.0] * 4
+
+
+@pytest.mark.parametrize(
+    "shape", [[], [1], [2], [3], [3, 1], [3, 2], [1, 2, 1], [3, 2, 4], [3, 1, 4], [2, 2, 2, 2]]
+)
+def test_weights_of_losses_that_only_a_run_knows(shape):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        losses, weights = np.ones([3, 2, 4], np.float32), np.full(shape, 2.0, np.float32)
+        fed = tf.placeholder(tf.float32)
+        loss = tf.losses.compute_weighted_loss(losses, fed, reduction="weighted_sum")
+        if len(shape) in (0, 3):
+            assert sess.run(loss, {fed: weights}) == 48.0
+        else:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="can not be broadcast"):
+                sess.run(loss, {fed: weights})

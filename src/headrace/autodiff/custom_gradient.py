@@ -152,7 +152,7 @@ class _Readings:
         if not any(v is variable for v in self.variables):
             self.variables.append(variable)
 
-    def _wants(self, inputs: object) -> bool:
+    def _wants(self, inputs: Tensor) -> bool:
         return False
 
 

@@ -615,7 +615,7 @@ def hessians(
 ) -> list[Tensor]:
     """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape."""
 
-    def derive(of: Any, by: Tensor) -> Tensor:
+    def derive(of: Tensor, by: Tensor) -> Tensor:
         found = gradients(
             of,
             by,

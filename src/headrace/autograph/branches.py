@@ -54,7 +54,7 @@ State = tuple[Any, ...]
 
 
 def if_stmt(
-    test: Any,
+    test: Tensor,
     body: Thunk,
     orelse: Thunk,
     get_state: Callable[[], State],
@@ -166,7 +166,7 @@ def returned(value: object, do_return: TensorLike, complete: bool) -> Any:
 # expressions ------------------------------------------------------------------------------------
 
 
-def if_exp(test: Any, if_true: Thunk, if_false: Thunk, text: str) -> Any:
+def if_exp(test: Tensor, if_true: Thunk, if_false: Thunk, text: str) -> Any:
     test = as_value(test)
     if not is_staged(test):
         return if_true() if test else if_false()
@@ -214,7 +214,7 @@ def not_(value: TensorLike) -> bool | Tensor:
     return logical_not(value) if is_staged(value) else not value
 
 
-def eq(a: object, b: TensorLike) -> bool | Tensor:
+def eq(a: Tensor, b: TensorLike) -> bool | Tensor:
     """``a == b``: elementwise for tensors; shapes that do not fit are not equal."""
     if is_staged(a) or is_staged(b):
         if a is None or b is None:
@@ -223,7 +223,7 @@ def eq(a: object, b: TensorLike) -> bool | Tensor:
     return a == b
 
 
-def ne(a: Any, b: Any) -> Any:
+def ne(a: Tensor, b: Tensor) -> Any:
     if is_staged(a) or is_staged(b):
         if a is None or b is None:
             return True
@@ -231,14 +231,14 @@ def ne(a: Any, b: Any) -> Any:
     return a != b
 
 
-def _alike(a: Any, b: TensorLike) -> tuple[Any, Any]:
+def _alike(a: TensorLike, b: TensorLike) -> tuple[Any, Any]:
     """Both as tensors, a Python value in the type of the other."""
     if not isinstance(a, Tensor) and isinstance(b, Tensor):
         a = constant(a, b._dtype._base) if isinstance(a, (bool, int, float, str)) else as_value(a)
     return a, as_value(b)
 
 
-def in_(a: Any, b: Any) -> bool:
+def in_(a: Tensor, b: Any) -> bool:
     """``a in b``.
 
     A tensor is compared by value, which needs a decision now: a TypeError, as in TensorFlow.
@@ -279,7 +279,7 @@ COMPARISONS: dict[str, Comparison] = {
 # assert -----------------------------------------------------------------------------------------
 
 
-def assert_stmt(test: Any, message: Thunk) -> None:
+def assert_stmt(test: Tensor, message: Thunk) -> None:
     """``assert``: checked when the graph runs if the condition is staged."""
     test = as_value(test)
     if not is_staged(test):

@@ -12,8 +12,8 @@ import functools
 import sysconfig
 import types
 import unittest
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.autograph import branches, undefined
 from headrace.autograph import loop_operators as loops
@@ -22,6 +22,9 @@ from headrace.autograph.py_builtins import BUILTINS, print_
 from headrace.autograph.status import Status, control_status_ctx, log, warn_once
 from headrace.core import trace
 from headrace.ops.control import case_branches, control_flow, functional, while_loops
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["Namespace", "mark_artifact", "namespace_for"]
 
@@ -160,14 +163,16 @@ class Namespace:
 
     def _with_converted_arguments(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def called(
+            *args: Callable[..., Any] | Tensor | Sequence[int | Tensor], **kwargs: Any
+        ) -> Any:
             return function(
                 *map(self._argument, args), **{k: self._argument(v) for k, v in kwargs.items()}
             )
 
         return called
 
-    def _argument(self, value: Any) -> Any:
+    def _argument(self, value: Callable[..., Any] | Tensor | Sequence[int | Tensor]) -> Any:
         is_function = type(value) in (types.FunctionType, types.MethodType, functools.partial)
         return self.call(value) if is_function else value
 

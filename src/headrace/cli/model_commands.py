@@ -144,7 +144,7 @@ def _open(options: argparse.Namespace) -> Model:
     return open_model(options.file, _names(options.tags), options.signature)
 
 
-def _chosen(model: Any, text: str) -> dict[str, Any]:
+def _chosen(model: Model, text: str) -> dict[str, Any]:
     """Outputs by the names that the user gave: of the signature, or of operations and tensors."""
     names = _names(text)
     if not names:

@@ -452,7 +452,7 @@ def _shape_converter(
 
 def _dimension_converter(
     value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     if value.value is None:
         raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
     return _from_python(value.value, dtype or dtypes.int32, name or "shape_as_tensor", None, None)

@@ -174,7 +174,7 @@ class FuncGraph(Graph):
         self._captured[id(outside)] = (outside, inner)
         return inner
 
-    def inside(self, outside: Any) -> Tensor | None:
+    def inside(self, outside: Tensor) -> Tensor | None:
         """The tensor by which something from outside is known here, None if it was not captured."""
         if outside._op.graph is self:
             return outside  # type: ignore[no-any-return]

@@ -99,6 +99,7 @@ class Graph:
     _has_later_types = False
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
+    _calls: Any = None  # which operations are bodies of calls (core/call_records.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)
     _is_eager = (
         False  # not a graph at all: operations are computed at once (eager/eager_context.py)
@@ -755,8 +756,11 @@ def set_root_graph(graph: Graph | None) -> None:
 def reset_default_graph() -> None:
     """Forget the global default graph; the next op starts a new one."""
     global _global_default
+    if stacks.eager_graph is not None:  # eager code has its collections in the default graph
+        stacks.eager_graph._collections.clear()
+        for forget in stacks.forgetters:
+            forget(stacks.eager_graph)
     if _global_default is not None and _global_default._is_eager:
-        _global_default._collections.clear()
         return
     if stacks.default_graphs.items:
         raise AssertionError(

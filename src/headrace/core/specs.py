@@ -244,7 +244,7 @@ class SparseTensorSpec(_Shaped):
             TensorSpec([rank], dtypes.int64),
         )
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: SparseTensor) -> list[Any]:
         return [value.indices, value.values, value.dense_shape]
 
     def from_components(self, tensors: Sequence[Any]) -> Any:
@@ -300,7 +300,7 @@ class IndexedSlicesSpec(_Shaped):
             return parts
         return (*parts, TensorSpec([self._shape.rank], self._dense_shape_dtype))
 
-    def to_components(self, value: Any) -> list[Any]:
+    def to_components(self, value: IndexedSlices) -> list[Any]:
         parts = [value.values, value.indices]
         return parts if self._dense_shape_dtype is None else [*parts, value.dense_shape]
 
@@ -413,7 +413,10 @@ def component_specs(specs: object) -> list[TensorSpec]:
     ]
 
 
-def components(specs: Any, values: Any) -> list[Any]:
+def components(
+    specs: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec] | None] | Mapping[str, Any] | None,
+    values: Any,
+) -> list[Any]:
     """The plain tensors of a structure of values that fits ``specs``."""
     out: list[Any] = []
     for spec, value in zip(nest.flatten(specs), nest.flatten_up_to(specs, values)):

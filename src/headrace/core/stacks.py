@@ -108,6 +108,11 @@ def session_for(session: Any, graph: Graph, what: str) -> Any:
     return session
 
 
+#: The eager context, once it is loaded (eager/eager_context.py).
+eager_graph: Graph | None = None
+#: Called with a graph whose collections and numbers ``tf.reset_default_graph`` forgets.
+forgetters: list[Callable[[Graph], object]] = []
+
 #: Set by headrace.formats: turns an operation into a NodeDef message.
 node_def_encoder: Callable[[Operation], Any] | None = None
 #: Likewise for a whole graph.
@@ -120,7 +125,7 @@ attr_decoder: Callable[[Any, str], Any] | None = None
 op_def_encoder: Callable[[OpDef], Any] | None = None
 
 
-def op_def_of(definition: OpDef) -> Any:
+def op_def_of(definition: OpDef) -> OpDef:
     """The OpDef message of a definition; the definition itself while formats are not loaded."""
     return definition if op_def_encoder is None else op_def_encoder(definition)
 

@@ -10,7 +10,7 @@ import copy
 import inspect
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
@@ -18,6 +18,9 @@ from headrace.core.graph import get_default_graph
 from headrace.eager.tape import GradientTape
 from headrace.variables.scope_state import _STORE_KEY
 from headrace.variables.variable_store import EagerStore
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "EagerVariableStore",
@@ -68,7 +71,7 @@ def _tell_apart(tensors: list[Any], positions: list[int]) -> None:
         seen.add(id(tensors[i]))
 
 
-def _positions(f: Callable[..., Any], params: Any, count: int) -> list[int]:
+def _positions(f: Callable[..., Any], params: Tensor, count: int) -> list[int]:
     if params is None:
         return list(range(count))
     wanted = [params] if isinstance(params, (str, int)) else list(params)

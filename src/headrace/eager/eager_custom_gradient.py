@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.custom_gradient import custom_gradient
@@ -16,13 +16,17 @@ from headrace.core.tapes import variable_accessed
 from headrace.eager.tape import GradientTape, stop_recording
 from headrace.eager.tape_record import ACTIVE, TAPES, record_operation
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+
 __all__ = ["call_with_gradient", "recompute_grad"]
 
 
 class _Watcher(GradientTape):
     """A tape that only notes which variables are used."""
 
-    def _wants(self, inputs: object) -> bool:
+    def _wants(self, inputs: TensorLike) -> bool:
         return False
 
 
@@ -78,7 +82,7 @@ def _backward(
     return backward
 
 
-def _as_gradient(g: object) -> Any:
+def _as_gradient(g: Tensor) -> Any:
     return g if hasattr(g, "dense_shape") else convert_to_tensor(g)
 
 

@@ -21,6 +21,7 @@ from headrace.runtime.float_errors import restore, silence
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.tensor import Tensor
     from headrace.eager.execute import CallPlan
 
 __all__ = ["VariableHandle", "call"]
@@ -116,7 +117,7 @@ def write_variable(
         restore(token)
 
 
-def _read(key: str, handle: Any, uninit_ok: bool) -> Any:
+def _read(key: str, handle: Tensor, uninit_ok: bool) -> Any:
     value = STATE.values.get(key)
     if value is None:
         value = STATE.raw(key)  # it may just be being written by another thread

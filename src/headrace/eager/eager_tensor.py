@@ -24,7 +24,7 @@ from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, FeedDict
+    from headrace.core.annotations import Array, FeedDict, TensorLike
 
 __all__ = ["EagerTensor", "Handle", "Place", "array_of", "wrap"]
 
@@ -151,7 +151,10 @@ class EagerTensor(Tensor):
         return np.asarray(self._static).__dlpack_device__()
 
     def cpu(self) -> EagerTensor:
-        return self
+        """A tensor of its own with the same value."""
+        from headrace.core.build import apply_op
+
+        return apply_op("Identity", self)  # type: ignore[return-value]
 
     def gpu(self, gpu_index: int = 0) -> NoReturn:
         raise RuntimeError("There is no GPU that eager tensors could be copied to")
@@ -292,7 +295,7 @@ def array_of(tensor: EagerTensor) -> Any:
     return tensor._static
 
 
-def _restored(value: object, name: str) -> EagerTensor:
+def _restored(value: TensorLike, name: str) -> EagerTensor:
     dtype = dtypes.as_dtype(name)
     return wrap(convert.make_ndarray(value, dtype), dtype)
 

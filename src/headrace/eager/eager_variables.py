@@ -326,7 +326,7 @@ def stored(value: Any) -> Any:
 
 
 def _restored(
-    value: object, trainable: bool, name: str, dtype: str, constraint: Callable[..., Any] | None
+    value: TensorLike, trainable: bool, name: str, dtype: str, constraint: Callable[..., Any] | None
 ) -> EagerVariable:
     variable = EagerVariable.__new__(EagerVariable)
     variable._synchronization, variable._aggregation, variable._trainable = checked_distribution(

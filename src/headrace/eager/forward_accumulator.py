@@ -26,6 +26,7 @@ from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = ["ForwardAccumulator"]
 
@@ -66,10 +67,10 @@ class ForwardAccumulator:
     def _wants(self, inputs: Tensor) -> bool:
         return any(id(t) in self._tangents for t in inputs)
 
-    def _watch_variable(self, variable: object) -> None:
+    def _watch_variable(self, variable: Variable) -> None:
         return
 
-    def _watch_outputs(self, outputs: object) -> None:
+    def _watch_outputs(self, outputs: Tensor) -> None:
         return
 
     def _add(self, record: Record) -> None:

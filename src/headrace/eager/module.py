@@ -18,11 +18,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
 from headrace.core.scopes import name_scope
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["Module", "restore_later"]
 
@@ -133,7 +136,7 @@ class Module:
         return named
 
 
-def _is_variable(value: object) -> bool:
+def _is_variable(value: TensorLike) -> bool:
     return isinstance(value, Variable)
 
 

@@ -31,7 +31,7 @@ from headrace.ops.control import py_func as script
 from headrace.ops.random.random_ops import int_range
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ShapeLike
+    from headrace.core.annotations import Array, ShapeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = ["Generator", "get_global_generator", "set_global_generator"]
@@ -58,7 +58,7 @@ class Generator:
         self._lock = threading.Lock()
 
     @classmethod
-    def from_seed(cls, seed: object, alg: object = None) -> Generator:
+    def from_seed(cls, seed: int | None, alg: object = None) -> Generator:
         """A generator whose state is made of one number."""
         return cls(state=_state_of(seed), alg=alg)
 
@@ -95,7 +95,7 @@ class Generator:
     def reset(self, state: object) -> None:
         self._state.assign(convert_to_tensor(state, dtypes.int64))
 
-    def reset_from_seed(self, seed: object) -> None:
+    def reset_from_seed(self, seed: int | None) -> None:
         self.reset(_state_of(seed))
 
     def reset_from_key_counter(self, key: str, counter: object) -> None:
@@ -212,7 +212,7 @@ class Generator:
         return [Generator(state=np.array([0, 0, k], np.int64), alg="philox") for k in keys]
 
 
-def _state_of(seed: object) -> Array:
+def _state_of(seed: int | None) -> Array:
     """One number as a state; several fill it from the front."""
     words = np.zeros(3, np.int64)
     given = np.atleast_1d(np.asarray(seed)).astype(np.int64)
@@ -220,7 +220,7 @@ def _state_of(seed: object) -> Array:
     return words
 
 
-def _as(value: Any, dtype: Any) -> Any:
+def _as(value: TensorLike, dtype: Any) -> Any:
     return convert_to_tensor(value, dtypes.as_dtype(dtype))
 
 

@@ -27,6 +27,7 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     compiled = compile_plan(plan, kept)
     details = Details(compiled.source, compiled.n_reused, part)
     details.codes.append((compiled.run.__code__, compiled.lines))
+    details.segments += compiled.segments
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)

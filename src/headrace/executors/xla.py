@@ -131,7 +131,7 @@ def _wide(jax: Any) -> Any:
     return enable_x64()
 
 
-def _own(value: Any, dtype: np.dtype[Any]) -> Any:
+def _own(value: Any, dtype: np.dtype[Any]) -> Array | np.generic:
     array = np.array(value, dtype)
     return array if array.ndim else array[()]
 

@@ -25,6 +25,7 @@ from headrace.program.snapshot import variable_key
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.graph import Graph
+    from headrace.core.tensor import Tensor
 
 __all__ = ["convert_variables_to_constants", "freeze_graph_def", "variable_nodes"]
 
@@ -90,7 +91,7 @@ def _read(sess: Any, nodes: Sequence[Any]) -> dict[str, Any]:
     return {n.name: values[n.name] for n in nodes}
 
 
-def _reading(graph: Graph, node: Any) -> Any:
+def _reading(graph: Graph, node: Any) -> Tensor | None:
     """A tensor of the graph that has a variable's value, if there is one."""
     tensor = graph.get_tensor_by_name(f"{node.name}:0")
     if node.op in _REFS:

@@ -56,7 +56,7 @@ _LITTLE = sys.byteorder == "little"
 _BITS = (dtypes.float16, dtypes.bfloat16)
 
 
-def to_message(array: Any, dtype: DType | None = None, message: Any = None) -> Any:
+def to_message(array: Array, dtype: DType | None = None, message: Any = None) -> Any:
     """A TensorProto that holds ``array``; fills in ``message`` if one is given."""
     if message is None:
         from tensorboard.compat.proto.tensor_pb2 import TensorProto

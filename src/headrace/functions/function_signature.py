@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headrace.core.dtypes import FROM_NUMPY
 from headrace.core.specs import TensorSpec, TypeSpec
 from headrace.core.tensor import Tensor
 from headrace.eager.eager_tensor import EagerTensor, wrap
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["LITERALS", "ByIdentity", "Signature", "call_specs", "encode", "shown_leaf"]
 
@@ -242,7 +245,7 @@ def as_tensor(value: Any, spec: TensorSpec) -> Any:
     return eager(array)
 
 
-def eager(array: Any) -> EagerTensor:
+def eager(array: Array) -> EagerTensor:
     return wrap(
         array if array.ndim else array[()] if array.dtype.kind != "O" else array,
         FROM_NUMPY[array.dtype],

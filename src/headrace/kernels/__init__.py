@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headrace.env import onednn_wanted
 from headrace.kernels import accel
 
 __all__ = ["install"]
 
 
-def _load() -> accel.Library:
+def _load() -> Any:
     if not onednn_wanted():
         raise ImportError("switched off by HEADRACE_ONEDNN")
     from headrace.kernels.onednn import OneDnn

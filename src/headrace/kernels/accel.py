@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.runtime import thread_pool as pool
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.numpy.im2col import Geometry
+    from headrace.kernels.numpy.pooling_kernels import Axes
+    from headrace.kernels.packed_weights import WeightsWay
 
 __all__ = [
     "Library",
@@ -35,46 +41,46 @@ class WindowedLibrary(Protocol):
 
     def conv(
         self,
-        x: Any,
-        w: Any,
-        g: Any,
+        x: Array,
+        w: Array,
+        g: Geometry,
         groups: int = 1,
-        bias: Any = None,
-        add: Any = None,
+        bias: Array | None = None,
+        add: Array | None = None,
         relu: bool = False,
-        packed: Any = None,
-    ) -> Any: ...
+        packed: object | None = None,
+    ) -> Array | None: ...
 
     def conv_input_grad(
-        self, x_shape: Any, w: Any, gradient: Any, g: Any, groups: int = 1
-    ) -> Any: ...
+        self, x_shape: Sequence[int], w: Array, gradient: Array, g: Geometry, groups: int = 1
+    ) -> Array | None: ...
 
     def conv_filter_grad(
-        self, x: Any, w_shape: Any, gradient: Any, g: Any, groups: int = 1
-    ) -> Any: ...
+        self, x: Array, w_shape: Sequence[int], gradient: Array, g: Geometry, groups: int = 1
+    ) -> Array | None: ...
 
     def conv_filter_and_bias_grad(
-        self, x: Any, w_shape: Any, gradient: Any, g: Any, groups: int = 1
-    ) -> Any: ...
+        self, x: Array, w_shape: Sequence[int], gradient: Array, g: Geometry, groups: int = 1
+    ) -> tuple[Array, Array] | None: ...
 
     def pack_filter(
         self,
-        x_shape: Any,
-        w: Any,
-        g: Any,
+        x_shape: Sequence[int],
+        w: Array,
+        g: Geometry,
         groups: int = 1,
         bias: bool = False,
         add: bool = False,
         relu: bool = False,
-    ) -> Any: ...
+    ) -> object: ...
 
-    def max_pool(self, x: Any, axes: Any) -> Any: ...
+    def max_pool(self, x: Array, axes: Axes) -> Array | None: ...
 
-    def max_pool_grad(self, x: Any, g: Any, axes: Any) -> Any: ...
+    def max_pool_grad(self, x: Array, g: Array, axes: Axes) -> Array | None: ...
 
-    def avg_pool(self, x: Any, axes: Any) -> Any: ...
+    def avg_pool(self, x: Array, axes: Axes) -> Array | None: ...
 
-    def avg_pool_grad(self, shape: Any, g: Any, axes: Any) -> Any: ...
+    def avg_pool_grad(self, shape: tuple[int, ...], g: Array, axes: Axes) -> Array | None: ...
 
 
 class RowLibrary(Protocol):
@@ -82,37 +88,48 @@ class RowLibrary(Protocol):
     channels last.
     """
 
-    def unary(self, op: str, x: Any, out: Any = None) -> Any: ...
+    def unary(self, op: str, x: Array, out: Array | None = None) -> Array | None: ...
 
-    def gradient(self, op: str, y: Any, dy: Any) -> Any: ...
+    def gradient(self, op: str, y: Array, dy: Array) -> Array | None: ...
 
-    def relu_grad(self, gradients: Any, features: Any) -> Any: ...
+    def relu_grad(self, gradients: Array, features: Array) -> Array | None: ...
 
-    def row_sums(self, x: Any) -> Any: ...
+    def row_sums(self, x: Array) -> Array | None: ...
 
-    def softmax(self, x: Any, out: Any = None) -> Any: ...
+    def softmax(self, x: Array, out: Array | None = None) -> Array | None: ...
 
-    def softmax_grad(self, y: Any, dy: Any) -> Any: ...
+    def softmax_grad(self, y: Array, dy: Array) -> Array | None: ...
 
-    def log_softmax(self, x: Any) -> Any: ...
+    def log_softmax(self, x: Array) -> Array | None: ...
 
-    def log_softmax_grad(self, y: Any, dy: Any) -> Any: ...
+    def log_softmax_grad(self, y: Array, dy: Array) -> Array | None: ...
 
-    def batch_norm(self, x: Any, scale: Any, offset: Any, epsilon: float) -> Any: ...
+    def batch_norm(
+        self, x: Array, scale: Array, offset: Array, epsilon: float
+    ) -> tuple[Array, Array, Array] | None: ...
 
     def batch_norm_inference(
-        self, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float
-    ) -> Any: ...
+        self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float
+    ) -> Array | None: ...
 
     def batch_norm_grad(
-        self, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, training: bool
-    ) -> Any: ...
+        self,
+        dy: Array,
+        x: Array,
+        scale: Array,
+        mean: Array,
+        variance: Array,
+        epsilon: float,
+        training: bool,
+    ) -> tuple[Array, Array, Array] | None: ...
 
-    def layer_norm(self, x: Any, scale: Any, offset: Any, epsilon: float) -> Any: ...
+    def layer_norm(
+        self, x: Array, scale: Array, offset: Array, epsilon: float
+    ) -> tuple[Array, Array, Array] | None: ...
 
     def layer_norm_grad(
-        self, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float
-    ) -> Any: ...
+        self, dy: Array, x: Array, scale: Array, mean: Array, variance: Array, epsilon: float
+    ) -> tuple[Array, Array, Array] | None: ...
 
 
 class Library(WindowedLibrary, RowLibrary, Protocol):
@@ -128,51 +145,62 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
 
     def set_threads(self, n: int) -> None: ...
 
-    def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any: ...
+    def matmul(
+        self, a: Array, b: Array, out: Array | None, accumulate: bool = False
+    ) -> Array | None: ...
 
-    def matmul_bias(self, a: Any, b: Any, bias: Any) -> Any: ...
+    def matmul_bias(self, a: Array, b: Array, bias: Array) -> Array | None: ...
 
-    def few_rows(self, a: Any, b: Any, bias: Any) -> Any: ...
+    def few_rows(self, a: Array, b: Array, bias: Array) -> Array | None: ...
 
-    def batch_matmul(self, a: Any, b: Any, out: Any = None) -> Any: ...
+    def batch_matmul(self, a: Array, b: Array, out: Array | None = None) -> Array | None: ...
 
-    def scores(self, q: Any, keys: Any, steps: Any) -> Any: ...
+    def scores(self, q: Array, keys: Array, steps: Array) -> Array | None: ...
 
-    def gates(self, weights: Any, rows: int, factor: Any, before: Any, after: Any) -> Any: ...
+    def gates(
+        self, weights: Array, rows: int, factor: Array, before: Array, after: Array
+    ) -> Callable[[Any, Any], None] | None: ...
 
     def pack_lstm(
-        self, kernel: Any, inputs: int, order: tuple[int, ...], steps: int, rows: int
-    ) -> Any: ...
+        self, kernel: Array, inputs: int, order: tuple[int, ...], steps: int, rows: int
+    ) -> object: ...
 
-    def lstm(self, x: Any, h: Any, c: Any, packed: Any, bias: Any) -> Any: ...
+    def lstm(
+        self, x: Array, h: Array, c: Array, packed: Array, bias: Array
+    ) -> tuple[Array, ...] | None: ...
 
-    def steps_product(self, weights: Any, rows: int) -> Any: ...
+    def steps_product(self, weights: Array, rows: int) -> Callable[..., Array] | None: ...
 
-    def weights_way(self, asked: str) -> Any: ...
+    def weights_way(self, asked: str) -> WeightsWay: ...
 
     def pack(
         self,
-        weights: Any,
+        weights: Array,
         rows: int,
         kind: str = "float32",
         bias: bool = True,
         activation: str | None = None,
-    ) -> Any: ...
+    ) -> object: ...
 
     def product(
-        self, a: Any, weights: Any, bias: Any = None, activation: str | None = None, out: Any = None
-    ) -> Any: ...
+        self,
+        a: Array,
+        weights: object,
+        bias: Array | None = None,
+        activation: str | None = None,
+        out: Array | None = None,
+    ) -> Array | None: ...
 
     def adam(
         self,
-        var: Any,
-        m: Any,
-        v: Any,
-        rate: float,
-        beta1: float,
-        beta2: float,
-        epsilon: float,
-        grad: Any,
+        var: Array,
+        m: Array,
+        v: Array,
+        rate: float | Array,
+        beta1: float | Array,
+        beta2: float | Array,
+        epsilon: float | Array,
+        grad: Array,
     ) -> bool: ...
 
 
@@ -215,7 +243,7 @@ def loaded() -> bool:
     return _decided
 
 
-def ask(function: str, *args: Any) -> Any:
+def ask(function: str, *args: Any) -> Array | None:
     """What a function of the library answers; None where there is no library."""
     found = library()
     return None if found is None else getattr(found, function)(*args)

@@ -125,7 +125,7 @@ class Layer(CoreLayer):
         assert self._current_scope is not None
         return self._current_scope.original_name_scope
 
-    def _set_scope(self, scope: Any = None) -> None:
+    def _set_scope(self, scope: VariableScope | str | None = None) -> None:
         if self._scope is not None:
             return
         if self._reuse:

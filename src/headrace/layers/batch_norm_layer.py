@@ -26,7 +26,7 @@ from headrace.layers.identifiers import (
 )
 from headrace.layers.input_spec import InputSpec
 from headrace.layers.smart import constant_value, smart_cond
-from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.array_shape import reshape, size
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity, stop_gradient
 from headrace.ops.array.casting import cast
@@ -58,6 +58,9 @@ _CLIPPING_KEYS = ["rmax", "rmin", "dmax"]
 
 class BatchNormalizationCore(CoreLayer):
     """Batch normalization without variable scopes."""
+
+    #: False: the moving variance of the fused op is that of the batch, as without the fused op.
+    _bessels_correction_test_only = True
 
     def __init__(
         self,
@@ -286,6 +289,9 @@ class BatchNormalizationCore(CoreLayer):
             )
 
         output, mean, variance = smart_cond(training, with_batch, with_averages)
+        if not self._bessels_correction_test_only:
+            samples = cast(size(inputs) / size(variance), variance.dtype)
+            variance = variance * ((samples - 1.0) / samples)
         known = constant_value(training)
         if known is None:
             momentum = smart_cond(training, lambda: self.momentum, lambda: 1.0)

@@ -37,7 +37,7 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import InitializerLike, TensorLike
 
 __all__ = [
     "Conv1D",
@@ -155,7 +155,7 @@ class ConvCore(CoreLayer):
         self.built = True
 
     @property
-    def _op_padding(self) -> Any:
+    def _op_padding(self) -> str:
         if isinstance(self.padding, str):
             return "VALID" if self.padding == "causal" else self.padding.upper()
         return self.padding
@@ -429,8 +429,8 @@ def conv2d(
     dilation_rate: TensorLike = (1, 1),
     activation: Callable[..., Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: object = None,
-    bias_initializer: object = zeros_initializer(),
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = zeros_initializer(),
     kernel_regularizer: object = None,
     bias_regularizer: object = None,
     activity_regularizer: object = None,

@@ -5,7 +5,10 @@ Sizes per dimension, padding, data formats, lengths of outputs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "conv_input_length",
@@ -59,7 +62,7 @@ def normalize_data_format(value: str | None) -> str:
     return data_format
 
 
-def normalize_padding(value: Any) -> Any:
+def normalize_padding(value: str) -> str:
     if isinstance(value, (list, tuple)):
         return value
     padding = value.lower()
@@ -98,7 +101,7 @@ def conv_input_length(output_length: Any, filter_size: int, padding: str, stride
 
 
 def deconv_output_length(
-    input_length: Any,
+    input_length: Tensor,
     filter_size: int,
     padding: str,
     output_padding: int | None = None,

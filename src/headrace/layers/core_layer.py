@@ -375,7 +375,7 @@ class CoreLayer(Module):
         inputs = self._update_inputs.get(id(update), [])
         return update not in reachable_from(inputs, [update])
 
-    def get_updates_for(self, inputs: object) -> list[Any]:
+    def get_updates_for(self, inputs: TensorLike) -> list[Any]:
         """The updates that depend on ``inputs``; with None those that depend on no input."""
         if inputs is None:
             return [u for u in self.updates if self._is_unconditional(u)]
@@ -383,7 +383,7 @@ class CoreLayer(Module):
         reached = reachable_from(nest.flatten(inputs), updates)
         return [u for u in updates if u in reached]
 
-    def get_losses_for(self, inputs: object) -> list[Any]:
+    def get_losses_for(self, inputs: TensorLike) -> list[Any]:
         """The losses that depend on ``inputs``; with None those that depend on no input."""
         losses = self.losses
         if inputs is None:
@@ -403,7 +403,9 @@ class CoreLayer(Module):
         for part in parts:
             self.add_loss(functools.partial(loss_for, part))
 
-    def _handle_activity_regularization(self, inputs: Any, outputs: Tensor | Sequence[Any]) -> None:
+    def _handle_activity_regularization(
+        self, inputs: TensorLike, outputs: Tensor | Sequence[Any]
+    ) -> None:
         if not self._activity_regularizer:
             return
         with name_scope("ActivityRegularizer"):
@@ -506,7 +508,7 @@ def _as_tensor(x: object) -> Any:
 
 
 @contextmanager
-def _inside_call(inputs: Any) -> Iterator[None]:
+def _inside_call(inputs: TensorLike) -> Iterator[None]:
     _calls.inputs.append(inputs)
     try:
         yield

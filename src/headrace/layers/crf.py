@@ -20,6 +20,8 @@ from headrace.variables.variable_scope import get_variable
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "CrfDecodeBackwardRnnCell",
@@ -46,12 +48,12 @@ def _less_one(lengths: Any) -> Any:
     return ops.maximum(ops.constant(0, dtype=lengths.dtype), lengths - 1)
 
 
-def _zero_if_empty(lengths: Any, values: Any) -> Any:
+def _zero_if_empty(lengths: Any, values: TensorLike) -> Any:
     return ops.where(ops.less_equal(lengths, 0), ops.zeros_like(values), values)
 
 
 def crf_sequence_score(
-    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: object
+    inputs: Any, tag_indices: Any, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Any:
     """The unnormalized score of each row's tags."""
     tag_indices = ops.convert_to_tensor(tag_indices)
@@ -85,7 +87,7 @@ def crf_multitag_sequence_score(
     )
 
 
-def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_log_norm(inputs: Tensor, sequence_lengths: Any, transition_params: Variable) -> Any:
     """The logarithm of the partition function."""
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
     first = ops.squeeze(ops.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
@@ -109,7 +111,10 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 
 
 def crf_log_likelihood(
-    inputs: Any, tag_indices: TensorLike, sequence_lengths: object, transition_params: Any = None
+    inputs: Tensor,
+    tag_indices: TensorLike,
+    sequence_lengths: TensorLike,
+    transition_params: Any = None,
 ) -> tuple[Any, Any]:
     """``(log_likelihood, transition_params)``.
 
@@ -210,7 +215,9 @@ class CrfDecodeBackwardRnnCell(RNNCell):
         return new, new
 
 
-def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> tuple[Any, Any]:
+def crf_decode(
+    potentials: Any, transition_params: Variable, sequence_length: Tensor
+) -> tuple[Any, Any]:
     """``(tags, best_score)`` of the best sequence of each row, as tensors."""
     sequence_length = ops.convert_to_tensor(sequence_length)
 

@@ -64,7 +64,7 @@ class InputSpec:
         return cls(**config)
 
 
-def assert_input_compatibility(input_spec: object, inputs: Any, layer_name: str) -> None:
+def assert_input_compatibility(input_spec: object, inputs: Tensor, layer_name: str) -> None:
     """ValueError unless every input fits its spec."""
     if not input_spec:
         return

@@ -7,11 +7,13 @@ from collections import Counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph
 
 __all__ = ["reset_uids", "to_snake_case", "unique_object_name"]
 
 _counters: WeakKeyDictionary[Graph, Counter[tuple[str, str]]] = WeakKeyDictionary()
+stacks.forgetters.append(lambda graph: _counters.pop(graph, None))
 
 
 def to_snake_case(name: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["reachable_from"]
 
@@ -23,7 +26,7 @@ class _Reached:
         return id(item) in self._ids
 
 
-def reachable_from(inputs: object, targets: Iterable[Any]) -> _Reached:
+def reachable_from(inputs: TensorLike, targets: Iterable[Any]) -> _Reached:
     """Everything that depends on ``inputs``, searched until all ``targets`` are found."""
     from headrace.core import nest
 

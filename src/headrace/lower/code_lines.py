@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.lower.fusion import Fused
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.plan import Plan
 from headrace.lower.update_groups import Grouped
 from headrace.program.constants import peek
@@ -54,6 +55,8 @@ class CodeLines:
         self.started: frozenset[Any] = frozenset()  # operations that run on threads of their own
         # those that were started, None once their results are taken
         self.joining: dict[str, Node | None] = {}
+        self.segments: list[NativeSegment] = []
+        self.shape_values: frozenset[int] | None = None
         self.starts_kept: dict[int, bool] = {}  # variables whose old value has a name of its own
 
     def emit(self, text: str, step: Node | Fused | Grouped | None = None) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from signal import SIGINT
 from threading import Lock
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from headrace.lower.emit import INTO
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
 from headrace.lower.native_groups import native_step
+from headrace.lower.native_segments import NativeSegment, cut_segments, shape_values
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import RunContext
@@ -67,6 +68,7 @@ class Compiled(NamedTuple):
     make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
     params: dict[str, Any]
     constant_params: dict[str, int]  # parameter -> the constant value that it holds
+    segments: list[NativeSegment]
 
 
 _factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
@@ -104,11 +106,15 @@ class _Generator(CodeLines):
         self._keep_starts()
         first = last = 0  # lines between which the run is not interrupted
         self.started = user_calls.independent(self.plan.block)
-        for statement in self.plan.block:
+        for is_segment, part in self.cut(self.plan.block):
             before = len(self.lines)
-            user_calls.emit_joins(self, statement)
-            self.block((statement,))
-            if any(written_variables(step) for step in steps((statement,))):
+            for statement in part:
+                user_calls.emit_joins(self, statement)
+            if is_segment:
+                self.segment(part)
+                continue
+            self.statements(part)
+            if any(written_variables(step) for step in steps(part)):
                 first, last = first or before + 1, len(self.lines)
         user_calls.emit_joins(self, None)
         self.emit(f"return {self.results()}")
@@ -126,7 +132,15 @@ class _Generator(CodeLines):
         run = make(*self.params.values())
         lines = {line + offset: step for line, step in self.steps.items()}
         return Compiled(
-            run, source, lines, self.names, self.n_reused, make, self.params, self.constant_params
+            run,
+            source,
+            lines,
+            self.names,
+            self.n_reused,
+            make,
+            self.params,
+            self.constant_params,
+            self.segments,
         )
 
     def prologue(self) -> list[str]:
@@ -168,6 +182,50 @@ class _Generator(CodeLines):
     # names --------------------------------------------------------------------------------------
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
+        for is_segment, part in self.cut(block):
+            if is_segment:
+                self.segment(part)
+            else:
+                self.statements(part)
+
+    def cut(self, block: PlanBlock) -> Iterator[tuple[bool, PlanBlock]]:
+        """Segments, and the statements between them."""
+        if self.shape_values is None:
+            self.shape_values = shape_values(self.program)
+        return cut_segments(block, self.program, self.stands_alone, self.shape_values)
+
+    def stands_alone(self, node: Node) -> bool:
+        """Whether a node has a line of a kind of its own."""
+        return node.op in self.started or bool(node.outputs and node.outputs[0] in self.growing)
+
+    def segment(self, part: PlanBlock) -> None:
+        """Steps that may be one native function (native_segments.py), and the same steps as lines
+        for runs in which they are not.
+        """
+        after, last = self.position + len(part), self.lives.last
+        assert self.shape_values is not None
+        read_later = lambda v: last.get(v, -1) >= after
+        members = [s for s in part if isinstance(s, (Node, Fused))]
+        segment = NativeSegment(members, self.program, read_later, self.shape_values)
+        self.segments.append(segment)
+        given = [self.name(i) for i in segment.inputs]
+        result, name = f"r{len(self.params)}", self.param(f"g{len(self.params)}", segment)
+        self.emit(f"{result} = {name}({', '.join(['S', *given])})", members[-1])
+        self.emit(f"if {result} is None:")
+        self.depth += 1
+        self.statements(part)
+        self.depth -= 1
+        self.emit("else:")
+        self.depth += 1
+        made = [self.names[o] for o in segment.outputs]
+        if made:
+            self.emit(f"{', '.join(made)}, = {result}")
+        gone = [n for n, i in zip(given, segment.inputs) if n[0] == "t" and last[i] < after]
+        gone = [n for n in dict.fromkeys(gone) if n not in made]
+        self.emit(" = ".join([*gone, result, "None"]))
+        self.depth -= 1
+
+    def statements(self, block: PlanBlock) -> None:
         for s in block:
             if isinstance(s, Node):
                 self.node(s)

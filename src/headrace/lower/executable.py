@@ -17,6 +17,7 @@ from headrace.core.shapes import show
 if TYPE_CHECKING:
     from headrace.core.tensor import Operation
     from headrace.lower.fusion import Fused
+    from headrace.lower.native_segments import NativeSegment
     from headrace.lower.plan import Plan
     from headrace.lower.session_state import State
     from headrace.lower.update_groups import Grouped
@@ -78,6 +79,8 @@ class Details:
     unbound: str | None = None  # why runs are not bound to the shapes of their feeds
     #: Generated code, and the step that each of its lines belongs to.
     codes: list[tuple[CodeType, Mapping[int, Step]]] = field(default_factory=list)
+    #: Steps that may be one native function.
+    segments: list[NativeSegment] = field(default_factory=list)
 
 
 class Run(Protocol):

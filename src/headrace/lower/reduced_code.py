@@ -110,7 +110,7 @@ def _is_flat(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
 
 
 def _everything(
-    into: Any,
+    into: Callable[..., Any],
     inputs: tuple[Any, ...],
     shape: tuple[int, ...],
     dtype: np.dtype[Any],

@@ -51,7 +51,7 @@ class State:
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         # by step: the work of its runs so far, then whether it is native (native_groups.py)
-        self.hot: dict[int, Any] = {}
+        self.hot: dict[Any, Any] = {}
         self.lock = threading.RLock()
 
     def need(self, key: str, op: Any) -> Any:

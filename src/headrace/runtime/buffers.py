@@ -39,7 +39,7 @@ class _Shelf:
     __slots__ = ("asked", "free")
 
     def __init__(self) -> None:
-        self.free: list[Any] = []
+        self.free: list[np.ndarray[Any, np.dtype[Any]]] = []
         self.asked = 0  # when it was last asked for
 
 
@@ -49,7 +49,9 @@ _made: dict[int, weakref.ref[Any]] = {}  # the arrays that come from here, by id
 _state = {"clock": 0, "bytes": 0, "limit": 1 << 62}
 
 
-def empty(shape: tuple[int, ...] | int, dtype: Any) -> Any:
+def empty(
+    shape: tuple[int, ...] | int, dtype: np.dtype[Any] | type[Any]
+) -> np.ndarray[Any, np.dtype[Any]]:
     """An array with any contents."""
     dtype = np.dtype(dtype)
     if isinstance(shape, int):

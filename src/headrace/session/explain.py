@@ -15,6 +15,7 @@ from headrace.kernels.packed_weights import WeightsWay
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
@@ -101,7 +102,8 @@ def explain(
     program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
-    _steps(executable.plan.block, program, steps, 0, session._state)
+    segments = {id(s): g for g in executable.details.segments for s in g.steps}
+    _steps(executable.plan.block, program, steps, 0, session._state, segments)
     notes = program.notes
     return Explanation(
         fetches=[_label(e) for e in elements],
@@ -196,21 +198,23 @@ def _steps(
     out: list[Step],
     depth: int,
     state: State,
+    segments: dict[int, NativeSegment],
 ) -> None:
+    """``segments``: by a step's id, the one that it belongs to."""
     for s in block:
         if isinstance(s, PlanIf):
             tensor = program.values[s.pred].tensor
             name = tensor.name if tensor is not None else "a constant"
             out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
-            _steps(s.body, program, out, depth + 1, state)
+            _steps(s.body, program, out, depth + 1, state, segments)
         elif isinstance(s, PlanWhile):
             out.append(
                 Step(
                     "while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth
                 )
             )
-            _steps(s.test, program, out, depth + 1, state)
-            _steps(s.body, program, out, depth + 1, state)
+            _steps(s.test, program, out, depth + 1, state, segments)
+            _steps(s.body, program, out, depth + 1, state, segments)
         elif isinstance(s, Grouped):
             kind = f"{s.nodes[0].opdef.name} x {len(s.nodes)}"
             names = ", ".join(n.op.name for n in s.nodes)
@@ -218,13 +222,18 @@ def _steps(
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
-            why = reason_fused(s, program, state.hot)
+            segment = segments.get(id(s))
+            of_segment = "no segment" if segment is None else segment.reason(state.hot)
+            why = of_segment and reason_fused(s, program, state.hot)
             by = OTHERWISE if why else "native"
             shape = _shape(program, s.output)
             out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
-            why = _why_not_native(s, program, state)
+            segment = segments.get(id(s))
+            why = (
+                _why_not_native(s, program, state) if segment is None else segment.reason(state.hot)
+            )
             by = OTHERWISE if why else "native"
             out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, by, why))
 
@@ -300,6 +309,7 @@ def _text(e: Explanation) -> list[str]:
             f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}"
             + (f"   <- {s.line}" if s.line else "")
             + ("   [native]" if s.by == "native" else "")
+            + (f"   [{s.by}: {s.why_not_native}]" if s.kind == "op" and s.why_not_native else "")
         )
         if s.kind == "fused" and s.why_not_native:
             lines.append(f"       {pad}not native: {s.why_not_native}")

@@ -100,7 +100,7 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
     return slots.taker(_element(graph, fetch))
 
 
-def _sequence(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
+def _sequence(graph: Graph, fetch: Any, slots: Slots) -> Rebuild:
     parts = [_plan(graph, f, slots) for f in fetch]
     if isinstance(fetch, list):
         return lambda values: [p(values) for p in parts]

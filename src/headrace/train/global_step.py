@@ -76,7 +76,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     return create_global_step(graph) if step is None else step
 
 
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: Tensor) -> None:
     """TypeError unless it is an integer scalar, variable or tensor."""
     step = global_step_tensor
     if not isinstance(step, Tensor) and not hasattr(step, "initializer"):

@@ -150,7 +150,7 @@ class HParams:
     def __getattr__(self, name: str) -> Tensor:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def add_hparam(self, name: str, value: Any) -> None:
+    def add_hparam(self, name: str, value: TensorLike) -> None:
         """A new setting; its name must not be an attribute already."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")

@@ -33,6 +33,7 @@ from headrace.variables.variable_scope import get_variable, get_variable_scope, 
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]
 
@@ -40,7 +41,11 @@ _AVERAGED = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: Any,
+    value: Tensor | Variable,
+    decay: Any,
+    zero_debias: bool = True,
+    name: str | None = None,
 ) -> Any:
     """``variable -= (1 - decay) * (variable - value)``.
 
@@ -100,9 +105,9 @@ def _unused(name: str) -> str:
 
 
 def weighted_moving_average(
-    value: Any,
-    decay: Any,
-    weight: Any,
+    value: Tensor,
+    decay: float,
+    weight: Tensor,
     truediv: bool = True,
     collections: Any = None,
     name: str | None = None,

@@ -74,7 +74,7 @@ class ObjectGraph:
             at += 1
         self._add_slots()
 
-    def _add(self, value: Any, path: str) -> int:
+    def _add(self, value: Tensor, path: str) -> int:
         found = self._ids.get(id(value))
         if found is None:
             found = self._ids[id(value)] = len(self.nodes)

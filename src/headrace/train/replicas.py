@@ -57,7 +57,7 @@ class Strategy:
 
     unwrap = experimental_local_results
 
-    def experimental_distribute_dataset(self, dataset: DatasetV2) -> Any:
+    def experimental_distribute_dataset(self, dataset: DatasetV2) -> DatasetV2:
         """The data set: one replica gets all of it."""
         return dataset
 

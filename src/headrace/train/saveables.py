@@ -281,7 +281,7 @@ def validate_and_slice_inputs(names_to_saveables: object) -> list[SaveableObject
     return saveables
 
 
-def dynamic_shape(tensor: Any) -> Any:
+def dynamic_shape(tensor: Tensor) -> Any:
     """The static shape of a tensor where it is known, else the operation that tells it."""
     shape = tensor.get_shape()
     return shape if shape.is_fully_defined() else apply_op("Shape", tensor)

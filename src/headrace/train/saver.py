@@ -365,7 +365,7 @@ class Saver:
         )
 
     # restoring ------------------------------------------------------------------------------------
-    def restore(self, sess: Any, save_path: Any) -> None:
+    def restore(self, sess: Any, save_path: str | None) -> None:
         """Give the saver's variables the values of a checkpoint.
 
         They need not have been initialised.

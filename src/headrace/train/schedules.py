@@ -208,7 +208,7 @@ def cosine_decay(
     learning_rate: Any,
     global_step: TensorLike,
     decay_steps: TensorLike,
-    alpha: Any = 0.0,
+    alpha: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
     """Half a cosine from ``learning_rate`` to ``alpha * learning_rate``
@@ -261,7 +261,7 @@ def _equal_periods(done: Tensor) -> tuple[Any, Any]:
     return restart, done - restart
 
 
-def _growing_periods(done: Any, longer: Any) -> tuple[Any, Any]:
+def _growing_periods(done: TensorLike, longer: Any) -> tuple[Any, Any]:
     """Periods 1, t, t², …: n of them take (1 - tⁿ) / (1 - t)."""
     restart = apply_op(
         "Floor", apply_op("Log", 1.0 - done * (1.0 - longer)) / apply_op("Log", longer)
@@ -296,14 +296,14 @@ def linear_cosine_decay(
 
 @_late_when_eager
 def noisy_linear_cosine_decay(
-    learning_rate: object,
+    learning_rate: float,
     global_step: object,
     decay_steps: object,
-    initial_variance: object = 1.0,
-    variance_decay: object = 0.55,
-    num_periods: object = 0.5,
-    alpha: object = 0.0,
-    beta: object = 0.001,
+    initial_variance: TensorLike = 1.0,
+    variance_decay: TensorLike = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """Linear cosine decay with noise of variance ``initial_variance / (1 + global_step) **

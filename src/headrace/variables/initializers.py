@@ -76,7 +76,7 @@ def _dims(shape: object) -> list[int]:
     return [int(d) for d in plain]  # type: ignore[arg-type]
 
 
-def _float_dtype(dtype: object) -> DType:
+def _float_dtype(dtype: DTypeLike) -> DType:
     found = dtypes.as_dtype(dtype)
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found}.")

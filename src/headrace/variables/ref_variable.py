@@ -195,7 +195,11 @@ class RefVariable(Variable):
         return out if read_value else out.op
 
     def assign_sub(
-        self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         out = state.assign_sub(self._variable, delta, use_locking=bool(use_locking), name=name)
         return out if read_value else out.op
@@ -204,5 +208,5 @@ class RefVariable(Variable):
         """Count up by one; OutOfRangeError at ``limit``."""
         return state.count_up_to(self._variable, limit)  # type: ignore[no-any-return]
 
-    def _scatter(self, op_type: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter(self, op_type: str, indices: Tensor, updates: Tensor, name: str | None) -> Any:
         return apply_op(op_type, self._variable, indices, updates, name=name)

@@ -251,7 +251,11 @@ class ResourceVariable(Variable):
         return self._write(ops.ASSIGN_ADD_VARIABLE, delta, name, read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+        self,
+        delta: TensorLike,
+        use_locking: Any = None,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         return self._write(ops.ASSIGN_SUB_VARIABLE, delta, name, read_value)
 
@@ -259,7 +263,7 @@ class ResourceVariable(Variable):
         """Count up by one; OutOfRangeError at ``limit``."""
         return apply(ops.RESOURCE_COUNT_UP_TO, self._handle, limit=limit, T=self._dtype)
 
-    def _scatter(self, op_type: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter(self, op_type: str, indices: Tensor, updates: Tensor, name: str | None) -> Any:
         values = conversion.convert(updates, self._dtype)
         return self._lazy_read(
             apply_operation(lookup(op_type), self._handle, indices, values, name=name)

@@ -17,7 +17,7 @@ from headrace.variables.variable import VariableAggregation, VariableSynchroniza
 from headrace.variables.variable_store import VariableStore
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import RegularizerLike, TensorLike
+    from headrace.core.annotations import DTypeLike, RegularizerLike, TensorLike
 
 __all__ = ["VariableScope", "get_variable_scope", "get_variable_scope_store"]
 
@@ -152,7 +152,7 @@ class VariableScope:
         partitioner: Any = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Any = None,
+        custom_getter: int | None = None,
         constraint: Any = None,
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
@@ -183,7 +183,7 @@ class VariableScope:
             )
 
 
-def _check_initializer_dtype(initializer: TensorLike, dtype: object) -> None:
+def _check_initializer_dtype(initializer: TensorLike, dtype: DTypeLike) -> None:
     have = conversion.convert(initializer).dtype.base_dtype
     if have != dtype:
         raise ValueError(f"Initializer type '{have}' and explicit dtype '{dtype}' don't match.")

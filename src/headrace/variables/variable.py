@@ -479,7 +479,7 @@ def gather_rows(params: TensorLike, indices: TensorLike, name: str | None = None
 
 
 def _convert(
-    value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+    value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
     if dtype is not None and dtype._base is not value.dtype._base:
         if dtype.name == "resource" and hasattr(value, "handle"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import name_scope
@@ -164,11 +165,13 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
         var_list = global_variables() + local_variables()
     if not var_list:
         return None
-    probes = [_probe(v) for v in var_list]
-    return probes[0] if len(probes) == 1 else apply_op("ConcatV2", probes, 0)
+    ranks = [_rank(v) for v in var_list]
+    return ranks[0] if len(ranks) == 1 else apply_op("Pack", ranks, axis=0)
 
 
-def _probe(variable: Variable) -> Tensor:
-    """Something small that cannot be known without the variable's value (a rank or a shape can)."""
+def _rank(variable: Variable) -> Tensor:
+    """The rank of a variable, computed so that its value is read (a rank is known without)."""
     first = apply_op("StridedSlice", apply_op("Reshape", variable, [-1]), [0], [1], [1])
-    return apply_op("Equal", first, first)
+    seen = apply_op("Cast", apply_op("Equal", first, first), DstT=dtypes.int32)
+    nothing = apply_op("Minimum", apply_op("Sum", seen, [0]), 0)
+    return apply_op("AddV2", apply_op("Rank", variable), nothing)

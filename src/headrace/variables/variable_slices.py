@@ -13,6 +13,7 @@ from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.variables.variable import Variable
 
 __all__ = ["SaveSliceInfo", "sliced_variable"]
@@ -72,7 +73,7 @@ def sliced_variable(variable: Variable, key: Any) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-def _assign_slice(variable: Any, op: Any, value: Any, name: str | None) -> Any:
+def _assign_slice(variable: Any, op: Any, value: TensorLike, name: str | None) -> Any:
     begin, end, strides = op._inputs[1:4]
     masks = {mask: op._attrs[mask] for mask in _MASKS}
     if hasattr(variable, "handle"):

@@ -124,7 +124,7 @@ def _encoded(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 

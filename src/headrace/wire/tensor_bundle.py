@@ -217,7 +217,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _number(value: Any) -> int:
+def _number(value: int) -> int:
     if not isinstance(value, int):
         raise _damaged("an entry of the index has a field of the wrong kind")
     return value

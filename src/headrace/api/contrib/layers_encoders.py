@@ -70,7 +70,7 @@ def embed_sequence(
     regularizer: object = None,
     trainable: bool = True,
     scope: str | None = None,
-    reuse: object = None,
+    reuse: bool | None = None,
 ) -> Tensor:
     """Embeddings of ids: (batch, length) gives (batch, length, embed_dim).
 

@@ -18,14 +18,14 @@ __all__ = ["rank_internal", "shape_internal", "size_internal"]
 
 def shape_internal(
     input: Any, name: str | None = None, optimize: bool = True, out_type: DType = dtypes.int32
-) -> Any:
+) -> Tensor:
     """The shape; ``optimize=False`` makes an operation where a constant would do."""
     return shape(input, name, out_type) if optimize else _made("Shape", input, name, out_type)
 
 
 def size_internal(
     input: Any, name: str | None = None, optimize: bool = True, out_type: DType = dtypes.int32
-) -> Any:
+) -> Tensor:
     """The number of elements; ``optimize`` as in :func:`shape_internal`."""
     return size(input, name, out_type) if optimize else _made("Size", input, name, out_type)
 

@@ -357,8 +357,8 @@ def sparse_split(
 
 def _segments(function: Callable[..., Any]) -> Callable[..., Any]:
     def adapted(
-        data: object,
-        indices: object,
+        data: Tensor,
+        indices: Tensor,
         segment_ids: object,
         num_segments: object = None,
         name: str | None = None,

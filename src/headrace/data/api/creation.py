@@ -25,7 +25,7 @@ __all__ = ["Creation", "seed_pair"]
 _MAX_INT64 = 2**63 - 1
 
 
-def seed_pair(seed: object) -> tuple[Any, Any]:
+def seed_pair(seed: TensorLike | None) -> tuple[Any, Any]:
     """The two seeds of an op, as numbers."""
     if isinstance(seed, Tensor):
         known = static_value(seed)
@@ -217,8 +217,8 @@ class Creation:
     @classmethod
     def counter(
         cls,
-        start: object = 0,
-        step: object = 1,
+        start: int = 0,
+        step: int = 1,
         dtype: DType = dtypes.int64,
         name: str | None = None,
     ) -> Any:

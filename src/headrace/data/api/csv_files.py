@@ -26,7 +26,7 @@ from headrace.data.api.dataset import AUTOTUNE, DatasetV2
 from headrace.data.api.dataset_v1 import DatasetV1
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
@@ -53,7 +53,7 @@ class _Csv:
 
     def __init__(
         self,
-        filenames: Any,
+        filenames: TensorLike,
         record_defaults: Any,
         compression_type: Any = None,
         buffer_size: Any = None,
@@ -215,7 +215,7 @@ def _repeated(dataset: Any, shuffle: bool, size: int, seed: object, epochs: obje
     return dataset if epochs == 1 else dataset.repeat(epochs)
 
 
-def _file_names(pattern: Any, shuffle: bool, seed: Any) -> list[str]:
+def _file_names(pattern: str, shuffle: bool, seed: Any) -> list[str]:
     """The files of one or several patterns, in an order that the seed gives."""
     from headrace.data.api.file_names import matching_files
 

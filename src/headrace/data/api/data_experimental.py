@@ -167,7 +167,7 @@ def padded_batch_and_drop_remainder(
 def group_by_window(
     key_func: object,
     reduce_func: object,
-    window_size: object = None,
+    window_size: int | None = None,
     window_size_func: object = None,
 ) -> Transformation:
     """For ``Dataset.apply``: elements with one key, collected to windows and reduced.
@@ -249,7 +249,7 @@ def copy_to_device(target_device: object, source_device: str = "/cpu:0") -> Tran
 
 
 def rejection_resample(
-    class_func: object, target_dist: object, initial_dist: object = None, seed: object = None
+    class_func: object, target_dist: object, initial_dist: object = None, seed: int | None = None
 ) -> Transformation:
     """For ``Dataset.apply``: elements dropped at random until classes are distributed as wanted.
 
@@ -288,7 +288,7 @@ def assert_cardinality(expected_cardinality: TensorLike) -> Transformation:
 
 
 def dense_to_ragged_batch(
-    batch_size: object, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
 ) -> Transformation:
     """Raises: Headrace has no RaggedTensors; the error names what to use instead."""
     raise NotImplementedError(

@@ -234,7 +234,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         path: str,
         compression: str = "AUTO",
         reader_func: Callable[..., Any] | None = None,
-        shard_func: Any = None,
+        shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Any:
         """The dataset.

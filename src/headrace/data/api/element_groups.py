@@ -28,7 +28,9 @@ def _as_int64(value: np.generic | Tensor) -> Tensor:
     return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
 
-def _number(fn: Callable[..., Any], spec: Any, name: str, any_int: bool = False) -> DataFunction:
+def _number(
+    fn: Callable[..., Any], spec: TypeSpec, name: str, any_int: bool = False
+) -> DataFunction:
     f = traced(fn, spec, f"tf.data.experimental.{name}()", convert=_as_int64 if any_int else None)
     leaf = f.output_spec
     if (

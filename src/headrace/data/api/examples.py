@@ -50,15 +50,15 @@ def parse_example_dataset(
 
 def make_batched_features_dataset(
     file_pattern: str,
-    batch_size: object,
+    batch_size: int,
     features: Any,
     reader: Any = None,
     label_key: str | None = None,
     reader_args: Any = None,
-    num_epochs: object = None,
+    num_epochs: int | None = None,
     shuffle: bool = True,
     shuffle_buffer_size: int = 10000,
-    shuffle_seed: object = None,
+    shuffle_seed: int | None = None,
     prefetch_buffer_size: Any = None,
     reader_num_threads: int | None = None,
     parser_num_threads: int | None = None,

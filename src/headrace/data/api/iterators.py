@@ -33,6 +33,7 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
     from headrace.data.api.dataset import DatasetV2
     from headrace.data.api.mapped import Mapped
@@ -123,7 +124,7 @@ class IteratorV1(IteratorBase):
     @staticmethod
     def from_string_handle(
         string_handle: TensorLike,
-        output_types: object,
+        output_types: DType,
         output_shapes: object = None,
         output_classes: object = None,
     ) -> IteratorV1:
@@ -155,9 +156,9 @@ class IteratorV1(IteratorBase):
     def _check(self, dataset: Mapped) -> None:
         theirs, ours = dataset.element_spec, self._element_spec
         try:
-            nest.assert_same_structure(ours, theirs, check_types=False)
+            nest.assert_same_structure(ours, theirs)
         except (TypeError, ValueError) as error:
-            raise TypeError(
+            raise type(error)(
                 f"Expected output types {self.output_types!r} but got dataset with output types "
                 f"{structure.types_of(theirs)!r}: {error}"
             ) from None

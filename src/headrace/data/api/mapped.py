@@ -33,7 +33,7 @@ class Mapped:
         _keeps_cardinality: bool
 
         def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
-        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Any: ...
+        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Tensor: ...
 
     def map(
         self,
@@ -84,9 +84,9 @@ class Mapped:
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any = None,
+        cycle_length: int | None = None,
         block_length: TensorLike | None = None,
-        num_parallel_calls: Any = None,
+        num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Any:
@@ -187,7 +187,7 @@ class Mapped:
         self,
         key_func: object,
         reduce_func: object,
-        window_size: object = None,
+        window_size: int | None = None,
         window_size_func: object = None,
         name: str | None = None,
     ) -> Any:

@@ -33,7 +33,7 @@ STRING = TensorSpec((), dtypes.string)
 BUFFER = 256 * 1024
 
 
-def _file_names(filenames: Any) -> Any:
+def _file_names(filenames: str | Tensor | Mapped | Sequence[Any]) -> Any:
     """A dataset of names: of one name, of several, or of what is one already."""
     if isinstance(filenames, DatasetV2):
         if filenames.element_spec.dtype is not dtypes.string:

@@ -61,7 +61,11 @@ def save(
     )
 
 
-def _shard_function(shard_func: Any, spec: Any, what: str) -> DataFunction:
+def _shard_function(
+    shard_func: Callable[..., Any] | None,
+    spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any],
+    what: str,
+) -> DataFunction:
     """Of one element: the number of its shard."""
 
     def number(*element: Any) -> Any:
@@ -120,10 +124,10 @@ def load(
 
 
 def snapshot(
-    dataset: Any,
-    path: Any,
+    dataset: DatasetV2,
+    path: str,
     compression: str = "AUTO",
-    reader_func: Any = None,
+    reader_func: Callable[..., Any] | None = None,
     shard_func: Any = None,
     settings: Mapping[str, int] = {},
 ) -> Any:

@@ -172,7 +172,7 @@ def to_components(spec: object, value: object) -> list[Tensor]:
     return out
 
 
-def to_row_components(spec: object, value: object) -> list[Tensor]:
+def to_row_components(spec: object, value: Tensor) -> list[Tensor]:
     """The same for an element whose rows are to be the elements of a dataset."""
     out: list[Tensor] = []
     for leaf, part in zip(nest.flatten(spec), nest.flatten_up_to(spec, value, check_types=False)):

@@ -45,14 +45,14 @@ class Transformed:
         _variant_tensor: Any
 
         def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
-        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Any: ...
+        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Tensor: ...
 
     # order and number ---------------------------------------------------------------------------
-    def take(self, count: Any, name: str | None = None) -> Any:
+    def take(self, count: TensorLike, name: str | None = None) -> Any:
         """The first ``count`` elements; -1: all."""
         return self._unary("TakeDataset", count, name=name)
 
-    def skip(self, count: object, name: str | None = None) -> Any:
+    def skip(self, count: TensorLike, name: str | None = None) -> Any:
         """All but the first ``count`` elements; -1: none."""
         return self._unary("SkipDataset", count, name=name)
 
@@ -60,7 +60,7 @@ class Transformed:
         """The elements ``count`` times, without end if it is None or -1."""
         return self._unary("RepeatDataset", -1 if count is None else count, name=name)
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
+    def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Any:
         """Every ``num_shards``-th element, from number ``index`` on."""
         shards, at = _known(num_shards), _known(index)
         if shards is not None and at is not None:
@@ -69,8 +69,8 @@ class Transformed:
 
     def shuffle(
         self,
-        buffer_size: Any,
-        seed: Any = None,
+        buffer_size: int | Tensor,
+        seed: TensorLike | None = None,
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Any:
@@ -89,7 +89,7 @@ class Transformed:
         """The elements, kept in memory or in a file after the first complete pass."""
         return self._unary("CacheDataset", filename, name=name)
 
-    def prefetch(self, buffer_size: object, name: str | None = None) -> Any:
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Any:
         """The elements, up to ``buffer_size`` of them produced ahead by a thread."""
         return self._unary("PrefetchDataset", -1 if buffer_size is None else buffer_size, name=name)
 
@@ -166,10 +166,10 @@ class Transformed:
 
     def window(
         self,
-        size: Any,
-        shift: Any = None,
-        stride: Any = 1,
-        drop_remainder: Any = False,
+        size: TensorLike,
+        shift: TensorLike | None = None,
+        stride: TensorLike = 1,
+        drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
         """Windows of ``size`` elements: nested datasets, one for each component."""
@@ -183,9 +183,9 @@ class Transformed:
 
     def padded_batch(
         self,
-        batch_size: Any,
-        padded_shapes: object = None,
-        padding_values: object = None,
+        batch_size: Tensor,
+        padded_shapes: Tensor | None = None,
+        padding_values: Tensor | None = None,
         drop_remainder: Any = False,
         name: str | None = None,
     ) -> Any:
@@ -298,11 +298,13 @@ def _shape_tensor(shape: TensorShape | Tensor | Sequence[int | None], leaf: Tens
             )
         rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
         if rank is not None and given[0] not in (None, rank):
-            unknown = ", ".join(["?"] * given[0])
+            known = static_value(tensor)
+            wanted = [
+                None if d < 0 else int(d) for d in ([-1] * given[0] if known is None else known)
+            ]
             raise ValueError(
-                f"The padded shape ({unknown}) is not compatible with the corresponding "
-                "input component "
-                f"shape {leaf.shape}."
+                f"The padded shape {wanted} is not compatible with the corresponding "
+                f"input component shape {leaf.shape}."
             )
         return tensor
     if isinstance(shape, (list, tuple)):
@@ -328,7 +330,9 @@ def _shape_tensor(shape: TensorShape | Tensor | Sequence[int | None], leaf: Tens
 
 
 def _padding(
-    spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any], values: Any, leaves: list[Any]
+    spec: TypeSpec | Sequence[TypeSpec] | Mapping[str, Any],
+    values: str | Tensor | Sequence[np.generic | str | Tensor] | None,
+    leaves: list[Any],
 ) -> list[Any]:
     if values is None:
         given: list[Any] = [None] * len(leaves)

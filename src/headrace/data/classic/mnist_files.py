@@ -144,7 +144,7 @@ class DataSet:
     ) -> tuple[Any, Any]:
         """The next images and labels; the batch that ends an epoch begins the next one."""
         if fake_data:
-            label: Any = [1] + [0] * 9 if self.one_hot else 0
+            label = [1] + [0] * 9 if self.one_hot else 0
             return [[1] * 784 for _ in range(batch_size)], [label for _ in range(batch_size)]
         start = self._index_in_epoch
         if self._epochs_completed == 0 and start == 0 and shuffle:

@@ -15,9 +15,12 @@ import math
 import pickle
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "ByteProcessor",
@@ -273,5 +276,5 @@ def _rows(x: Any) -> Iterable[Any]:
     return rows
 
 
-def _is_nan(value: object) -> bool:
+def _is_nan(value: Tensor) -> bool:
     return isinstance(value, float) and math.isnan(value)

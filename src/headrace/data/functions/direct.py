@@ -198,7 +198,7 @@ def _failed(error: Exception, op: Operation, arrays: Sequence[Any]) -> BaseExcep
     return op_error(failure(error), op, list(arrays))
 
 
-def _own(value: Any) -> Any:
+def _own(value: TensorLike) -> Any:
     if type(value) is np.ndarray:
         return value.copy()
     return text_scalar(value) if type(value) is bytes else value

@@ -49,7 +49,7 @@ class DataGraph(FuncGraph):
         super().__init__(name, outer)
         self._reads: dict[str, Tensor] = {}
 
-    def capture(self, outside: Any, name: str | None = None) -> Tensor:
+    def capture(self, outside: Tensor, name: str | None = None) -> Tensor:
         op = outside._op
         if op.graph is self or op.graph._is_eager:
             return super().capture(outside, name)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.data.runtime.stages import Context, Element, Measured, Pass, Stage
 from headrace.session.events import EVENTS
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["IteratorResource", "MEASURE"]
 
@@ -151,5 +154,5 @@ class IteratorResource:
             self._pass.close()
 
 
-def _own(value: Any) -> Any:
+def _own(value: TensorLike) -> Any:
     return np.array(value) if type(value) is np.ndarray else value

@@ -656,10 +656,11 @@ def _by_lanes(*operands: Operand) -> list[Operand]:
     return sorted(operands, key=lambda v: -v.type.lanes if isinstance(v, Value) else 1)
 
 
-def module(*functions: Function) -> str:
-    """Functions as the text of a module."""
+def module(*functions: Function, internal: int = 0) -> str:
+    """Functions as the text of a module; the first ``internal`` of them are seen there only."""
     declared = sorted(set().union(*(f.declarations for f in functions)))
     attributes = (
         'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
     )
-    return "\n".join([*declared, *(f.text() for f in functions), attributes, ""])
+    texts = [f.text(k < internal) for k, f in enumerate(functions)]
+    return "\n".join([*declared, *texts, attributes, ""])

@@ -255,7 +255,7 @@ def _step(gates: Any, c: Any, order: Order, new: Any, tanh_c: Any, h: Any, t: An
 
 def layer_grad(
     dh: Sequence[Any],
-    dc: Any,
+    dc: Array | np.generic,
     inputs: Sequence[Any],
     h: Any,
     c: Any,

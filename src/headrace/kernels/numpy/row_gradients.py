@@ -51,7 +51,7 @@ def layer_norm_training(x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
     out = np.empty(rows.shape, x.dtype)
     mean, variance = np.empty(len(rows), x.dtype), np.empty(len(rows), x.dtype)
 
-    def piece(x: Any, out: Any, mean: Any, variance: Any) -> None:
+    def piece(x: Array, out: Array, mean: Array, variance: Array) -> None:
         n = x.shape[1]
         np.add.reduce(x, 1, out=mean)
         mean /= n
@@ -77,7 +77,7 @@ def layer_norm_grad(dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsil
     dx, normal = np.empty(rows.shape, x.dtype), np.empty(rows.shape, x.dtype)
     inverse = 1 / np.sqrt(variance.reshape(-1) + x.dtype.type(epsilon))
 
-    def piece(x: Any, dy: Any, dx: Any, normal: Any, mean: Any, inverse: Any) -> None:
+    def piece(x: Array, dy: Any, dx: Any, normal: Array, mean: Array, inverse: Array) -> None:
         n = x.shape[1]
         np.subtract(x, mean[:, None], out=normal)
         normal *= inverse[:, None]
@@ -93,7 +93,7 @@ def layer_norm_grad(dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsil
     return dx.reshape(x.shape), np.add.reduce(normal, 0), np.add.reduce(grads, 0)
 
 
-def softmax_grad(y: Any, dy: Any) -> Any:
+def softmax_grad(y: Array, dy: Array) -> Any:
     """``(dy - sum(dy * y)) * y`` for ``y = softmax(x)`` over the last axis."""
     found = _asked("softmax_grad", y, y, dy)
     if found is not None:
@@ -102,7 +102,7 @@ def softmax_grad(y: Any, dy: Any) -> Any:
     rows, grads = y.reshape(-1, columns), dy.reshape(-1, columns)
     out = np.empty(rows.shape, y.dtype)
 
-    def piece(y: Any, dy: Any, out: Any) -> None:
+    def piece(y: Array, dy: Array, out: Array) -> None:
         np.multiply(dy, y, out=out)
         along = np.add.reduce(out, 1, keepdims=True)
         np.subtract(dy, along, out=out)

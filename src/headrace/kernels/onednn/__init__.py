@@ -9,7 +9,7 @@ shape, in bounded caches.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.kernels.onednn import adam_primitives as updates
 from headrace.kernels.onednn import sgemm as plain
@@ -91,7 +91,7 @@ class OneDnn:
     def set_threads(self, n: int) -> None:
         self.api.set_threads(n)
 
-    def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
+    def matmul(self, a: Array, b: Array, out: Array, accumulate: bool = False) -> Array | None:
         if out is None and plain.better_swapped(a, b, self._choices):
             swapped = plain.matmul(self.api, b.T, a.T, None)
             return None if swapped is None else self._layouts.contiguous(swapped.T)
@@ -99,18 +99,18 @@ class OneDnn:
             return self.batch_matmul(a, b, out)
         return plain.matmul(self.api, a, b, out, accumulate)
 
-    def few_rows(self, a: Array, b: Array, bias: Any) -> Any:
+    def few_rows(self, a: Array, b: Array, bias: Array) -> Array | None:
         return plain.few_rows(self.api, a, b, bias)
 
     def adam(
         self,
-        var: Any,
-        m: Any,
-        v: Any,
-        rate: float,
-        beta1: float,
-        beta2: float,
-        epsilon: float,
-        grad: Any,
+        var: Array,
+        m: Array,
+        v: Array,
+        rate: float | Array,
+        beta1: float | Array,
+        beta2: float | Array,
+        epsilon: float | Array,
+        grad: Array,
     ) -> bool:
         return self._adam(var, m, v, rate, beta1, beta2, epsilon, grad)

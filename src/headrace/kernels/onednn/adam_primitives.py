@@ -11,7 +11,7 @@ trains; the rate does and is an argument. Each thread has its own.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from headrace.kernels.onednn.onednn_library import (
     Api,
 )
 from headrace.kernels.onednn.primitive import FLOAT32
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Adam"]
 
@@ -90,7 +93,7 @@ class _Update:
         ]
         self.keep = (desc, one, rest, unit, rate)
 
-    def __call__(self, var: object, m: object, v: object, g: object, rate: float) -> None:
+    def __call__(self, var: Array, m: Array, v: Array, g: Array, rate: float | Array) -> None:
         aim, buffer = self.aim, self.buffer
         at_var, at_m, at_v, at_g, at_g_again = self.memories
         gradient = buffer(g)
@@ -113,14 +116,14 @@ class Adam:
 
     def __call__(
         self,
-        var: Any,
-        m: Any,
-        v: Any,
-        rate: float,
-        beta1: float,
-        beta2: float,
-        epsilon: float,
-        grad: Any,
+        var: Array,
+        m: Array,
+        v: Array,
+        rate: float | Array,
+        beta1: float | Array,
+        beta2: float | Array,
+        epsilon: float | Array,
+        grad: Array,
     ) -> bool:
         if var.size < MIN_SIZE or not all(_fits(x) for x in (var, m, v, grad)):
             return False
@@ -138,5 +141,5 @@ class Adam:
         return update
 
 
-def _fits(x: Any) -> bool:
+def _fits(x: Array) -> bool:
     return x.dtype is FLOAT32 and bool(x.flags.c_contiguous)

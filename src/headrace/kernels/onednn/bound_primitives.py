@@ -78,7 +78,7 @@ class Fixed:
         """The arguments of ``execute``."""
         return call.primitive, self.api.stream, len(call.arguments), call.arguments
 
-    def give_scratch(self, calls: Iterable[Call]) -> Any:
+    def give_scratch(self, calls: Iterable[Call]) -> Array | None:
         """One block of scratch memory for calls that run one after the other.
 
         To be held as long as they are.
@@ -90,7 +90,14 @@ class Fixed:
         return block
 
     def product(
-        self, x: Any, w: Any, out: Any, bias: bool, activation: str | None, add: bool, packed: Any
+        self,
+        x: Array,
+        w: Array,
+        out: Array,
+        bias: bool,
+        activation: str | None,
+        add: bool,
+        packed: Any,
     ) -> Call | None:
         """``activation(x @ w + bias) + add``.
 
@@ -218,7 +225,7 @@ class Fixed:
         """Of an element-wise function; places: where it is taken, what comes back, out."""
         return self.elementwise._make_gradient((op, size))
 
-    def copy(self, source: Any, target: Any) -> Call:
+    def copy(self, source: Array, target: Array) -> Call:
         """A copy between two orders of memory; places: source, target."""
         api = self.api
         ends = [api.tensor(a.shape, [s // 4 for s in a.strides]) for a in (source, target)]

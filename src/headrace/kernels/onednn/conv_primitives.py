@@ -139,7 +139,7 @@ class Step:
             else:
                 self.enter.append((n, Reorder(api, plain, own, parts), int(size(own))))
 
-    def __call__(self, *arrays: object) -> None:
+    def __call__(self, *arrays: Array) -> None:
         if self.leave is None:
             self.call(*arrays)
             return
@@ -272,7 +272,7 @@ class Convolutions:
 
     def conv(
         self,
-        x: Any,
+        x: Array,
         w: Array,
         g: Geometry,
         groups: int = 1,
@@ -280,7 +280,7 @@ class Convolutions:
         add: Array | None = None,
         relu: bool = False,
         packed: Any = None,
-    ) -> Any:
+    ) -> Array | None:
         """``conv(x, w) + bias + add``, then ``max(0, …)`` if ``relu``, in one pass over memory.
 
         ``bias`` is a vector over the output's channels, ``add`` an array of the output's shape (a
@@ -334,8 +334,8 @@ class Convolutions:
         return out
 
     def conv_input_grad(
-        self, x_shape: Sequence[int], w: Any, gradient: Any, g: Geometry, groups: int = 1
-    ) -> Any:
+        self, x_shape: Sequence[int], w: Array, gradient: Array, g: Geometry, groups: int = 1
+    ) -> Array | None:
         """The gradient of the input, which is also the transposed convolution."""
         if not _taken(w, gradient):
             return None
@@ -355,14 +355,21 @@ class Convolutions:
         return None if found is None else found[0]
 
     def conv_filter_and_bias_grad(
-        self, x: object, w_shape: Sequence[int], gradient: object, g: Geometry, groups: int = 1
-    ) -> Any:
+        self, x: Array, w_shape: Sequence[int], gradient: Array, g: Geometry, groups: int = 1
+    ) -> tuple[Array, Array] | None:
         """The gradients of the filter and of a bias that was added to the result, in one pass."""
-        return self._filter_grad(x, w_shape, gradient, g, groups, True)
+        found = self._filter_grad(x, w_shape, gradient, g, groups, True)
+        return None if found is None else (found[0], found[1])
 
     def _filter_grad(
-        self, x: Any, w_shape: Sequence[int], gradient: Any, g: Geometry, groups: int, bias: bool
-    ) -> tuple[Array] | None:
+        self,
+        x: Array,
+        w_shape: Sequence[int],
+        gradient: Array,
+        g: Geometry,
+        groups: int,
+        bias: bool,
+    ) -> tuple[Array, ...] | None:
         if not _taken(x, gradient):
             return None
         case = _Case("filter", x.shape, w_shape[-1], groups, g, thread_count(), bias)

@@ -10,7 +10,7 @@ clip turn it into 0, its log flushes denormal numbers; those stay with NumPy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Elementwise:
         self.calls.get((op, x.size), self._make)(x, out)
         return out
 
-    def gradient(self, op: str, y: Any, dy: Any) -> Any:
+    def gradient(self, op: str, y: Array, dy: Array) -> Array | None:
         """``dy`` times the derivative of the op's function where its output (or its input, see
         above) is ``y``.
         """
@@ -80,7 +80,7 @@ class Elementwise:
         self.calls.get((op, y.size), self._make_gradient)(y, dy, out)
         return out
 
-    def relu_grad(self, gradients: Array, features: Array) -> Any:
+    def relu_grad(self, gradients: Array, features: Array) -> Array | None:
         return self.gradient("ReluGrad", features, gradients)
 
     def _make(self, key: _Key) -> Call:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.kernels.onednn.onednn_library import DST, SRC, Api
 from headrace.kernels.onednn.primitive import Cache, Call, aligned
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Layouts", "Reorder", "channels_last", "implementation"]
 
@@ -66,16 +69,16 @@ class Layouts:
         self.local = threading.local()
         self.reorders: Cache[Any, Reorder] = Cache(64)
 
-    def block(self, size: int) -> Any:
+    def block(self, size: int) -> Array:
         """Memory to work in until the same thread asks again."""
         if size > BLOCK_KEPT:
             return aligned(size)
-        found = getattr(self.local, "block", None)
+        found: Array | None = getattr(self.local, "block", None)
         if found is None or found.size < size:
             found = self.local.block = aligned(size)
         return found
 
-    def contiguous(self, x: Any) -> Any:
+    def contiguous(self, x: Array) -> Array:
         """A float32 array as it is, or its copy in C order."""
         if x.flags.c_contiguous:
             return x

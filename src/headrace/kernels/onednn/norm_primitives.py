@@ -58,7 +58,9 @@ class Norms:
 
     # batch normalisation --------------------------------------------------------------------
 
-    def batch_norm(self, x: Any, scale: Array, offset: Array, epsilon: float) -> Any:
+    def batch_norm(
+        self, x: Array, scale: Array, offset: Array, epsilon: float
+    ) -> tuple[Array, Array, Array] | None:
         """y, and the mean and variance of each channel over the batch."""
         channels = x.shape[-1]
         if not _fit(x, channels, scale, offset):
@@ -70,7 +72,7 @@ class Norms:
 
     def batch_norm_inference(
         self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float
-    ) -> Any:
+    ) -> Array | None:
         """y, with a given mean and variance."""
         channels = x.shape[-1]
         if not _fit(x, channels, scale, offset, mean, variance):
@@ -211,7 +213,7 @@ class Norms:
         return Call(api, description, places, forward)
 
 
-def _empty(shape: Any) -> Any:
+def _empty(shape: int | tuple[int, ...]) -> Array:
     return buffers.empty(shape, np.float32)
 
 

@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.env import openmp_settings, settings_while_loading
 from headrace.kernels.onednn.openmp_waiting import SPINS, OpenMPWaiting
@@ -21,6 +21,9 @@ from headrace.runtime.cpu_features import isa_limit
 from headrace.runtime.foreign_functions import Functions, make_ffi
 from headrace.runtime.openmp_runtime import set_runtime
 from headrace.runtime.thread_pool import chosen_threads
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Api", "Refused", "find_library", "load"]
 
@@ -206,7 +209,7 @@ class Api:
         self.check(getattr(self.c, function)(slot, *args), function)
         return slot[0] if destroy is None else self.ffi.gc(slot[0], getattr(self.c, destroy))
 
-    def pointer(self, array: Any, kind: str = "void*") -> Any:
+    def pointer(self, array: Array, kind: str = "void*") -> Any:
         """Where an array's first element lies."""
         if array.flags.c_contiguous and array.dtype.char in "fbBi":  # five times as fast
             return self.ffi.from_buffer(_BUFFERS[kind], array)
@@ -275,20 +278,20 @@ class Api:
             f"dnnl_{what}_primitive_desc_create", "dnnl_primitive_desc_destroy", self.engine, *args
         )
 
-    def query(self, description: Any, what: int) -> Any:
+    def query(self, description: object, what: int) -> Any:
         """A memory description that a primitive's description holds (and owns).
 
         NULL if there is none.
         """
         return self.c.dnnl_primitive_desc_query_md(description, what, 0)
 
-    def memory(self, desc: Any) -> Any:
+    def memory(self, desc: object) -> Any:
         return self.make(
             "dnnl_memory_create", "dnnl_memory_destroy", desc, self.engine, self.ffi.NULL
         )
 
     def binary(
-        self, kind: int, src0: Any, src1: Any, dst: Any, after: list[tuple[Any, ...]]
+        self, kind: int, src0: object, src1: object, dst: object, after: list[tuple[Any, ...]]
     ) -> Any:
         """A binary primitive with operations after it.
 
@@ -327,7 +330,7 @@ class Api:
             "int64_t[][2]", [[place, int(address("intptr_t", m))] for place, m in pairs]
         )
 
-    def execute(self, primitive: Any, args: Any) -> None:
+    def execute(self, primitive: object, args: Any) -> None:
         self.check(self.c.dnnl_primitive_execute(primitive, self.stream, len(args), args))
 
 

@@ -145,13 +145,13 @@ class Pooling:
         self.layouts = layouts
         self.steps: Cache[_Case, Any] = Cache(MAX_KEPT)
 
-    def max_pool(self, x: Array, axes: Axes) -> Any:
+    def max_pool(self, x: Array, axes: Axes) -> Array | None:
         return self._forward(_MAX, x, axes)
 
-    def avg_pool(self, x: Array, axes: Axes) -> Any:
+    def avg_pool(self, x: Array, axes: Axes) -> Array | None:
         return self._forward(_AVERAGE, x, axes)
 
-    def _forward(self, kind: int, x: Any, axes: Axes) -> Any:
+    def _forward(self, kind: int, x: Array, axes: Axes) -> Array | None:
         view = _view(x, axes)
         if view is None:
             return None
@@ -162,14 +162,16 @@ class Pooling:
         step.call(x.transpose(view.order) if view.order else x, out)
         return view.back(out)
 
-    def max_pool_grad(self, x: Array, g: Array, axes: Axes) -> Any:
+    def max_pool_grad(self, x: Array, g: Array, axes: Axes) -> Array | None:
         """The output is not asked for: it is computed again."""
         return self._gradient(_MAX, x, x.shape, g, axes)
 
-    def avg_pool_grad(self, shape: tuple[int, ...], g: object, axes: Axes) -> Any:
+    def avg_pool_grad(self, shape: tuple[int, ...], g: Array, axes: Axes) -> Array | None:
         return self._gradient(_AVERAGE, g, shape, g, axes)
 
-    def _gradient(self, kind: int, like: Any, shape: tuple[int, ...], g: Any, axes: Axes) -> Any:
+    def _gradient(
+        self, kind: int, like: Array, shape: tuple[int, ...], g: Array, axes: Axes
+    ) -> Array | None:
         """``like`` says how the result lies in memory; for a maximum it is the input."""
         view = _view(like, axes, shape)
         if view is None or g.dtype != FLOAT32:
@@ -209,11 +211,11 @@ class _View(NamedTuple):
         """The shape that such an array has as it lies in memory."""
         return shape if self.last else (shape[0], shape[-1], *shape[1:-1])
 
-    def back(self, out: Any) -> Any:
+    def back(self, out: Array) -> Array | None:
         return out if self.order is None else out.transpose(np.argsort(self.order))
 
 
-def _view(x: Any, axes: Axes, shape: tuple[int, ...] | None = None) -> _View | None:
+def _view(x: Array, axes: Axes, shape: tuple[int, ...] | None = None) -> _View | None:
     """Channels last in memory, or first.
 
     None for what does not lie in either way, is small or pools other axes.

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from headrace.kernels.onednn.onednn_library import SCRATCHPAD, SCRATCHPAD_DESC, Api
 from headrace.runtime.thread_pool import thread_count
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Cache", "Call", "aligned", "contiguous_float32"]
 
@@ -66,7 +69,7 @@ class Cache(Generic[Key, Made]):
         return len(getattr(self.local, "kept", {}).get(thread_count(), ()))
 
 
-def aligned(size: int) -> Any:
+def aligned(size: int) -> Array:
     """Bytes that begin at a cache line."""
     raw = np.empty(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
@@ -76,9 +79,9 @@ def aligned(size: int) -> Any:
 class _Scratch(threading.local):
     """Scratch memory of a thread: its primitives never run at the same time."""
 
-    buffer: Any = None
+    buffer: Array | None = None
 
-    def get(self, size: int) -> Any:
+    def get(self, size: int) -> Array:
         if size > SCRATCH_KEPT:
             return aligned(size)
         if self.buffer is None or self.buffer.size < size:
@@ -95,7 +98,7 @@ class Call:
     """
 
     def __init__(
-        self, api: Api, description: Any, places: Sequence[tuple[int, Any]], keep: Any = None
+        self, api: Api, description: object, places: Sequence[tuple[int, Any]], keep: object = None
     ) -> None:
         self.primitive = api.make("dnnl_primitive_create", "dnnl_primitive_destroy", description)
         self.memory = [api.memory(desc) for _, desc in places]
@@ -109,11 +112,11 @@ class Call:
         self.api = api
         self.keep = (description, *places, keep)
 
-    def aim(self, place: int, array: Any) -> None:
+    def aim(self, place: int, array: Array) -> None:
         """From now on the argument at this place is ``array``; the caller keeps it alive."""
         self.api.c.dnnl_memory_set_data_handle(self.memory[place], self.api.pointer(array))
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *arrays: Array) -> None:
         api = self.api
         set_handle, pointer = api.c.dnnl_memory_set_data_handle, api.pointer
         for memory, array in zip(self.memory, arrays):
@@ -124,5 +127,5 @@ class Call:
         api.execute(self.primitive, self.arguments)
 
 
-def contiguous_float32(*arrays: Any) -> bool:
+def contiguous_float32(*arrays: Array) -> bool:
     return all(x.dtype is FLOAT32 and x.flags.c_contiguous for x in arrays)

@@ -135,7 +135,7 @@ class Products:
 
     # plain and batched ----------------------------------------------------------------------
 
-    def batch_matmul(self, a: Any, b: Any, out: Any = None) -> Any:
+    def batch_matmul(self, a: Array, b: Array, out: Array | None = None) -> Array | None:
         """``a @ b`` over leading axes, which broadcast."""
         if a.dtype is not FLOAT32 or b.dtype is not FLOAT32:
             return None
@@ -153,7 +153,7 @@ class Products:
         call(a, b, out)
         return out
 
-    def scores(self, q: Any, keys: Any, steps: Sequence[tuple[str, Any]]) -> Any:
+    def scores(self, q: Array, keys: Array, steps: Sequence[tuple[str, Any]]) -> Array | None:
         """``q @ keys`` over leading axes and then, in the same pass, ``steps``.
 
         Numbers or arrays that multiply or are added.
@@ -188,7 +188,7 @@ class Products:
         call = self._make(case)
         return None if call is None else (call, shape)
 
-    def matmul_bias(self, a: Array, b: Array, bias: Array) -> Any:
+    def matmul_bias(self, a: Array, b: Array, bias: Array) -> Array | None:
         """``a @ b + bias`` in one pass, where that is faster.
 
         Right sides that stay in a core's cache.
@@ -243,12 +243,12 @@ class Products:
 
     def product(
         self,
-        a: Any,
+        a: Array,
         weights: Packed,
-        bias: Any = None,
+        bias: Array | None = None,
         activation: str | None = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array | None:
         """``activation(a @ weights + bias)`` in float32 for a float32 matrix ``a`` and packed
         weights.
         """

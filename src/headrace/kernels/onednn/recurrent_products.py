@@ -10,7 +10,7 @@ functions in the same pass.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.kernels.onednn.memory_formats import Reorder, implementation
 from headrace.kernels.onednn.onednn_library import (
@@ -25,6 +25,9 @@ from headrace.kernels.onednn.onednn_library import (
     Api,
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["Recurrent"]
 
@@ -54,7 +57,7 @@ class Recurrent:
         self.kept: Cache[_Key, _Packing | None] = Cache(MAX_KEPT)
 
     def gates(
-        self, weights: Any, rows: int, factor: Any, before: Any, after: Any
+        self, weights: Array, rows: int, factor: Array, before: Array, after: Array
     ) -> Callable[[Any, Any], None] | None:
         packed = self._packed(weights, rows, True, before is not None)
         if packed is None:
@@ -63,7 +66,7 @@ class Recurrent:
         more = (factor, factor, after) if before is None else (factor, before, factor, after)
         return lambda h, out: call(h, data, out, *more)
 
-    def product(self, weights: Any, rows: int) -> Callable[[Any, Any], None] | None:
+    def product(self, weights: Array, rows: int) -> Callable[[Any, Any], None] | None:
         packed = self._packed(weights, rows, False, False)
         if packed is None:
             return None

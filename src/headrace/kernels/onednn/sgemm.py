@@ -5,7 +5,7 @@ Any shape, nothing to prepare, transposed views as they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["better_as_primitive", "better_swapped", "few_rows", "matmul"]
 
 
-def _layout(x: Any) -> tuple[bytes, int] | None:
+def _layout(x: Array) -> tuple[bytes, int] | None:
     """("N" or "T", leading dimension) of a float32 matrix; None if it is neither."""
     outer, inner = x.strides
     if inner == 4 and outer >= 4 * x.shape[1] and outer % 4 == 0:
@@ -44,7 +44,7 @@ def better_as_primitive(a: Array, b: Array, choices: Choices) -> bool:
     return bool(transposed and a.shape[0] >= max(1024, 2 * b.shape[1]) and a.shape[1] >= 256)
 
 
-def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Array | None:
+def few_rows(api: Api, a: Array, b: Array, bias: Array) -> Array | None:
     """``a @ b + bias`` (which may be None) for so few rows that what is around the call counts.
 
     None where it cannot.
@@ -82,7 +82,7 @@ def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Array | None:
     return out if status == 0 else None
 
 
-def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
+def matmul(api: Api, a: Array, b: Array, out: Array, accumulate: bool = False) -> Array | None:
     """``a @ b`` (or ``out += a @ b``) for float32 matrices.
 
     None where oneDNN cannot take them as they lie.

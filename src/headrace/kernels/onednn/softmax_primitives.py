@@ -36,28 +36,28 @@ class Softmaxes:
         self.forward: Cache[_Key, Call] = Cache(MAX_KEPT)
         self.backward: Cache[_Key, Call] = Cache(MAX_KEPT)
 
-    def softmax(self, x: Array, out: Array | None = None) -> Any:
+    def softmax(self, x: Array, out: Array | None = None) -> Array | None:
         """``out`` may be ``x``."""
         out = self._forward(SOFTMAX, x, out)
         if out is not None:
             mend(out, 0.0)
         return out
 
-    def log_softmax(self, x: object) -> Any:
+    def log_softmax(self, x: Array) -> Array | None:
         out = self._forward(LOG_SOFTMAX, x)
         if out is not None:
             mend(out, -np.inf)
         return out
 
-    def softmax_grad(self, y: Array, dy: Array) -> Any:
+    def softmax_grad(self, y: Array, dy: Array) -> Array | None:
         """``(dy - sum(dy * y)) * y`` for ``y = softmax(x)``."""
         return self._backward(SOFTMAX, y, dy)
 
-    def log_softmax_grad(self, y: object, dy: object) -> Any:
+    def log_softmax_grad(self, y: Array, dy: Array) -> Array | None:
         """``dy - sum(dy) * exp(y)`` for ``y = log_softmax(x)``."""
         return self._backward(LOG_SOFTMAX, y, dy)
 
-    def _forward(self, kind: int, x: Any, out: Any = None) -> Any:
+    def _forward(self, kind: int, x: Array, out: Array | None = None) -> Array | None:
         if not x.size or not contiguous_float32(x):
             return None
         columns = x.shape[-1]
@@ -66,7 +66,7 @@ class Softmaxes:
         self.forward.get((kind, x.size // columns, columns), self._make)(x, out)
         return out
 
-    def _backward(self, kind: int, y: Any, dy: Any) -> Any:
+    def _backward(self, kind: int, y: Array, dy: Array) -> Array | None:
         if not y.size or y.shape != dy.shape or not contiguous_float32(y, dy):
             return None
         columns = y.shape[-1]
@@ -95,7 +95,7 @@ class Softmaxes:
         return Call(self.api, description, places, forward)
 
 
-def mend(out: Any, mark: float) -> None:
+def mend(out: Array, mark: float) -> None:
     """NaN in all of a row that has one: its other columns hold ``mark``."""
     rows = out.reshape(-1, out.shape[-1])
     first = rows[:, 0]

@@ -177,7 +177,7 @@ class Bijector:
     def inverse_event_shape(self, output_shape: Any) -> TensorShape:
         return TensorShape(output_shape)
 
-    def _scope(self, name: str, value: Any) -> Any:
+    def _scope(self, name: str, value: TensorLike) -> Any:
         return name_scope(f"{self.name}/{name}", values=[value, *self._graph_parents])
 
     def _forward(self, x: Tensor) -> Tensor:

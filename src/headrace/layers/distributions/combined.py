@@ -529,11 +529,11 @@ class Deterministic(ScalarDistribution):
         return self._loc
 
     @property
-    def atol(self) -> Any:
+    def atol(self) -> Tensor:
         return self._atol
 
     @property
-    def rtol(self) -> Any:
+    def rtol(self) -> Tensor:
         return self._rtol
 
     def _slack(self) -> Any:

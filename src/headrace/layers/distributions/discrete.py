@@ -161,7 +161,9 @@ def _kl_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Tensor
 class _OverClasses(_WithLogits):
     """Logits with one entry per class in their last axis."""
 
-    def _keep_classes(self, logits: Any, probs: Any, validate_args: bool, name: str) -> None:
+    def _keep_classes(
+        self, logits: TensorLike, probs: TensorLike, validate_args: bool, name: str
+    ) -> None:
         self._logits, self._probs = get_logits_and_probs(
             logits, probs, multidimensional=True, validate_args=validate_args, name=name
         )

@@ -310,7 +310,7 @@ class Distribution:
 
     def _of_value(
         self,
-        value: Any,
+        value: TensorLike,
         name: str,
         first: Callable[[Any], Any],
         second: Callable[[Any], Any] | None,

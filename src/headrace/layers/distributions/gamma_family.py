@@ -98,7 +98,7 @@ class _ConcentrationRate(ScalarDistribution):
     def rate(self) -> Tensor:
         return self._rate
 
-    def _checked(self, x: Any) -> Any:
+    def _checked(self, x: TensorLike) -> Any:
         assert_same_float_dtype([x], dtype=self.dtype)
         return with_dependencies([assert_positive(x)], x) if self.validate_args else x
 
@@ -515,7 +515,7 @@ class Dirichlet(Distribution):
         )
 
     @staticmethod
-    def _checked_concentration(concentration: Any, validate_args: bool) -> Any:
+    def _checked_concentration(concentration: TensorLike, validate_args: bool) -> Any:
         tensor = convert_to_tensor(concentration, name="concentration")
         if not validate_args:
             return tensor

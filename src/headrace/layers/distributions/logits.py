@@ -22,18 +22,19 @@ from headrace.ops.nn.activations import softmax
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
 __all__ = ["check_counts", "get_logits_and_probs", "log_combinations"]
 
 
 def get_logits_and_probs(
-    logits: Any = None,
+    logits: TensorLike | None = None,
     probs: Any = None,
     multidimensional: bool = False,
     validate_args: bool = False,
     name: str = "get_logits_and_probs",
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> tuple[Any, Any]:
     """Both, where one of them is given; ``multidimensional``: the last axis are classes."""
     with name_scope(name, values=[probs, logits]):

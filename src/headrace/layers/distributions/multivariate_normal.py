@@ -99,7 +99,7 @@ class _Triangle:
     def to_dense(self) -> Any:
         return self.matrix
 
-    def _wide(self, x: Any) -> Any:
+    def _wide(self, x: Tensor) -> Any:
         """The matrix with the leading axes of ``x``."""
         return self.matrix * ones_like(x[..., None])
 
@@ -231,7 +231,7 @@ def _kl_normal(a: _MultivariateNormal, b: _MultivariateNormal, name: str | None 
 
 
 def _diagonal(
-    loc: Any, scale_diag: Any, multiplier: Any, validate_args: bool
+    loc: TensorLike, scale_diag: Any, multiplier: Any, validate_args: bool
 ) -> tuple[Any, _Diagonal]:
     if loc is None and scale_diag is None:
         raise ValueError("Must specify at least one of loc and scale_diag.")

@@ -70,7 +70,7 @@ def _ndtr(x: Tensor) -> Tensor:
     return 0.5 * where_v2(less(z, half_sqrt_2), 1.0 + erf(w), tail)
 
 
-def ndtri(p: Any, name: str = "ndtri") -> Any:
+def ndtri(p: TensorLike, name: str = "ndtri") -> Any:
     """The inverse of :func:`ndtr`."""
     with name_scope(name, values=[p]):
         return _ndtri(_checked(p, "p"))
@@ -140,7 +140,7 @@ def _asymptotic_series(x: Any, series_order: int) -> Any:
     return 1.0 + even - odd
 
 
-def erfinv(x: Any, name: str = "erfinv") -> Any:
+def erfinv(x: TensorLike, name: str = "erfinv") -> Any:
     """The inverse of ``tf.erf``."""
     with name_scope(name, values=[x]):
         return ndtri((_checked(x, "x") + 1.0) / 2.0) / np.sqrt(2)

@@ -55,7 +55,7 @@ def check_projection(output_projection: Any, num_symbols: int, dtype: DType) -> 
 
 def rnn_decoder(
     decoder_inputs: Any,
-    initial_state: object,
+    initial_state: Tensor,
     cell: Any,
     loop_function: Callable[[Any, Any], Any] | None = None,
     scope: Any = None,
@@ -106,7 +106,7 @@ def embedding_rnn_decoder(
 def attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,
-    attention_states: Any,
+    attention_states: Tensor,
     cell: RNNCell,
     output_size: int | None = None,
     num_heads: int = 1,
@@ -192,7 +192,7 @@ class _Attention:
 def embedding_attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,
-    attention_states: Any,
+    attention_states: Tensor,
     cell: Any,
     num_symbols: int,
     embedding_size: int,

@@ -75,7 +75,7 @@ def tied_rnn_seq2seq(
 
 
 def _either(
-    feed_previous: Any, build: Callable[[bool], Any], count: int, like: TensorLike
+    feed_previous: TensorLike, build: Callable[[bool], Any], count: int, like: TensorLike
 ) -> tuple[list[Any], Any]:
     """``build(feed_previous)``, or both under a ``cond``; ``like`` has the structure of the
     state.

@@ -17,8 +17,9 @@ from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"]
 
@@ -32,7 +33,7 @@ class _Step:
         self.state_size = LSTMStateTuple(n, n)
         self.output_size = n
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -140,7 +141,7 @@ class LSTMBlockFusedCell(Layer):
 
     def call(  # type: ignore[override]
         self,
-        inputs: Any,
+        inputs: Tensor,
         initial_state: Any = None,
         dtype: DType | None = None,
         sequence_length: Any = None,

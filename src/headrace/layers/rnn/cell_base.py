@@ -126,7 +126,7 @@ def _shape_and_static(part: Any, name: str) -> tuple[Any, Any]:
     return ops.constant(shape.as_list(), dtype=dtypes.int32), known
 
 
-def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+def zero_state_tensors(state_size: Any, batch_size: Any, dtype: DType) -> Any:
     """Zeros (batch, size…) for every size of the structure."""
 
     def zeros(size: Any) -> Any:
@@ -209,7 +209,7 @@ class RNNCell(Layer):
         """Nothing: a plain cell makes its variables in ``call``."""
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: Any = None, dtype: DType | None = None
+        self, inputs: Any = None, batch_size: int | Tensor | None = None, dtype: DType | None = None
     ) -> Any:
         """The first state for these inputs, or for a batch size and a type."""
         if inputs is not None:
@@ -240,7 +240,7 @@ class RNNCell(Layer):
             )
         return self.zero_state(batch_size, dtype)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: int | Tensor, dtype: DType) -> Any:
         """A state of zeros."""
         values = [batch_size] if isinstance(batch_size, Tensor) else []
         with name_scope(type(self).__name__ + "ZeroState", values=values):

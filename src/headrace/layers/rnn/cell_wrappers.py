@@ -248,7 +248,7 @@ class DropoutWrapper(RNNCellWrapper):
 
     def _call_wrapped_cell(
         self, inputs: Any, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor | LSTMStateTuple]:
         if _drops(self._input_keep_prob):
             inputs = self._dropped(
                 inputs, "input", self._recurrent_input_noise, self._input_keep_prob
@@ -302,7 +302,7 @@ class ResidualWrapper(RNNCellWrapper):
 
     def _call_wrapped_cell(
         self, inputs: TensorLike, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor]:
         outputs, new_state = cell_call_fn(inputs, state, **kwargs)
         return (self._residual_fn or _added)(inputs, outputs), new_state
 
@@ -382,7 +382,7 @@ class MultiRNNCell(RNNCell):
         weights = self._of_cells("non_trainable_weights")
         return weights if self.trainable else self._of_cells("trainable_weights") + weights
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         position, new_states = 0, []
         for i, cell in enumerate(self._cells):
             with variable_scope(f"cell_{i}"):

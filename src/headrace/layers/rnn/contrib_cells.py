@@ -59,7 +59,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
+        dropout_keep_prob: float = 1.0,
         dropout_prob_seed: int | None = None,
         reuse: Any = None,
     ) -> None:
@@ -226,7 +226,7 @@ class UGRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Any, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: TensorLike) -> Any:  # type: ignore[override]
         _width(inputs)
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             joined = ops.concat([inputs, state], 1)
@@ -268,7 +268,7 @@ class IntersectionRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Tensor) -> Any:  # type: ignore[override]
         n = self._num_units
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             if _width(inputs) != n:

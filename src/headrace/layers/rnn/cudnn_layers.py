@@ -23,7 +23,7 @@ from headrace.variables.initializers import constant_initializer, glorot_uniform
 from headrace.variables.variable_scope import get_variable
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -51,7 +51,7 @@ class _GateCell:
         self.output_size = n
         self.state_size = LSTMStateTuple(n, n) if kind._is_lstm else n
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Tensor, scope: Any = None) -> Any:

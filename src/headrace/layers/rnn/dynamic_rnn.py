@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["dynamic_rnn", "static_shape_of", "transpose_batch_time"]
 
 
-def transpose_batch_time(x: Any) -> Any:
+def transpose_batch_time(x: Tensor) -> Any:
     """(batch, time, …) to (time, batch, …) and back; tensors of lower rank stay."""
     shape = x.shape
     if shape.ndims is not None and shape.ndims < 2:
@@ -63,7 +63,7 @@ def static_shape_of(size: TensorLike) -> Any:
 
 def dynamic_rnn(
     cell: object,
-    inputs: Any,
+    inputs: Tensor,
     sequence_length: Any = None,
     initial_state: object = None,
     dtype: DTypeLike | None = None,
@@ -184,7 +184,7 @@ def _loop(
     input_arrays = [array(f"input_{i}", x.shape[1:], x.dtype) for i, x in enumerate(flat_input)]
     input_arrays = [ta.unstack(x) for ta, x in zip(input_arrays, flat_input)]
 
-    def step(time: Any, arrays: Any, state: Any) -> Any:
+    def step(time: Any, arrays: Any, state: Tensor) -> Any:
         now = [ta.read(time) for ta in input_arrays]
         for x, shape in zip(now, shapes):
             x.set_shape(shape[1:])

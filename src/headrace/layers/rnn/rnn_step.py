@@ -68,7 +68,7 @@ def rnn_step(
     sequence_length: Any,
     min_sequence_length: Any,
     max_sequence_length: Any,
-    zero_output: Any,
+    zero_output: TensorLike,
     state: Any,
     call_cell: Callable[[], Any],
     skip_conditionals: bool = False,

@@ -192,7 +192,7 @@ def _without_state(probability_fn: Callable[[Any], Any] | None) -> Callable[[Any
     return lambda score, _: function(score)
 
 
-def _dense(units: int, name: str, dtype: object) -> Dense:
+def _dense(units: int, name: str, dtype: DTypeLike | None) -> Dense:
     return Dense(units, name=name, use_bias=False, dtype=dtype or dtypes.float32)
 
 
@@ -290,7 +290,7 @@ class BahdanauAttention(_Additive):
 # monotonic ---------------------------------------------------------------------------------------
 
 
-def safe_cumprod(x: Any, *args: object, **kwargs: object) -> Any:
+def safe_cumprod(x: Tensor, *args: object, **kwargs: object) -> Any:
     """A cumulative product of numbers in [0, 1], as the exponential of a sum of logarithms."""
     with name_scope(None, "SafeCumprod", [x]):
         x = ops.convert_to_tensor(x, name="x")

@@ -80,7 +80,7 @@ def _tiled(t: Tensor, multiplier: int) -> Any:
     return tiled
 
 
-def gather_tree_from_array(t: object, parent_ids: Any, sequence_length: object) -> Any:
+def gather_tree_from_array(t: TensorLike, parent_ids: Any, sequence_length: object) -> Any:
     """A stacked TensorArray (time, batch, beam, …) in the order of the final sequences."""
     known = parent_ids.shape.as_list()
     sizes = ops.shape(parent_ids)
@@ -119,8 +119,8 @@ class BeamSearchDecoder(Decoder):
         initial_state: Any,
         beam_width: int,
         output_layer: Any = None,
-        length_penalty_weight: object = 0.0,
-        coverage_penalty_weight: object = 0.0,
+        length_penalty_weight: float = 0.0,
+        coverage_penalty_weight: float = 0.0,
         reorder_tensor_arrays: bool = True,
     ) -> None:
         assert_like_rnncell("cell", cell)

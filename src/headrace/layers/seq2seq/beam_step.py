@@ -19,13 +19,13 @@ __all__ = ["beam_search_step", "get_attention_probs"]
 
 
 def beam_search_step(
-    time: Any,
-    logits: Any,
+    time: TensorLike,
+    logits: Tensor,
     next_cell_state: Any,
     beam_state: Any,
-    batch_size: Any,
+    batch_size: Tensor,
     beam_width: int,
-    end_token: Any,
+    end_token: Tensor,
     length_penalty_weight: Any,
     coverage_penalty_weight: Any,
     output_class: Any,
@@ -68,7 +68,7 @@ def beam_search_step(
     def gathered(
         indices: TensorLike,
         source: TensorLike,
-        size: object,
+        size: int,
         shape: object,
         name: str | None = None,
     ) -> Any:
@@ -105,7 +105,7 @@ def beam_search_step(
     return output_class(next_scores, word_ids, parents), state
 
 
-def get_attention_probs(cell_state: object, coverage_penalty_weight: Any) -> Any:
+def get_attention_probs(cell_state: object, coverage_penalty_weight: TensorLike) -> Any:
     """The attention of a state's attentional cells (their mean); None without a coverage
     penalty.
     """
@@ -162,7 +162,7 @@ def _length_penalty(lengths: TensorLike, factor: Any) -> Any:
     return ops.div((5.0 + ops.cast(lengths, dtypes.float32)) ** factor, (5.0 + 1.0) ** factor)
 
 
-def _mask_probs(probs: Any, end_token: Any, finished: Tensor) -> Any:
+def _mask_probs(probs: Tensor, end_token: TensorLike, finished: Tensor) -> Any:
     """A finished beam goes on with the end token alone, at no cost."""
     vocabulary = ops.shape(probs)[2]
     row = ops.one_hot(

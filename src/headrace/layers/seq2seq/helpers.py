@@ -185,7 +185,7 @@ class TrainingHelper(Helper):
             )
             return finished, following
 
-    def sample(self, time: object, outputs: object, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Tensor, state: Any, name: str | None = None) -> Any:
         with name_scope(name, "TrainingHelperSample", [time]):
             return ops.cast(ops.argmax(outputs, axis=-1), dtypes.int32)
 
@@ -317,7 +317,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             finished, given, state = super().next_inputs(time, outputs, state, sample_ids, name)
             choose = ops.cast(sample_ids, dtypes.bool)
 
-            def with_extra(values: Any, rows: TensorLike | None = None) -> Any:
+            def with_extra(values: TensorLike, rows: TensorLike | None = None) -> Any:
                 if self._auxiliary_input_tas is None:
                     return values
                 extra = self._auxiliary_input_tas.read(time + 1)
@@ -368,7 +368,7 @@ class GreedyEmbeddingHelper(Helper):
     def initialize(self, name: str | None = None) -> Any:
         return ops.tile([False], [self._batch_size]), self._start_inputs
 
-    def sample(self, time: object, outputs: object, state: object, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Tensor, state: Tensor, name: str | None = None) -> Any:
         _check_single(outputs)
         return ops.argmax(outputs, axis=-1, output_type=dtypes.int32)
 
@@ -389,7 +389,7 @@ class GreedyEmbeddingHelper(Helper):
         return finished, following, state
 
 
-def _check_single(outputs: Any) -> None:
+def _check_single(outputs: TensorLike) -> None:
     if not isinstance(outputs, Tensor):
         raise TypeError(f"Expected outputs to be a single Tensor, got: {type(outputs)}")
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.scopes import name_scope
 from headrace.layers import layer_ops as ops
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = ["sequence_loss"]
 
 
 def sequence_loss(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: Tensor,
+    targets: Tensor,
+    weights: Tensor,
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
     sum_over_timesteps: bool = False,

@@ -107,7 +107,7 @@ REVERSE_V1 = define(
 )
 
 
-def reverse(tensor: Any, axis: TensorLike, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Reverse the order along the dimensions in ``axis``."""
     return apply(REVERSE, tensor, axis, name=name)
 
@@ -420,14 +420,14 @@ BATCH_TO_SPACE = define(
 
 
 def space_to_batch_nd(
-    input: object, block_shape: object, paddings: object, name: str | None = None
+    input: TensorLike, block_shape: object, paddings: object, name: str | None = None
 ) -> Tensor:
     """Cut space into blocks; each position in a block becomes a batch entry."""
     return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
 
 def batch_to_space_nd(
-    input: object, block_shape: object, crops: object, name: str | None = None
+    input: TensorLike, block_shape: object, crops: object, name: str | None = None
 ) -> Tensor:
     """Blocks of the batch dimension moved back into spatial ones, then cropped.
 
@@ -437,7 +437,7 @@ def batch_to_space_nd(
 
 
 def space_to_batch(
-    input: object,
+    input: Tensor,
     paddings: object,
     block_size: TensorLike | None = None,
     name: str | None = None,
@@ -464,7 +464,7 @@ def space_to_batch_v2(
 
 
 def batch_to_space(
-    input: object,
+    input: Tensor,
     crops: object,
     block_size: TensorLike,
     name: str | None = None,

@@ -61,7 +61,7 @@ def _packable(value: int | Tensor, dtype: DType, position: int) -> Tensor:
     return convert_to_tensor(value, dtype, str(position))
 
 
-def _cast_tensors(value: Tensor, dtype: DType) -> Any:
+def _cast_tensors(value: Tensor, dtype: DType) -> Tensor | list[Tensor]:
     if isinstance(value, (list, tuple)):
         return [_cast_tensors(v, dtype) for v in value]
     if _is_dense(value) and as_dtype(value.dtype).base_dtype is not dtype:

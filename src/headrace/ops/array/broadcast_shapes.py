@@ -88,7 +88,7 @@ BROADCAST_TO = define(
 )
 
 
-def broadcast_to(input: object, shape: ShapeLike, name: str | None = None) -> Tensor:
+def broadcast_to(input: Tensor, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Repeat along dimensions of size 1, and new leading ones, until the tensor has ``shape``."""
     return apply(BROADCAST_TO, input, shape, name=name)
 

@@ -304,7 +304,7 @@ def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Any:
     return cast(x, dtypes.complex128, name)
 
 
-def bitcast(input: TensorLike, type: object, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DType, name: str | None = None) -> Tensor:
     """The same bytes read as another type.
 
     To a type of half the size a last dimension of 2 appears, to one of twice the size it goes.

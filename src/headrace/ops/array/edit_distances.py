@@ -14,6 +14,7 @@ from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = ["edit_distance"]
 
@@ -81,7 +82,10 @@ EDIT_DISTANCE = define(
 
 
 def edit_distance(
-    hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
+    hypothesis: SparseTensor,
+    truth: SparseTensor,
+    normalize: bool = True,
+    name: str = "edit_distance",
 ) -> Tensor:
     """Levenshtein distance of the sequences along the last dimension of two SparseTensors."""
     for label, value in (("Hypothesis", hypothesis), ("Truth", truth)):

@@ -156,7 +156,7 @@ def _plain_or_none(shape: object) -> Shape:
     return plain
 
 
-def _zero_and_one(dtype: Any) -> tuple[Any, Any]:
+def _zero_and_one(dtype: DTypeLike) -> tuple[Any, Any]:
     base = as_dtype(dtype).base_dtype
     if base is dtypes.string:
         return b"", 1  # which is an error: TensorFlow has no string for one

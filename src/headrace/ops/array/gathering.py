@@ -214,7 +214,7 @@ def gather(
     validate_indices: object = None,
     name: str | None = None,
     axis: object = None,
-    batch_dims: Any = 0,
+    batch_dims: int | None = 0,
 ) -> Tensor:
     """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row.
 
@@ -520,7 +520,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 def boolean_mask(
-    tensor: object, mask: object, name: str = "boolean_mask", axis: Any = None
+    tensor: TensorLike, mask: object, name: str = "boolean_mask", axis: Any = None
 ) -> Tensor:
     """The slices whose mask is True, in order: [n, ...] with a mask [n] gives [k, ...].
 

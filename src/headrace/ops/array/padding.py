@@ -213,7 +213,7 @@ def _pad_shape(c: Inference) -> list[Shape]:
     return [tuple(None if d is None else d + int(lo) + int(hi) for d, (lo, hi) in zip(s, value))]
 
 
-def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
+def checked_paddings(x: Array, paddings: Array) -> list[list[int]]:
     pairs: list[list[int]] = paddings.tolist()
     if paddings.shape != (x.ndim, 2):
         raise invalid(

@@ -312,7 +312,9 @@ def _is_int32(value: TensorLike) -> bool:
     return type(value) is int or (isinstance(value, Tensor) and value._dtype is dtypes.int32)
 
 
-def linspace(start: object, stop: object, num: TensorLike, name: str | None = None) -> Tensor:
+def linspace(
+    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None
+) -> Tensor:
     """``num`` numbers from ``start`` to ``stop``, both included."""
     return apply(LINSPACE, start, stop, num, name=name)
 
@@ -355,9 +357,9 @@ def _between(start: Any, stop: object, num: object, axis: int) -> Tensor:
 
 
 def bincount(
-    arr: Any,
+    arr: Tensor,
     weights: Any = None,
-    minlength: Any = None,
+    minlength: int | None = None,
     maxlength: Any = None,
     dtype: DType = dtypes.int32,
     name: str | None = None,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.indexed_slices import IndexedSlices
+    from headrace.variables.variable import Variable
 
 __all__ = ["slice", "slice_helper", "strided_slice"]
 
@@ -421,7 +422,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: object = None,
+    var: Variable | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Python slices with explicit masks. On a variable the result has ``assign``."""
@@ -567,7 +568,7 @@ _BAD_INDEX = (
 )
 
 
-def slice_helper(tensor: object, slice_spec: object, var: Any = None) -> Tensor:
+def slice_helper(tensor: TensorLike, slice_spec: object, var: Variable | None = None) -> Tensor:
     """``tensor[slice_spec]``; a boolean tensor or array is a mask."""
     if _is_mask(slice_spec):
         from headrace.ops.array.gathering import boolean_mask

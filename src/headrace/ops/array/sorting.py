@@ -46,7 +46,7 @@ def sort(
 
 
 def argsort(
-    values: object,
+    values: Tensor,
     axis: TensorLike = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
@@ -61,7 +61,7 @@ def argsort(
         return _sorted(values, axis, direction, 1)
 
 
-def _sorted(values: object, axis: object, direction: str, which: int) -> Tensor:
+def _sorted(values: TensorLike, axis: object, direction: str, which: int) -> Tensor:
     values = convert_to_tensor(values, name="values")
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
@@ -151,8 +151,8 @@ def upper_bound(
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: Tensor,
+    values: Tensor,
     side: str = "left",
     out_type: DType = dtypes.int32,
     name: str | None = None,
@@ -175,7 +175,7 @@ def searchsorted(
     return apply_op("Reshape", found, shape(values))
 
 
-def _differences(x: object) -> Tensor:
+def _differences(x: TensorLike) -> Tensor:
     from headrace.ops.control.assertions import is_numeric_tensor
 
     x = convert_to_tensor(x, name="x")
@@ -196,7 +196,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
         return _all_of(apply_op("LessEqual", const(0, steps._dtype), steps), scope + "All/")
 
 
-def is_strictly_increasing(x: object, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: Tensor, name: str | None = None) -> Tensor:
     """A scalar: every element is greater than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]) as scope:
         steps = _differences(x)

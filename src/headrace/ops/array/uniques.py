@@ -158,7 +158,7 @@ def unique(x: TensorLike, out_idx: object = dtypes.int32, name: str | None = Non
 
 
 def unique_with_counts(
-    x: TensorLike, out_idx: object = dtypes.int32, name: str | None = None
+    x: TensorLike, out_idx: DType = dtypes.int32, name: str | None = None
 ) -> Any:
     """As ``tf.unique``, with how often each element occurs: (y, idx, count)."""
     return UniqueWithCounts(*apply_many(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
@@ -201,7 +201,7 @@ def listdiff(
 
 
 def setdiff1d(
-    x: TensorLike, y: TensorLike, index_dtype: object = dtypes.int32, name: str | None = None
+    x: TensorLike, y: TensorLike, index_dtype: DType = dtypes.int32, name: str | None = None
 ) -> Any:
     """The elements of ``x`` that are not in ``y``, in order, and their positions: (out, idx)."""
     return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=index_dtype, name=name))

@@ -118,7 +118,7 @@ def Assert(
 # two tensors ------------------------------------------------------------------------------------
 
 
-def _describe(value: object) -> str:
+def _describe(value: TensorLike) -> str:
     if isinstance(value, Tensor):
         known = static_value(value)
         return str(value.name if known is None else known)
@@ -154,8 +154,8 @@ def _compared(
                 f"y ({_called(y)}) = ",
                 y,
             ]
-            if message:
-                data.insert(0, message)
+        if message:
+            data = [message, *data]
         held = apply_op(op, x, y)
         a, b = static_value(x), static_value(y)
         if a is not None and b is not None and not np.all(compare(a, b)):
@@ -281,7 +281,7 @@ def _signed(
                 if message:
                     data.insert(0, message)
             zero = convert_to_tensor(0, x._dtype._base)
-            return _compared(what, sign, op, compare, x, zero, data, summarize, message, what)
+            return _compared(what, sign, op, compare, x, zero, data, summarize, None, what)
 
     def check(
         x: TensorLike,
@@ -293,7 +293,7 @@ def _signed(
         return run(x, data, summarize, message, name)
 
     def check_v2(
-        x: object, message: object = None, summarize: object = None, name: str | None = None
+        x: Tensor, message: object = None, summarize: object = None, name: str | None = None
     ) -> Operation:
         return run(x, None, summarize, message, name)
 
@@ -408,7 +408,7 @@ def assert_rank_at_least_v2(
 
 
 def assert_rank_in(
-    x: object,
+    x: TensorLike,
     ranks: Any,
     data: Any = None,
     summarize: Any = None,
@@ -531,7 +531,7 @@ def _check_size(
 
 
 def assert_type(
-    tensor: object, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation:
     """TypeError at once if the tensor is of another type."""
     with name_scope(name, "assert_type", [tensor]):

@@ -125,7 +125,10 @@ def _eager() -> bool:
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case"
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[..., Any] | None = None,
+    name: str = "switch_case",
 ) -> Any:
     """The function with the given number; ``default`` (or the one with the largest number) if there
     is none.
@@ -152,7 +155,7 @@ def switch_case(
 
 
 def _numbered(
-    branch_index: Any, branch_fns: object, default: Callable[..., Any] | None
+    branch_index: TensorLike, branch_fns: object, default: Callable[..., Any] | None
 ) -> list[Callable[[], Any]]:
     """The functions in the order of their numbers, the default last."""
     if not isinstance(branch_index, Tensor):

@@ -17,7 +17,7 @@ __all__ = ["eager_cond", "eager_while"]
 
 
 def eager_cond(
-    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool
 ) -> Any:
     """The result of one of the functions."""
     result = true_fn() if _truth(pred) else false_fn()
@@ -35,13 +35,13 @@ def _truth(value: TensorLike) -> bool:
 def eager_while(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: object,
+    loop_vars: Tensor,
     maximum_iterations: Any,
     return_same_structure: bool,
 ) -> Any:
     """``while cond(*loop_vars): loop_vars = body(*loop_vars)``."""
     single = not isinstance(loop_vars, (list, tuple)) or hasattr(loop_vars, "_fields")
-    state: Any = [loop_vars] if single else loop_vars
+    state = [loop_vars] if single else loop_vars
     left = None if maximum_iterations is None else int(maximum_iterations)
     bare = False
     while (left is None or left > 0) and _truth(cond(*state)):

@@ -168,7 +168,7 @@ def foldl(
 def foldr(
     fn: Callable[..., Any],
     elems: object,
-    initializer: object = None,
+    initializer: float | Tensor | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -229,7 +229,7 @@ def scan(
                 [o.write(i, v) for o, v in zip(outs, nest.flatten(value))],
             )
 
-        def test(i: Tensor, *_: Any) -> Any:
+        def test(i: Tensor, *_: Tensor | Sequence[Tensor | TensorArray]) -> Any:
             return apply_op("GreaterEqual", i, 0) if reverse else apply_op("Less", i, n)
 
         _, _, done = _loop(

@@ -55,7 +55,7 @@ def find(token: str) -> Function:
     return function
 
 
-def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
+def _kernel(xp: ArrayNamespace, *inputs: Array, token: str, Tout: tuple[Any, ...]) -> Any:
     return call_python(find(token).call, Tout, inputs)
 
 

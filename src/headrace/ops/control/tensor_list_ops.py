@@ -22,7 +22,7 @@ from headrace.core.shape_fns import scalar
 from headrace.core.shapes import Shape
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = ["TensorList"]
 
@@ -76,7 +76,7 @@ class TensorList:
         return np.full(shape, b"", object) if kind is string else np.zeros(shape, kind.np_dtype)
 
 
-def _own(value: Any) -> Any:
+def _own(value: TensorLike) -> Array | TensorList:
     """An element that nobody else can write to.
 
     (An element may be a list itself, which nobody can.)
@@ -111,7 +111,7 @@ def _shape(value: Any) -> Shape:
     return tuple(None if d < 0 else int(d) for d in array.tolist())
 
 
-def _index(handle: TensorList, index: Any) -> int:
+def _index(handle: TensorList, index: int | Array | np.generic) -> int:
     i = int(index)
     if not 0 <= i < len(handle.elements):
         raise _invalid(

@@ -21,6 +21,7 @@ from headrace.ops.control.control_flow_eager import eager_while
 from headrace.ops.control.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.shapes import TensorShape
     from headrace.core.specs import IndexedSlicesSpec, SparseTensorSpec, TypeSpec
     from headrace.ops.control.tensor_array import TensorArray
@@ -104,7 +105,7 @@ def _like_sequence(given: Sequence[Any], values: list[Any]) -> Any:
     return values
 
 
-def _iteration_limit(limit: Any) -> Tensor:
+def _iteration_limit(limit: TensorLike) -> Tensor:
     limit = convert_to_tensor(limit, name="maximum_iterations")
     if limit._shape not in (None, ()):
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")

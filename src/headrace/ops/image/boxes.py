@@ -128,7 +128,7 @@ def _nms_v4_kernel(
     return (_padded(kept, int(limit)) if pad_to_max_output_size else kept), count
 
 
-def _padded(values: Any, size: int) -> Any:
+def _padded(values: Any, size: int) -> Array:
     out = np.zeros(size, values.dtype)
     out[: len(values)] = values
     return out
@@ -355,7 +355,7 @@ def non_max_suppression_padded_v2(
     sorted_input: bool = False,
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """TF 2's signature.
 
     What is known about the boxes only saves TensorFlow work; batches of boxes are not there yet.

@@ -64,7 +64,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
         return convert_image_dtype(brighter, original, saturate=True)
 
 
-def adjust_contrast(images: object, contrast_factor: object) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Each channel's distance from its mean, multiplied."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -73,7 +73,7 @@ def adjust_contrast(images: object, contrast_factor: object) -> Tensor:
         return convert_image_dtype(out, original, saturate=True)
 
 
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """The hue of colours turned by ``delta`` of the circle."""
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
@@ -82,7 +82,9 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(out, original)
 
 
-def adjust_saturation(image: object, saturation_factor: object, name: str | None = None) -> Tensor:
+def adjust_saturation(
+    image: TensorLike, saturation_factor: TensorLike, name: str | None = None
+) -> Tensor:
     """The picture with its saturation (in HSV) multiplied by a factor, clipped to [0, 1]."""
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
@@ -91,7 +93,7 @@ def adjust_saturation(image: object, saturation_factor: object, name: str | None
         return convert_image_dtype(out, original)
 
 
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike = 1) -> Tensor:
     """gain * image ** gamma, in the scale [0, 1]."""
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
@@ -135,14 +137,14 @@ def _drawn(low: Any, high: Any, seed: int | None) -> Tensor:
     return random_uniform([], low, high, seed=seed)
 
 
-def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+def random_brightness(image: Tensor, max_delta: float, seed: int | None = None) -> Tensor:
     """A random ``delta`` in [-max_delta, max_delta) added."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, _drawn(-max_delta, max_delta, seed))
 
 
-def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+def random_contrast(image: Tensor, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """``adjust_contrast`` with a factor drawn from [lower, upper)."""
     if upper <= lower:
         raise ValueError("upper must be > lower.")
@@ -151,7 +153,7 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None)
     return adjust_contrast(image, _drawn(lower, upper, seed))
 
 
-def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+def random_hue(image: Tensor, max_delta: float, seed: int | None = None) -> Tensor:
     """``adjust_hue`` with a shift drawn from [-max_delta, max_delta); at most 0.5."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
@@ -160,7 +162,7 @@ def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
     return adjust_hue(image, _drawn(-max_delta, max_delta, seed))
 
 
-def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+def random_saturation(image: Tensor, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """``adjust_saturation`` with a factor drawn from [lower, upper)."""
     if upper <= lower:
         raise ValueError("upper must be > lower.")

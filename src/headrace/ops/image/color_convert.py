@@ -42,7 +42,7 @@ __all__ = [
 
 
 def convert_image_dtype(
-    image: Any, dtype: DType, saturate: bool = False, name: str | None = None
+    image: Tensor, dtype: DType, saturate: bool = False, name: str | None = None
 ) -> Tensor:
     """An image of another type, its values scaled to that type's range."""
     image = convert_to_tensor(image, name="image")

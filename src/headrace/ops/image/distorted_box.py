@@ -293,7 +293,7 @@ def sample_distorted_bounding_box_v2(
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """A random box that covers enough of one of the given ones; see v1.
 
     ``seed=0`` gives different boxes in every run.

@@ -62,7 +62,7 @@ def _picture(image: Any) -> Any:
 
 
 def jpeg_bytes(
-    image: Any,
+    image: Array,
     quality: int,
     subsampling: int,
     progressive: bool = False,
@@ -213,7 +213,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
 
 def decode_jpeg(
-    contents: Any,
+    contents: Tensor,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,

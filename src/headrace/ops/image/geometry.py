@@ -47,7 +47,7 @@ __all__ = [
 # flips --------------------------------------------------------------------------------------------
 
 
-def _flip(image: Any, axis: int, scope: str) -> Tensor:
+def _flip(image: TensorLike, axis: int, scope: str) -> Tensor:
     """``axis`` counts from an image's height."""
     with name_scope(None, scope, [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
@@ -67,7 +67,7 @@ def flip_left_right(image: TensorLike) -> Tensor:
     return _flip(image, 1, "flip_left_right")
 
 
-def flip_up_down(image: object) -> Tensor:
+def flip_up_down(image: Tensor) -> Tensor:
     """Pictures upside down; [height, width, channels] or a batch of them."""
     return _flip(image, 0, "flip_up_down")
 
@@ -97,7 +97,7 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
-def random_flip_up_down(image: object, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: Tensor, seed: int | None = None) -> Tensor:
     """Each picture turned upside down with a chance of one half."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
@@ -218,7 +218,11 @@ def _batched(image: TensorLike, function: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def crop_to_bounding_box(
-    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
 ) -> Tensor:
     """The part of an image from (offset_height, offset_width) on."""
 
@@ -253,7 +257,11 @@ def _with_size(out: Tensor, batch: Tensor, height: Any, width: Any) -> Tensor:
 
 
 def pad_to_bounding_box(
-    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: Tensor,
+    target_width: Tensor,
 ) -> Tensor:
     """An image in the middle of zeros, at (offset_height, offset_width) of the target."""
 
@@ -280,7 +288,7 @@ def pad_to_bounding_box(
 
 
 def resize_image_with_crop_or_pad(
-    image: TensorLike, target_height: Any, target_width: Any
+    image: TensorLike, target_height: Tensor, target_width: Tensor
 ) -> Tensor:
     """The middle of an image, or the image in the middle of zeros, in each direction."""
 

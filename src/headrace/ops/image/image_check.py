@@ -36,7 +36,7 @@ def check_3d(shape: Shape, what: str = "image", exactly: bool = False) -> None:
         raise ValueError(f"all dims of '{what}.shape' must be > 0: {shapes.show(shape)}")
 
 
-def at_least_3d(image: Any, what: str = "image", exactly: bool = False) -> Tensor:
+def at_least_3d(image: Tensor, what: str = "image", exactly: bool = False) -> Tensor:
     """The image after the checks; an operation of its own, as in TensorFlow."""
     check_3d(image._shape, what, exactly)
     out: Tensor = apply_op("Identity", image, name="control_dependency")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
 
-def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
+def _same_images(a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     """Both as floats in [0, 1] scale, and the largest value in that scale."""
     a = convert_to_tensor(a, name="a")
     b = convert_to_tensor(b, name="b")
@@ -49,13 +49,13 @@ def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), top
 
 
-def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels."""
     with name_scope(name, "PSNR", [a, b]):
         a, b, top = _same_images(a, b, max_val)
         error = reduce_mean(apply_op("SquaredDifference", a, b), [-3, -2, -1])
-        peak: Any = 20 * log(top) / np.float32(np.log(10.0))
-        out: Any = apply_op("Sub", peak, np.float32(10 / np.log(10)) * log(error), name="psnr")
+        peak = 20 * log(top) / np.float32(np.log(10.0))
+        out = apply_op("Sub", peak, np.float32(10 / np.log(10)) * log(error), name="psnr")
         return identity(out)
 
 
@@ -101,8 +101,8 @@ def _ssim_parts(
 
 
 def ssim(
-    img1: Any,
-    img2: Any,
+    img1: Tensor,
+    img2: Tensor,
     max_val: Any,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
@@ -142,9 +142,9 @@ def ssim_v2(
 
 
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: Tensor,
+    img2: Tensor,
+    max_val: float,
     power_factors: Any = _POWERS,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
@@ -167,7 +167,7 @@ def ssim_multiscale(
         return reduce_mean(reduce_prod(whole, [-1]), [-1])
 
 
-def _halved(x: Tensor) -> Any:
+def _halved(x: Tensor) -> Tensor:
     """Means of 2 x 2 pixels; an odd last row or column is doubled first."""
     dims = shape(x)
     flat = reshape(x, concat([[-1], dims[-3:]], 0))
@@ -186,7 +186,7 @@ def _halved(x: Tensor) -> Any:
 # differences --------------------------------------------------------------------------------------
 
 
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: Tensor, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels, of each image."""
     with name_scope(name, "total_variation"):
         require_tensor(images, "tf.image.total_variation")
@@ -204,7 +204,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)
 
 
-def image_gradients(image: object) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column; zero at the end."""
     require_tensor(image, "tf.image.image_gradients")
     image = convert_to_tensor(image)
@@ -222,7 +222,7 @@ def image_gradients(image: object) -> tuple[Tensor, Tensor]:
     return reshape(rows, whole), reshape(columns, whole)
 
 
-def sobel_edges(image: object) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
     require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)

@@ -43,7 +43,7 @@ _COLOR = {1: 0, 2: 4, 3: 2, 4: 6}
 _CHANNELS = {color: n for n, color in _COLOR.items()}
 
 
-def write_png(pixels: Any, compression: int = -1) -> bytes:
+def write_png(pixels: Array, compression: int = -1) -> bytes:
     """The file of an array of height x width x channels (uint8 or uint16).
 
     The bytes are libpng's: for every row the filter with the smallest sum of absolute differences,

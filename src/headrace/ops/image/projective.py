@@ -144,7 +144,7 @@ _TYPES = (
 )  # fmt: skip
 
 
-def _batch(images: Any, name: str | None = None) -> tuple[Any, int]:
+def _batch(images: TensorLike, name: str | None = None) -> tuple[Any, int]:
     """Images with a batch and a channel axis, and the rank that they came with."""
     tensor = convert_to_tensor(images, name=name)
     if tensor.dtype.base_dtype not in _TYPES:

@@ -30,7 +30,7 @@ from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.unary import floor, round
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = [
     "ResizeMethod",
@@ -102,8 +102,8 @@ def resize_images(
 
 
 def resize_images_v2(
-    images: object,
-    size: object,
+    images: Array | Tensor,
+    size: Tensor,
     method: Any = ResizeMethodV2.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
@@ -124,7 +124,7 @@ def resize_images_v2(
 
 
 def _resized(
-    images: Any,
+    images: TensorLike,
     size: Any,
     resizer: Callable[[Any, Any], Any],
     keep_aspect: bool,
@@ -175,8 +175,8 @@ def _fitting(batch: Tensor, size: Any) -> Any:
         )
         scale = min(height, width)
         return convert_to_tensor(np.array([np.rint(scale * np.float32(d)) for d in dims], np.int32))
-    whole: Any = shape(batch)
-    have: Any = cast(whole[1:3], dtypes.float32)
+    whole = shape(batch)
+    have = cast(whole[1:3], dtypes.float32)
     scales: Any = cast(size, dtypes.float32) / have
     scale = minimum(scales[0], scales[1])
     return cast(round(have * scale), dtypes.int32)
@@ -197,8 +197,8 @@ def resize_image_with_pad(
 
 def resize_image_with_pad_v2(
     image: object,
-    target_height: object,
-    target_width: object,
+    target_height: int,
+    target_width: int,
     method: object = ResizeMethodV2.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:

@@ -113,7 +113,7 @@ def square(x: TensorLike) -> Tensor:
     return apply_op("Square", x)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Tensor) -> Any:
     """The complex conjugate; a real tensor is its own."""
     return apply_op("Conj", x) if x._dtype._kind == "c" else x
 

@@ -70,7 +70,7 @@ DECODE_PADDED_RAW = define(
 
 
 def decode_raw_v2(
-    input_bytes: object,
+    input_bytes: Tensor,
     out_type: DTypeLike,
     little_endian: bool = True,
     fixed_length: TensorLike | None = None,
@@ -160,7 +160,7 @@ def _part(tag: int, data: bytes) -> bytes:
     return bytes([tag]) + _number(len(data)) + data
 
 
-def tensor_bytes(array: Any, dtype: dtypes.DType) -> bytes:
+def tensor_bytes(array: Array, dtype: dtypes.DType) -> bytes:
     """A serialized TensorProto, byte for byte as TensorFlow writes it."""
     dims = b"".join(_part(0x12, b"\x08" + _number(d) if d else b"") for d in array.shape)
     head = b"\x08" + _number(dtype.as_datatype_enum) + _part(0x12, dims)

@@ -75,7 +75,7 @@ def _write_kernel(xp: ArrayNamespace, filename: Array, contents: Array) -> tuple
     return ()
 
 
-def _matching_kernel(xp: ArrayNamespace, pattern: Array) -> Any:
+def _matching_kernel(xp: ArrayNamespace, pattern: Array) -> Array:
     """Sorted; what fits two patterns is there twice.
 
     A folder that is not there is an error, as in TensorFlow; no file that fits is not.

@@ -240,7 +240,7 @@ def _batch_kernel(
     return parse_batch(wanted, serialized.tolist(), names, rest[Nsparse + Ndense :])
 
 
-def parse_batch(wanted: Parser, records: list[bytes], names: Any, defaults: Sequence[Any]) -> Any:
+def parse_batch(wanted: Parser, records: list[bytes], names: Array, defaults: Sequence[Any]) -> Any:
     """The outputs of ParseExample."""
     batch = Batch(len(records), names.reshape(-1).tolist())
     n = len(wanted.sparse)
@@ -288,7 +288,7 @@ class Batch:
         flat = strings(values) if feature.kind == BYTES else values.reshape(-1)
         return indices, flat, np.array([self.size, width], np.int64)
 
-    def dense_column(self, feature: Dense, column: Any, default: object) -> Any:
+    def dense_column(self, feature: Dense, column: Any, default: TensorLike) -> Any:
         if column is None:
             return self.dense_rows(feature, [None] * self.size, default)
         kind, values = column
@@ -365,7 +365,7 @@ class Batch:
             out[i] = values
         return out.reshape((self.size, *feature.shape))
 
-    def _ragged_rows(self, feature: Dense, rows: Sequence[Any], default: Any) -> Any:
+    def _ragged_rows(self, feature: Dense, rows: Sequence[Any], default: TensorLike) -> Any:
         """Padded with the default to the longest."""
         lengths = []
         for i, row in enumerate(rows):

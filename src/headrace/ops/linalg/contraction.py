@@ -352,7 +352,7 @@ EINSUM = define(
 # tensordot --------------------------------------------------------------------------------------
 
 
-def tensordot(a: object, b: object, axes: object, name: str | None = None) -> Tensor:
+def tensordot(a: Tensor, b: object, axes: object, name: str | None = None) -> Tensor:
     """The sum of products over pairs of axes.
 
     An int n means the last n of ``a`` with the first n of ``b``.

@@ -23,6 +23,7 @@ from headrace.ops.linalg.matmul import adjoint, matmul, matrix_transpose
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "cholesky",
@@ -416,7 +417,7 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
         return 2.0 * apply_op("Sum", logs, [-1])
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+def qr(input: Tensor, full_matrices: bool = False, name: str | None = None) -> Any:
     """Matrices [..., m, n] as an orthogonal ``q`` times an upper triangular ``r``.
 
     ``full_matrices=True`` makes ``q`` square, otherwise it has min(m, n) columns.
@@ -425,7 +426,10 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 
 
 def svd(
-    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
 ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """``s, u, v`` with ``tensor = u diag(s) v^H``, or ``s`` alone."""
     s, u, v = apply_many(SVD, tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
@@ -525,7 +529,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(MATRIX_SQUARE_ROOT, input, name=name)
 
 
-def lu(input: Any, output_idx_type: object = int32, name: str | None = None) -> Any:
+def lu(input: Tensor, output_idx_type: DType = int32, name: str | None = None) -> Any:
     """The LU decomposition with row exchanges: (both factors in one matrix, permutation ``p``)."""
     return apply_named(LU, input, output_idx_type=output_idx_type, name=name)
 
@@ -552,7 +556,7 @@ def _matrix(a: Any, validate_args: bool) -> Any:
         return apply_op("Identity", a)
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
+def pinv(a: Tensor, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
     """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as
     zero.
     """
@@ -578,7 +582,7 @@ def _default_cutoff(a: Any, s: Any) -> Any:
 
 
 def matrix_rank(
-    a: Any, tol: object = None, validate_args: bool = False, name: str | None = None
+    a: Tensor, tol: object = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """How many singular values are larger than ``tol``."""
     with name_scope(name, "matrix_rank", [a]):

@@ -299,7 +299,7 @@ def matrix_diag(
 
 
 def matrix_diag_part(
-    input: TensorLike, name: str | None = "diag_part", k: object = 0, padding_value: TensorLike = 0
+    input: TensorLike, name: str | None = "diag_part", k: int = 0, padding_value: TensorLike = 0
 ) -> Tensor:
     """The main diagonals of the last two axes."""
     _main_only(k)
@@ -307,7 +307,7 @@ def matrix_diag_part(
 
 
 def matrix_set_diag(
-    input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag", k: object = 0
+    input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag", k: int = 0
 ) -> Tensor:
     """Matrices [..., m, n] with the main diagonal replaced by ``diagonal`` [..., min(m, n)].
 

@@ -477,7 +477,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return true_quotient(x, y, scope)
 
 
-def true_quotient(x: object, y: object, name: str | None = None) -> Tensor:
+def true_quotient(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` of the operator: a plain number takes the type of the tensor beside it."""
     if isinstance(x, Tensor) and x._dtype._kind in "fc":
         return apply(REAL_DIV, x, y, name=name or "truediv")
@@ -502,7 +502,7 @@ def div(x: object, y: object, name: str | None = None) -> Tensor:
         return apply(REAL_DIV if x._dtype._kind in "fc" else FLOOR_DIV, x, y, name=scope)
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Any:
+def divide(x: Tensor, y: Tensor, name: str | None = None) -> Any:
     """``x / y``, as Python would have it: two plain numbers give a plain number."""
     return x / y if name is None else true_quotient(x, y, name)
 
@@ -616,7 +616,9 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     return apply(NEXT_AFTER, x1, x2, name=name)
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> IndexedSlices | Tensor:
+def scalar_mul(
+    scalar: float | Tensor, x: IndexedSlices | Tensor, name: str | None = None
+) -> IndexedSlices | Tensor:
     """A scalar times a tensor or IndexedSlices, which stay IndexedSlices."""
     scalar = convert(scalar, x.dtype.base_dtype, "scalar")
     if scalar._shape != ():
@@ -675,7 +677,7 @@ def accumulate_n(
     return apply(ACCUMULATE_N, tensors, shape=merged, name=name)
 
 
-def polyval(coeffs: object, x: object, name: str | None = None) -> Tensor:
+def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with the given coefficients, the highest power first, at x."""
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type found {type(coeffs)}.")

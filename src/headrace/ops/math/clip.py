@@ -252,7 +252,7 @@ def clip_by_global_norm(
     return clipped, norm
 
 
-def _scaled(t: object, scale: object, name: str) -> IndexedSlices | Tensor:
+def _scaled(t: object, scale: TensorLike, name: str) -> IndexedSlices | Tensor:
     product = apply_op("Mul", _values(t), scale, name="mul")
     return _like(t, apply_op("Identity", product, name=name))
 

@@ -242,7 +242,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _real_transform(
-    opdef: OpDef, rank: int, input_tensor: object, fft_length: object, name: str | None
+    opdef: OpDef, rank: int, input_tensor: TensorLike, fft_length: object, name: str | None
 ) -> Tensor:
     inverse = opdef.name.startswith("I")
     with name_scope(name, opdef.name.lower(), [input_tensor, fft_length]) as scope:
@@ -297,7 +297,7 @@ def rfft(
     return _real_transform(RFFT, 1, input_tensor, fft_length, name)
 
 
-def rfft2d(input_tensor: object, fft_length: object = None, name: str | None = None) -> Tensor:
+def rfft2d(input_tensor: Tensor, fft_length: object = None, name: str | None = None) -> Tensor:
     """The Fourier transform of real numbers over the last two dimensions.
 
     The last dimension keeps the ``fft_length // 2 + 1`` frequencies that are not mirrored.
@@ -331,7 +331,7 @@ def irfft3d(
     return _real_transform(IRFFT3D, 3, input_tensor, fft_length, name)
 
 
-def _shifted(x: object, axes: Any, name: str, inverse: bool) -> Tensor:
+def _shifted(x: TensorLike, axes: Any, name: str, inverse: bool) -> Tensor:
     x = convert.convert(x)
     if x._shape is None:
         raise ValueError(f"{name} needs a tensor of known rank.")
@@ -356,7 +356,7 @@ def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = Non
         return named_result(_shifted(x, axes, "fftshift", False), scope)
 
 
-def ifftshift(x: object, axes: object = None, name: str | None = None) -> Tensor:
+def ifftshift(x: Tensor, axes: object = None, name: str | None = None) -> Tensor:
     """The inverse of ``fftshift``: the zero frequency moved from the middle to the front."""
     with name_scope(name, "ifftshift") as scope:
         return named_result(_shifted(x, axes, "ifftshift", True), scope)

@@ -131,7 +131,7 @@ def _xor(x: Tensor, y: bool | Tensor) -> Tensor:
         return comparison.logical_xor(x, convert(y, x.dtype.base_dtype, "y"), name=scope)
 
 
-def _getitem(x: object, spec: object, var: object = None) -> Tensor:
+def _getitem(x: Tensor, spec: object, var: Variable | None = None) -> Tensor:
     from headrace.ops.array.slicing import slice_helper
 
     return slice_helper(x, spec, var)

@@ -51,7 +51,7 @@ _multiply_reduction: Any = np.multiply.reduce
 # axes -------------------------------------------------------------------------------------------
 
 
-def _axes(axes: Any, rank: int) -> tuple[int, ...] | None:
+def _axes(axes: Array | np.generic, rank: int) -> tuple[int, ...] | None:
     """The axes that an input names: in ascending order, None for all of them."""
     return _normal_axes(axes.tobytes(), axes.itemsize, rank)
 

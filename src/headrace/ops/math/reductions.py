@@ -97,7 +97,7 @@ def shape_tensor(x: Tensor) -> Any:
     return apply_op("Shape", x) if known is None or None in known else list(known)
 
 
-def _for_broadcast(op: Operation, value: Tensor) -> Any:
+def _for_broadcast(op: Operation, value: Tensor) -> Tensor:
     """A tensor of the output's shape, shaped so that it broadcasts against the reduced input."""
     x, axes = op._inputs
     if op._attrs["keep_dims"]:
@@ -541,7 +541,7 @@ def reduce_std(
 
 
 def count_nonzero(
-    input_tensor: object = None,
+    input_tensor: Tensor | None = None,
     axis: object = None,
     keepdims: Any = None,
     dtype: DTypeLike = int64,
@@ -559,7 +559,7 @@ def count_nonzero(
 
 
 def count_nonzero_v2(
-    input: object,
+    input: Tensor,
     axis: object = None,
     keepdims: object = None,
     dtype: DTypeLike = int64,

@@ -605,7 +605,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 
 def unsorted_segment_sum(
-    data: object, segment_ids: object, num_segments: object, name: str | None = None
+    data: Tensor, segment_ids: Tensor, num_segments: object, name: str | None = None
 ) -> Tensor:
     """Sums of rows by id, in any order; rows with a negative id are dropped."""
     return apply(UNSORTED_SUM, data, segment_ids, num_segments, name=name)
@@ -658,7 +658,7 @@ def unsorted_segment_mean(
 
 
 def unsorted_segment_sqrt_n(
-    data: object, segment_ids: TensorLike, num_segments: object, name: str | None = None
+    data: Tensor, segment_ids: TensorLike, num_segments: int, name: str | None = None
 ) -> Tensor:
     """The sum of the rows with equal ids, divided by the square root of their number."""
     with name_scope(name, "UnsortedSegmentSqrtN"):
@@ -693,9 +693,9 @@ def sparse_segment_sum(
 
 
 def sparse_segment_mean(
-    data: object,
-    indices: object,
-    segment_ids: object,
+    data: Tensor,
+    indices: Tensor,
+    segment_ids: Tensor,
     name: str | None = None,
     num_segments: Any = None,
 ) -> Tensor:

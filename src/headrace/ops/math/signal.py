@@ -59,7 +59,13 @@ def _required(value: object, what: str) -> int:
 
 
 def _raised_cosine(
-    name: str | None, default: str, length: Any, periodic: bool, dtype: object, a: float, b: float
+    name: str | None,
+    default: str,
+    length: Any,
+    periodic: bool,
+    dtype: DTypeLike,
+    a: float,
+    b: float,
 ) -> Tensor:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
@@ -87,7 +93,7 @@ def hann_window(
 
 
 def hamming_window(
-    window_length: object,
+    window_length: int,
     periodic: bool = True,
     dtype: DType = dtypes.float32,
     name: str | None = None,
@@ -216,7 +222,7 @@ def _enclosing_power_of_two(n: int) -> int:
 
 def stft(
     signals: TensorLike,
-    frame_length: object,
+    frame_length: int,
     frame_step: TensorLike,
     fft_length: Any = None,
     window_fn: Callable[..., Any] = hann_window,
@@ -238,7 +244,7 @@ def stft(
 
 def inverse_stft(
     stfts: TensorLike,
-    frame_length: object,
+    frame_length: int,
     frame_step: TensorLike,
     fft_length: Any = None,
     window_fn: Callable[..., Any] = hann_window,
@@ -339,7 +345,7 @@ def _mel(hertz: float | Array) -> Array:
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: int = 129,
-    sample_rate: Any = 8000,
+    sample_rate: int = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
     dtype: DTypeLike = dtypes.float32,

@@ -308,7 +308,7 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(BESSEL_I1E, x, name=name)
 
 
-def _unscaled(scaled: OpDef, default_name: str, x: object, name: str | None) -> Tensor:
+def _unscaled(scaled: OpDef, default_name: str, x: TensorLike, name: str | None) -> Tensor:
     with name_scope(name, default_name, [x]):
         x = convert_to_tensor(x, name="x")
         return apply_op("Mul", _call("Exp", _call("Abs", x)), apply(scaled, x), name="mul")
@@ -319,7 +319,7 @@ def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     return _unscaled(BESSEL_I0E, "bessel_i0", x, name)
 
 
-def bessel_i1(x: object, name: str | None = None) -> Tensor:
+def bessel_i1(x: Tensor, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 1."""
     return _unscaled(BESSEL_I1E, "bessel_i1", x, name)
 

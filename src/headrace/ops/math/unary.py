@@ -29,6 +29,7 @@ from headrace.ops.internal import gradient_helpers as gu
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.opdef import _Marker
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "abs",
@@ -440,7 +441,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(RSQRT, x, name=name)
 
 
-def exp(x: Any, name: str | None = None) -> Any:
+def exp(x: TensorLike, name: str | None = None) -> Any:
     """e to the power ``x``, element by element."""
     return apply(EXP, x, name=name)
 
@@ -450,7 +451,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(EXPM1, x, name=name)
 
 
-def log(x: Any, name: str | None = None) -> Any:
+def log(x: Tensor | Variable, name: str | None = None) -> Any:
     """The natural logarithm, element by element; minus infinity of 0, NaN of negative numbers."""
     return apply(LOG, x, name=name)
 

@@ -553,8 +553,8 @@ def _along_any(opdef: OpDef, logits: Tensor, axis: Tensor, name: str | None) -> 
 
 def dropout(
     x: TensorLike,
-    keep_prob: Any = None,
-    noise_shape: object = None,
+    keep_prob: Tensor | None = None,
+    noise_shape: Tensor | None = None,
     seed: TensorLike | None = None,
     name: str | None = None,
     rate: TensorLike | None = None,
@@ -611,7 +611,7 @@ def dropout_v2(
         return result
 
 
-def _noise_shape(x: Tensor, noise_shape: object) -> Tensor | TensorShape | object:
+def _noise_shape(x: Tensor, noise_shape: TensorLike | None) -> Tensor | TensorShape | object:
     """Dimensions given as None are taken from x."""
     if noise_shape is None:
         return shape_of(x)

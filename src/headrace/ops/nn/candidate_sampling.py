@@ -215,7 +215,8 @@ def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
             "probability above 0",
         )
     while True:
-        for value in sampler.draw(words, count).tolist():
+        # (some more than are wanted: another call costs more, and what is left over is not used)
+        for value in sampler.draw(words, count + count // 2).tolist():
             tries += 1
             found[value] = None
             if len(found) == count:
@@ -366,7 +367,9 @@ ACCIDENTAL_HITS = define(
 Sampled = tuple[Tensor, Tensor, Tensor]
 
 
-def _sampler(opdef: OpDef, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> Sampled:
+def _sampler(
+    opdef: OpDef, true_classes: TensorLike, seed: Any, name: str | None, **attrs: Any
+) -> Sampled:
     return apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))  # type: ignore[no-any-return]
 
 
@@ -376,7 +379,7 @@ def uniform_candidate_sampler(
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: object = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Classes drawn uniformly from [0, range_max)."""
@@ -393,7 +396,7 @@ def uniform_candidate_sampler(
 
 
 def log_uniform_candidate_sampler(
-    true_classes: object,
+    true_classes: Tensor,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -485,8 +488,8 @@ def all_candidate_sampler(
 
 
 def compute_accidental_hits(
-    true_classes: Any,
-    sampled_candidates: Any,
+    true_classes: Tensor,
+    sampled_candidates: Tensor,
     num_true: int,
     seed: TensorLike | None = None,
     name: str | None = None,

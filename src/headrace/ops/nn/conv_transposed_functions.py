@@ -94,7 +94,7 @@ def conv2d_transpose_v2(
     filters: object,
     output_shape: object,
     strides: object,
-    padding: object = "SAME",
+    padding: str = "SAME",
     data_format: str | None = "NHWC",
     dilations: object = None,
     name: str | None = None,
@@ -173,10 +173,10 @@ def conv3d_transpose_v2(
 
 
 def conv1d_transpose(
-    input: object,
-    filters: object,
+    input: Tensor,
+    filters: Tensor,
     output_shape: Any,
-    strides: object,
+    strides: int,
     padding: object = "SAME",
     data_format: str | None = "NWC",
     dilations: Any = None,
@@ -234,8 +234,8 @@ def conv_transpose(
 
 def atrous_conv2d_transpose(
     value: TensorLike,
-    filters: Any,
-    output_shape: object,
+    filters: Tensor,
+    output_shape: TensorLike,
     rate: int,
     padding: str,
     name: str | None = None,

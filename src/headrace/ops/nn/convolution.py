@@ -212,10 +212,10 @@ def conv1d_v2(
 
 def conv2d_backprop_input(
     input_sizes: TensorLike,
-    filter: object = None,
+    filter: Tensor | None = None,
     out_backprop: TensorLike | None = None,
     strides: TensorLike | None = None,
-    padding: object = None,
+    padding: str | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
     dilations: TensorLike = (1, 1, 1, 1),
@@ -298,7 +298,7 @@ conv3d_backprop_filter = conv3d_backprop_filter_v2
 
 
 def convolution(
-    input: Any,
+    input: TensorLike,
     filter: Any,
     padding: Any,
     strides: TensorLike | None = None,
@@ -357,7 +357,7 @@ def convolution_v2(
 
 
 def atrous_conv2d(
-    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
+    value: Tensor, filters: Tensor, rate: int, padding: Any, name: str | None = None
 ) -> Tensor:
     """conv2d with ``rate - 1`` zeros between filter values."""
     return convolution(

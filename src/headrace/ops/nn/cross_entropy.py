@@ -107,10 +107,10 @@ def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[An
 _LARGE = 1 << 14
 
 
-def _library_xent(features: object, labels: Any) -> tuple[Any, Any] | None:
+def _library_xent(features: Array, labels: Array) -> tuple[Any, Any] | None:
     logs = ask("log_softmax", features)
     backprop = None if logs is None else ask("softmax", features)
-    if backprop is None:
+    if logs is None or backprop is None:
         return None
     loss = np.einsum("ij,ij->i", labels, logs)
     np.negative(loss, out=loss)
@@ -206,7 +206,7 @@ def _sparse_xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> t
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
 
 
-def picked_loss(features: Any, e: Any, at: Any) -> Any:
+def picked_loss(features: Array, e: Array, at: Array) -> Any:
     """The loss of given probabilities, from which 1 is taken away at the labels."""
     flat = e.reshape(-1)
     picked = flat.take(at)
@@ -255,7 +255,7 @@ _UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 
 @functools.lru_cache(64)
-def row_starts(rows: int, classes: int) -> Any:
+def row_starts(rows: int, classes: int) -> Array:
     """Where each row of a matrix begins in its flat form."""
     starts = np.arange(0, rows * classes, classes) if classes else np.zeros(rows, np.int64)
     starts.flags.writeable = False
@@ -426,7 +426,7 @@ def bias_add_v1(value: TensorLike, bias: TensorLike, name: str | None = None) ->
     return apply(BIAS_ADD_V1, value, bias, name=name)
 
 
-def _matmul(x: object, weights: object) -> Any:
+def _matmul(x: TensorLike, weights: TensorLike) -> Any:
     from headrace.ops.linalg.matmul import matmul
 
     return matmul(convert_to_tensor(x, name="x"), convert_to_tensor(weights, name="weights"))
@@ -441,7 +441,7 @@ def xw_plus_b(
         return bias_add(_matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(x: object, weights: object, biases: object, name: str | None = None) -> Tensor:
+def relu_layer(x: Tensor, weights: Tensor, biases: Tensor, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")

@@ -215,7 +215,7 @@ CTC_BEAM_SEARCH_DECODER = define(
 
 def ctc_loss(
     labels: TensorLike | SparseLike,
-    inputs: object = None,
+    inputs: TensorLike | None = None,
     sequence_length: TensorLike | None = None,
     preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True,

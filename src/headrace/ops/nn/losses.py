@@ -161,19 +161,17 @@ def _check_broadcastable(weights: Tensor, values: Tensor) -> Operation | None:
 
 
 def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Operation:
-    """True if broadcasting the weights leaves the shape of the values as it is."""
-    shape = shape_of(values)
-    both = apply_op("BroadcastArgs", shape_of(weights), shape)
-    same_length = apply_op("Equal", apply_op("Size", both), apply_op("Size", shape))
-    # the lengths differ only where the weights have a higher rank; then the first elements are
-    # compared in vain
-    length = apply_op("Minimum", apply_op("Size", both), apply_op("Size", shape))
-    count = apply_op("ExpandDims", length, 0)
-    equal = apply_op(
-        "Equal", apply_op("Slice", both, [0], count), apply_op("Slice", shape, [0], count)
-    )
-    valid = apply_op("LogicalAnd", same_length, apply_op("All", equal, [0], keep_dims=False))
-    data = [_NOT_BROADCASTABLE, "weights.shape=", shape_of(weights), "values.shape=", shape]
+    """Fails unless the weights are a scalar or of the same rank, with equal or unit dimensions."""
+    have, want = shape_of(weights), shape_of(values)
+    ranks = apply_op("Size", have), apply_op("Size", want)
+    # of different ranks, the first dimensions are compared in vain
+    count = apply_op("ExpandDims", apply_op("Minimum", *ranks), 0)
+    first = apply_op("Slice", have, [0], count)
+    same = apply_op("Equal", first, apply_op("Slice", want, [0], count))
+    fits = apply_op("LogicalOr", same, apply_op("Equal", first, 1))
+    valid = apply_op("LogicalAnd", apply_op("Equal", *ranks), apply_op("All", fits, [0]))
+    valid = apply_op("LogicalOr", apply_op("Equal", ranks[0], 0), valid)
+    data = [_NOT_BROADCASTABLE, "weights.shape=", have, "values.shape=", want]
     return apply_operation(
         lookup("Assert"),
         valid,
@@ -502,7 +500,7 @@ def _last_dimension(x: Tensor, like: Tensor) -> Tensor:
 
 
 def sparse_softmax_cross_entropy(
-    labels: Any,
+    labels: Tensor,
     logits: object,
     weights: TensorLike = 1.0,
     scope: str | None = None,

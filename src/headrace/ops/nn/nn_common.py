@@ -77,7 +77,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     return apply_op("Cast", tensor, DstT=want, name=name)
 
 
-def cond_where(mask: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
+def cond_where(mask: Tensor, x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return apply_op("Select", mask, x, y, name=name)
 
 
@@ -94,7 +94,7 @@ def ones_like(x: Any) -> Tensor:
     return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")
 
 
-def scalar_const(value: object, like: Tensor, name: str = "Const") -> Tensor:
+def scalar_const(value: float, like: Tensor, name: str = "Const") -> Tensor:
     return convert_to_tensor(value, like._dtype._base, name=name)
 
 
@@ -141,7 +141,7 @@ def reduce_sum(
 
 
 def reduce_mean(
-    x: object, axes: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+    x: Tensor, axes: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     return _scalar_if(
         axes is None and not keepdims,

@@ -30,7 +30,7 @@ from headrace.ops.nn.nn_common import (
 from headrace.ops.nn.pool_ops import AVG_POOL, AVG_POOL3D, MAX_POOL, MAX_POOL3D, MAX_POOL_ARGMAX
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = [
     "avg_pool",
@@ -55,7 +55,7 @@ __all__ = [
 def _pool_nd(
     opdef: OpDef,
     n: int,
-    x: object,
+    x: TensorLike,
     ksize: object,
     strides: object,
     padding: str,
@@ -75,7 +75,7 @@ def _pool_nd(
 
 
 def max_pool(
-    value: object,
+    value: Array | Tensor,
     ksize: TensorLike,
     strides: TensorLike,
     padding: str,
@@ -122,7 +122,7 @@ def max_pool3d(
 
 
 def avg_pool(
-    value: Any,
+    value: Array | Tensor,
     ksize: Any,
     strides: Any,
     padding: str,
@@ -163,7 +163,7 @@ def avg_pool3d(
 def _pool1d(
     opdef: OpDef,
     default: str,
-    input: object,
+    input: TensorLike,
     ksize: object,
     strides: object,
     padding: str,
@@ -199,7 +199,7 @@ def max_pool1d(
 
 
 def avg_pool1d(
-    input: object,
+    input: Tensor,
     ksize: object,
     strides: object,
     padding: str,

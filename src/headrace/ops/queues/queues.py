@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -150,7 +150,9 @@ class QueueBase:
         ]
 
     @staticmethod
-    def _scope_values(vals: Any) -> Sequence[Any]:
+    def _scope_values(
+        vals: float | Tensor | Sequence[str | Tensor | Sequence[Any]] | Mapping[str, Any],
+    ) -> Sequence[Any]:
         if isinstance(vals, (list, tuple)):
             return vals
         return list(vals.values()) if isinstance(vals, dict) else [vals]

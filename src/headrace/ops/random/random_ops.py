@@ -188,7 +188,7 @@ def draws_reserved(batch: int, count: int) -> int:
     return batch * (-(-count // 4) * 4 * 2) * philox.PER_NUMBER
 
 
-def draw(start: philox.Philox, logits: Any, count: int, dtype: np.dtype[Any]) -> Any:
+def draw(start: philox.Philox, logits: Array, count: int, dtype: np.dtype[Any]) -> Any:
     """``count`` class numbers for each row: places of uniform numbers in its running sum."""
     batch = logits.shape[0]
     weights = logits.astype(np.float64)
@@ -414,7 +414,7 @@ def _scaled(
     mean: object,
     stddev: object,
     dtype: DType,
-    seed: object,
+    seed: int | None,
     scope: str,
 ) -> Tensor:
     shape = shape_tensor(shape)

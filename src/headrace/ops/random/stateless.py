@@ -194,9 +194,9 @@ def stateless_random_uniform(
 
 def stateless_random_normal(
     shape: TensorLike,
-    seed: object,
-    mean: object = 0.0,
-    stddev: object = 1.0,
+    seed: TensorLike | None,
+    mean: float = 0.0,
+    stddev: float = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
@@ -207,9 +207,9 @@ def stateless_random_normal(
 
 def stateless_truncated_normal(
     shape: TensorLike,
-    seed: object,
-    mean: object = 0.0,
-    stddev: object = 1.0,
+    seed: TensorLike | None,
+    mean: float = 0.0,
+    stddev: float = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:

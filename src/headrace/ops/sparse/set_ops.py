@@ -201,7 +201,7 @@ define(
 )
 
 
-def _convert(value: Any) -> Any:
+def _convert(value: TensorLike) -> Any:
     made = convert_to_tensor_or_sparse_tensor(value)
     kind = made.dtype.base_dtype
     if kind not in _VALID:
@@ -249,13 +249,15 @@ def _set_operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTens
     return SparseTensor(*parts)
 
 
-def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_intersection(
+    a: Tensor | SparseTensor, b: Tensor | SparseTensor, validate_indices: bool = True
+) -> SparseTensor:
     """Elements in both, row by row, as a sparse tensor; all dimensions but the last must match."""
     return _set_operation(a, b, "intersection", validate_indices)
 
 
 def set_difference(
-    a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True
+    a: Tensor | SparseTensor, b: Tensor, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
     """Elements of ``a`` that are not in ``b`` (the other way round with ``aminusb=False``), row by
     row.
@@ -263,6 +265,6 @@ def set_difference(
     return _set_operation(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
-def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_union(a: Tensor, b: Tensor, validate_indices: bool = True) -> SparseTensor:
     """Elements of either, row by row."""
     return _set_operation(a, b, "union", validate_indices)

@@ -38,7 +38,10 @@ __all__ = [
 
 
 def sparse_add(
-    a: object, b: object, threshold: object = None, thresh: object = None
+    a: TensorLike | SparseLike,
+    b: TensorLike | SparseLike,
+    threshold: object = None,
+    thresh: object = None,
 ) -> Tensor | SparseTensor:
     """The sum of two tensors of which at least one is sparse.
 
@@ -75,7 +78,7 @@ def sparse_add_v2(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Te
     return sparse_add(a, b, threshold)
 
 
-def sparse_softmax(sp_input: object, name: str | None = None) -> SparseTensor:
+def sparse_softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
@@ -116,7 +119,7 @@ def _reduced(
 
 
 def sparse_reduce_sum(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: Any = None,
     reduction_axes: object = None,
@@ -133,7 +136,7 @@ def sparse_reduce_sum(
 
 
 def sparse_reduce_max(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: object = None,
     keepdims: Any = None,
     reduction_axes: object = None,
@@ -150,7 +153,7 @@ def sparse_reduce_max(
 
 
 def sparse_reduce_sum_sparse(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: Any = None,
     reduction_axes: object = None,
@@ -170,7 +173,7 @@ def sparse_reduce_sum_sparse(
 
 
 def sparse_reduce_max_sparse(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: object = None,
     reduction_axes: TensorLike | None = None,
@@ -190,7 +193,7 @@ def sparse_reduce_max_sparse(
 
 
 def sparse_reduce_max_v2(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
@@ -206,7 +209,7 @@ def sparse_reduce_max_v2(
 
 
 def sparse_reduce_sum_v2(
-    sp_input: object,
+    sp_input: SparseLike,
     axis: TensorLike | None = None,
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
@@ -234,6 +237,6 @@ def sparse_maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) 
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
 
 
-def sparse_minimum(sp_a: object, sp_b: object, name: str | None = None) -> SparseTensor:
+def sparse_minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
     """The smaller element of two sparse tensors of one shape; missing entries count as 0."""
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)

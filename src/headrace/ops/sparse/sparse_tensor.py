@@ -173,7 +173,7 @@ convert.register_tensor_like(SparseTensor)
 
 
 def _refuse(
-    value: object, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+    value: Tensor, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     raise TypeError(
         f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. "
@@ -215,10 +215,7 @@ def sparse_placeholder(
     dense_shape).
     """
     base = None if name is None else name + "/"
-    names = [
-        None if base is None else base + part
-        for part in ("shape", "values", "indices", "shape_default")
-    ]
+    names = [None if base is None else base + part for part in ("shape", "values", "indices")]
     rank: int | None = None
     known: Any = None
     if shape is None:
@@ -227,10 +224,10 @@ def sparse_placeholder(
         if not isinstance(shape, Tensor):
             known = shapes.to_plain(shape) or ()
             if None not in known:
-                shape = const(list(known), dtypes.int64, names[3] or "Const")
+                shape = const(list(known), dtypes.int64, names[0] or "Const")
         if isinstance(shape, Tensor):
             rank = None if shape._shape is None else shape._shape[0]
-            dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+            dims = shape
         else:
             rank, known = len(known), None
             dims = basic.placeholder(dtypes.int64, [rank], names[0])
@@ -272,7 +269,7 @@ def sparse_to_dense(
 
 
 def sparse_tensor_to_dense(
-    sp_input: object,
+    sp_input: SparseLike,
     default_value: object = None,
     validate_indices: bool = True,
     name: str | None = None,
@@ -321,7 +318,7 @@ def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTens
 
 
 def sparse_to_indicator(
-    sp_input: object, vocab_size: TensorLike, name: str | None = None
+    sp_input: SparseLike, vocab_size: TensorLike, name: str | None = None
 ) -> Tensor:
     """A dense bool tensor that is True at the values (ids) of each row."""
     sp = _sparse(sp_input)
@@ -378,7 +375,7 @@ def sparse_eye(
 # order, shape, slices ---------------------------------------------------------------------------
 
 
-def sparse_reorder(sp_input: object, name: str | None = None) -> SparseTensor:
+def sparse_reorder(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """The same entries in row-major order of their coordinates, which most functions expect."""
     sp = _sparse(sp_input)
     indices, values = apply_many(
@@ -387,7 +384,7 @@ def sparse_reorder(sp_input: object, name: str | None = None) -> SparseTensor:
     return SparseTensor(indices, values, sp.dense_shape)
 
 
-def sparse_reshape(sp_input: object, shape: ShapeLike, name: str | None = None) -> SparseTensor:
+def sparse_reshape(sp_input: SparseLike, shape: ShapeLike, name: str | None = None) -> SparseTensor:
     """The same entries in another dense shape; one dimension may be -1."""
     sp = _sparse(sp_input)
     wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
@@ -412,7 +409,7 @@ def _check_elements(sp: SparseTensor, wanted: Tensor) -> None:
 
 
 def sparse_slice(
-    sp_input: object, start: TensorLike, size: TensorLike, name: str | None = None
+    sp_input: SparseLike, start: TensorLike, size: TensorLike, name: str | None = None
 ) -> SparseTensor:
     """The block of ``size`` elements from ``start`` on; entries outside of it are left out."""
     sp = _sparse(sp_input)
@@ -425,7 +422,9 @@ def sparse_slice(
         )
 
 
-def sparse_transpose(sp_input: object, perm: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_transpose(
+    sp_input: SparseLike, perm: Any = None, name: str | None = None
+) -> SparseTensor:
     """The sparse tensor with its dimensions permuted; without ``perm`` reversed."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseTranspose", [sp]):
@@ -443,7 +442,9 @@ def sparse_transpose(sp_input: object, perm: Any = None, name: str | None = None
         return sparse_reorder(SparseTensor(indices, sp.values, size))
 
 
-def sparse_expand_dims(sp_input: object, axis: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_expand_dims(
+    sp_input: SparseLike, axis: Any = None, name: str | None = None
+) -> SparseTensor:
     """The sparse tensor with a dimension of size 1 inserted at ``axis`` (the end by default)."""
     sp = _sparse(sp_input)
     rank = sp.shape.ndims
@@ -460,7 +461,7 @@ def sparse_expand_dims(sp_input: object, axis: Any = None, name: str | None = No
         return SparseTensor(coordinates, sp.values, dims)
 
 
-def sparse_reset_shape(sp_input: object, new_shape: ShapeLike | None = None) -> SparseTensor:
+def sparse_reset_shape(sp_input: SparseLike, new_shape: ShapeLike | None = None) -> SparseTensor:
     """The same entries in a larger dense shape, or in the smallest that holds them."""
     sp = _sparse(sp_input)
     if new_shape is None:
@@ -497,7 +498,7 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
         return apply_op("Identity", want)
 
 
-def sparse_retain(sp_input: object, to_retain: TensorLike) -> SparseTensor:
+def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     """Only the entries whose flag in ``to_retain`` is True."""
     sp = _sparse(sp_input)
     keep = convert_to_tensor(to_retain)
@@ -519,7 +520,7 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
 
 def sparse_merge(
     sp_ids: Any,
-    sp_values: object,
+    sp_values: SparseLike,
     vocab_size: Any,
     name: str | None = None,
     already_sorted: bool = False,
@@ -603,7 +604,7 @@ def sparse_concat_v2(
 
 def sparse_split(
     keyword_required: object = None,
-    sp_input: object = None,
+    sp_input: SparseLike | None = None,
     num_split: int | None = None,
     axis: AxisLike | None = None,
     name: str | None = None,
@@ -635,7 +636,7 @@ def sparse_split_v2(
 
 
 def sparse_fill_empty_rows(
-    sp_input: object, default_value: TensorLike, name: str | None = None
+    sp_input: SparseLike, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
     """One entry ``default_value`` in every row that has none, and which rows these are."""
     sp = _sparse(sp_input)

@@ -375,6 +375,6 @@ class DenseHashTable(_ChangingTable):
         """As :meth:`insert`."""
         return self.insert(keys, values, name)
 
-    def erase(self, keys: TensorLike, name: str | None = None) -> Any:
+    def erase(self, keys: TensorLike, name: str | None = None) -> Operation:
         """As :meth:`remove`."""
         return self.remove(keys, name)

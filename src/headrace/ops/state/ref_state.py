@@ -29,6 +29,7 @@ from headrace.ops.state import state_kernels as kernels
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, ShapeLike, TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "assign",
@@ -171,7 +172,7 @@ def sub_kernel(xp: ArrayNamespace, ref: Array, value: Array) -> Array:
     return xp.subtract(ref, value)
 
 
-def add_inplace(ref: Any, value: Any) -> None:
+def add_inplace(ref: Array, value: Array) -> None:
     check_same_shape(ref, value)
     np.add(ref, value, out=ref)
 
@@ -350,7 +351,7 @@ def variable_op(
     return variable_op_v2(shape if set_shape else None, dtype, name, container, shared_name)
 
 
-def is_ref(ref: Any) -> bool:
+def is_ref(ref: TensorLike) -> bool:
     """Whether ``ref`` is a reference variable or tensor (and not a resource variable)."""
     dtype = getattr(ref, "dtype", None)
     return isinstance(dtype, DType) and dtype._is_ref
@@ -445,49 +446,69 @@ def scatter_update(
 
 
 def scatter_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Any, indices: Any, updates: Tensor, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """``ref[indices[i]] += updates[i]``; equal indices accumulate."""
     return _scatter(SCATTER_ADD, "ResourceScatterAdd", ref, indices, updates, use_locking, name)
 
 
 def scatter_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] -= updates[i]``."""
     return _scatter(SCATTER_SUB, "ResourceScatterSub", ref, indices, updates, use_locking, name)
 
 
 def scatter_mul(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] *= updates[i]``."""
     return _scatter(SCATTER_MUL, "ResourceScatterMul", ref, indices, updates, use_locking, name)
 
 
 def scatter_div(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] /= updates[i]``."""
     return _scatter(SCATTER_DIV, "ResourceScatterDiv", ref, indices, updates, use_locking, name)
 
 
 def scatter_min(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MIN, "ResourceScatterMin", ref, indices, updates, use_locking, name)
 
 
 def scatter_max(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: Tensor,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MAX, "ResourceScatterMax", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: Any, indices: Tensor, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """``ref[tuple(indices[i])] = updates[i]``."""
     return _scatter(
@@ -496,7 +517,7 @@ def scatter_nd_update(
 
 
 def scatter_nd_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """``ref[tuple(indices[i])] += updates[i]``."""
     return _scatter(
@@ -505,7 +526,7 @@ def scatter_nd_add(
 
 
 def scatter_nd_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """``ref[tuple(indices[i])] -= updates[i]``."""
     return _scatter(

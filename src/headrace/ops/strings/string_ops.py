@@ -61,14 +61,14 @@ __all__ = [
 ]
 
 
-def object_array(values: list[Any], dims: TensorLike) -> Any:
+def object_array(values: list[Any], dims: TensorLike) -> Array:
     """Python objects as an array (NumPy would look into them)."""
     out = np.empty(len(values), object)
     out[:] = values
     return out.reshape(dims)
 
 
-def mapped(function: Callable[[Any], Any], x: Any) -> Any:
+def mapped(function: Callable[[Any], Any], x: Array) -> Any:
     """A function of bytes applied to every string."""
     return object_array([function(s) for s in x.reshape(-1).tolist()], x.shape)
 
@@ -97,7 +97,7 @@ def _join_shape(c: Inference) -> list[Shape]:
     return [out]
 
 
-def _join_kernel(xp: ArrayNamespace, *inputs: Array, separator: str) -> Any:
+def _join_kernel(xp: ArrayNamespace, *inputs: Array, separator: str) -> Array:
     sep = separator.encode()
     dims = next((x.shape for x in inputs if x.ndim), ())
     count = int(np.prod(dims))
@@ -241,7 +241,7 @@ def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
     return _of_one(input, "tf.strings.bytes_split", lambda x: string_split(x, "", name=name))
 
 
-def _of_one(input: object, what: str, split: Callable[[Any], SparseTensor]) -> Tensor:
+def _of_one(input: TensorLike, what: str, split: Callable[[Any], SparseTensor]) -> Tensor:
     tensor = convert_to_tensor(input, dtypes.string)
     if tensor._shape != ():
         raise NotImplementedError(
@@ -253,7 +253,7 @@ def _of_one(input: object, what: str, split: Callable[[Any], SparseTensor]) -> T
 
 def _reduce_join_kernel(
     xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool, separator: str
-) -> Any:
+) -> Array:
     """Joining over [a, b] joins over a first: a runs fastest in the result."""
     gone = []
     for a in axes.reshape(-1).tolist():
@@ -343,14 +343,14 @@ def _number_format(
 
 def _as_string_kernel(
     xp: ArrayNamespace,
-    x: Any,
+    x: Array,
     *,
     precision: int,
     scientific: bool,
     shortest: bool,
     width: int,
     fill: str,
-) -> Any:
+) -> Array:
     kind = x.dtype.kind
     if kind not in "fc":
         for given, what in (
@@ -483,7 +483,7 @@ DECODE_RAW = _define(
 
 
 def decode_raw(
-    input_bytes: object = None,
+    input_bytes: TensorLike | None = None,
     out_type: DTypeLike | None = None,
     little_endian: bool = True,
     name: str | None = None,
@@ -507,7 +507,7 @@ def _substr_shape(c: Inference) -> list[Shape]:
     return [shapes.broadcast(c.shape(0), c.shape(1))]
 
 
-def _substr_kernel(xp: ArrayNamespace, x: Array, pos: Array, length: Array, *, unit: str) -> Any:
+def _substr_kernel(xp: ArrayNamespace, x: Array, pos: Array, length: Array, *, unit: str) -> Array:
     x, pos, length = np.broadcast_arrays(x, pos, length)
     out = []
     for s, p, n in zip(

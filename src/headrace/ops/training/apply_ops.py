@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import dtypes, shapes
@@ -26,6 +26,9 @@ from headrace.ops.state.resource_state import handle_shape
 from headrace.ops.training.inplace_updates import INPLACE
 from headrace.ops.training.native_updates import DenseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["dense_inplace", "dense_kernel", "define_dense", "signature", "variable_shape"]
 
@@ -128,7 +131,7 @@ def _unequal(name: str, shape: Any, other: Any) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def not_a_scalar(name: str, value: Any) -> errors.InvalidArgumentError:
+def not_a_scalar(name: str, value: Array) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
         None, None, f"{name} is not a scalar: {shapes.show(value.shape)}"
     )

@@ -24,7 +24,7 @@ from headrace.kernels.numpy.blocks import over_blocks
 from headrace.kernels.numpy.openblas import axpby, axpy, hold_blas
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.annotations import Array
 
 __all__ = ["INPLACE", "in_blocks", "scratch"]
 
@@ -38,13 +38,13 @@ SMALL = 1024
 
 class _Scratch(threading.local):
     def __init__(self) -> None:
-        self.buffers: dict[Any, Any] = {}
+        self.buffers: dict[np.dtype[Any], Array] = {}
 
 
 _scratch = _Scratch()
 
 
-def scratch(like: Any) -> Any:
+def scratch(like: Array) -> Array:
     """Three arrays of the type and shape of a block, this thread's own until the next call."""
     if like.size <= SMALL:
         return np.empty((3, *like.shape), like.dtype)
@@ -54,7 +54,7 @@ def scratch(like: Any) -> Any:
     return buffers[:, : like.size]
 
 
-def in_blocks(function: Callable[..., None], variables: tuple[Any, ...], grad: Any) -> None:
+def in_blocks(function: Callable[..., None], variables: tuple[Array, ...], grad: Array) -> None:
     """``function(*variables, grad)`` over flat blocks.
 
     What is not contiguous is copied (and copied back).
@@ -70,17 +70,17 @@ def in_blocks(function: Callable[..., None], variables: tuple[Any, ...], grad: A
             v[...] = f.reshape(v.shape)
 
 
-def gradient_descent(var: Any, alpha: Any, delta: TensorLike) -> None:
-    def block(var: Any, g: Any) -> None:
+def gradient_descent(var: Array, alpha: Array, delta: Array) -> None:
+    def block(var: Array, g: Array) -> None:
         axpy(-alpha, g, var, scratch(g)[0])
 
     in_blocks(block, (var,), delta)
 
 
 def momentum(
-    var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+    var: Array, accum: Array, lr: Array, grad: Array, momentum: Array, *, use_nesterov: bool
 ) -> None:
-    def block(var: Any, accum: Any, g: Any) -> None:
+    def block(var: Array, accum: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         axpby(1, g, momentum, accum, t)
         if use_nesterov:
@@ -93,9 +93,9 @@ def momentum(
 
 
 def keras_momentum(
-    var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+    var: Array, accum: Array, lr: Array, grad: Array, momentum: Array, *, use_nesterov: bool
 ) -> None:
-    def block(var: Any, accum: Any, g: Any) -> None:
+    def block(var: Array, accum: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         multiply(g, lr, t)
         multiply(accum, momentum, accum)
@@ -110,22 +110,22 @@ def keras_momentum(
     in_blocks(block, (var, accum), grad)
 
 
-def _average(average: Any, value: Any, rate: Any, t: Any) -> None:
+def _average(average: Array, value: Array, rate: Array, t: Array) -> None:
     """The average moved toward the value by ``rate``; ``t`` may be ``value``."""
     axpby(rate, value, 1 - rate, average, t)
 
 
 def adam(
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
     *,
     use_nesterov: bool,
 ) -> None:
@@ -136,7 +136,7 @@ def adam(
             return
     rest1, rest2 = 1 - beta1, 1 - beta2
 
-    def block(var: Any, m: Any, v: Any, g: Any) -> None:
+    def block(var: Array, m: Array, v: Array, g: Array) -> None:
         t, u, w = scratch(g)
         _average(m, g, rest1, t)
         multiply(g, g, t)
@@ -156,22 +156,22 @@ def adam(
 
 
 def adam_with_amsgrad(
-    var: Any,
-    m: Any,
-    v: Any,
-    vhat: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
+    var: Array,
+    m: Array,
+    v: Array,
+    vhat: Array,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> None:
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
     rest1, rest2 = 1 - beta1, 1 - beta2
 
-    def block(var: Any, m: Any, v: Any, vhat: Any, g: Any) -> None:
+    def block(var: Array, m: Array, v: Array, vhat: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         _average(m, g, rest1, t)
         multiply(g, g, t)
@@ -187,19 +187,19 @@ def adam_with_amsgrad(
 
 
 def ada_max(
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> None:
     rate, rest = lr / (1 - beta1_power), 1 - beta1
 
-    def block(var: Any, m: Any, v: Any, g: Any) -> None:
+    def block(var: Array, m: Array, v: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         _average(m, g, rest, t)
         multiply(v, beta2, v)
@@ -214,11 +214,18 @@ def ada_max(
 
 
 def rms_prop(
-    var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+    var: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> None:
     rest = 1 - rho
 
-    def block(var: Any, ms: Any, mom: Any, g: Any) -> None:
+    def block(var: Array, ms: Array, mom: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         multiply(g, g, t)
         _average(ms, t, rest, t)
@@ -228,7 +235,9 @@ def rms_prop(
     in_blocks(block, (var, ms, mom), grad)
 
 
-def _rms_step(var: Any, mom: Any, g: Any, t: Any, u: Any, lr: Any, momentum: Any) -> None:
+def _rms_step(
+    var: Array, mom: Array, g: Array, t: Array, u: Array, lr: Array, momentum: Array
+) -> None:
     """mom = mom * momentum + g * lr / sqrt(t); var -= mom."""
     sqrt(t, t)
     multiply(g, lr, u)
@@ -239,11 +248,19 @@ def _rms_step(var: Any, mom: Any, g: Any, t: Any, u: Any, lr: Any, momentum: Any
 
 
 def centered_rms_prop(
-    var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+    var: Array,
+    mg: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> None:
     rest = 1 - rho
 
-    def block(var: Any, mg: Any, ms: Any, mom: Any, g: Any) -> None:
+    def block(var: Array, mg: Array, ms: Array, mom: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         multiply(g, g, t)
         _average(ms, t, rest, t)
@@ -256,10 +273,8 @@ def centered_rms_prop(
     in_blocks(block, (var, mg, ms, mom), grad)
 
 
-def adagrad(
-    var: TensorLike, accum: TensorLike, lr: Any, grad: TensorLike, *, update_slots: bool
-) -> None:
-    def block(var: Any, accum: Any, g: Any) -> None:
+def adagrad(var: Array, accum: Array, lr: Array, grad: Array, *, update_slots: bool) -> None:
+    def block(var: Array, accum: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         if update_slots:
             multiply(g, g, t)
@@ -273,15 +288,15 @@ def adagrad(
 
 
 def adagrad_v2(
-    var: TensorLike,
-    accum: TensorLike,
-    lr: Any,
-    epsilon: Any,
-    grad: TensorLike,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    epsilon: Array,
+    grad: Array,
     *,
     update_slots: bool,
 ) -> None:
-    def block(var: Any, accum: Any, g: Any) -> None:
+    def block(var: Array, accum: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         if update_slots:
             multiply(g, g, t)
@@ -296,18 +311,24 @@ def adagrad_v2(
 
 
 def adadelta(
-    var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
+    var: Array,
+    accum: Array,
+    accum_update: Array,
+    lr: Array,
+    rho: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> None:
     rest = 1 - rho
 
-    def decay(average: Any, squared: Any, t: Any) -> None:
+    def decay(average: Array, squared: Array, t: Array) -> None:
         """average = average * rho + squared² * (1 - rho)"""
         multiply(squared, squared, t)
         multiply(t, rest, t)
         multiply(average, rho, average)
         add(average, t, average)
 
-    def block(var: Any, accum: Any, accum_update: Any, g: Any) -> None:
+    def block(var: Array, accum: Array, accum_update: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         decay(accum, g, t)
         add(accum_update, epsilon, u)
@@ -323,7 +344,7 @@ def adadelta(
     in_blocks(block, (var, accum, accum_update), grad)
 
 
-def _shrink(x: Any, by: np.generic | Array, t: Array) -> None:
+def _shrink(x: Array, by: np.generic | Array, t: Array) -> None:
     """Soft threshold of x in place; ``by`` is not negative."""
     absolute(x, t)
     subtract(t, by, t)
@@ -332,10 +353,10 @@ def _shrink(x: Any, by: np.generic | Array, t: Array) -> None:
     multiply(x, t, x)
 
 
-def proximal_gradient_descent(var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> None:
+def proximal_gradient_descent(var: Array, alpha: Array, l1: Array, l2: Array, delta: Array) -> None:
     by, scale = maximum(alpha * l1, 0 * alpha), 1 + l2 * alpha
 
-    def block(var: Any, g: Any) -> None:
+    def block(var: Array, g: Array) -> None:
         t, _, _ = scratch(g)
         multiply(g, alpha, t)
         subtract(var, t, var)
@@ -346,9 +367,9 @@ def proximal_gradient_descent(var: Any, alpha: Any, l1: Any, l2: Any, delta: Any
 
 
 def proximal_adagrad(
-    var: TensorLike, accum: TensorLike, lr: Any, l1: Any, l2: Any, grad: TensorLike
+    var: Array, accum: Array, lr: Array, l1: Array, l2: Array, grad: Array
 ) -> None:
-    def block(var: Any, accum: Any, g: Any) -> None:
+    def block(var: Array, accum: Array, g: Array) -> None:
         t, rate, by = scratch(g)
         multiply(g, g, t)
         add(accum, t, accum)
@@ -367,19 +388,19 @@ def proximal_adagrad(
 
 
 def adagrad_da(
-    var: Any,
-    gradient_accumulator: Any,
-    gradient_squared_accumulator: Any,
-    grad: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    global_step: Any,
+    var: Array,
+    gradient_accumulator: Array,
+    gradient_squared_accumulator: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    global_step: Array,
 ) -> None:
     steps = np.asarray(global_step).astype(lr.dtype)
     by, rate, extra = maximum(steps * l1, 0 * lr), -lr, l2 * steps * lr
 
-    def block(var: Any, total: Any, squares: Any, g: Any) -> None:
+    def block(var: Array, total: Array, squares: Array, g: Array) -> None:
         t, _, _ = scratch(g)
         add(total, g, total)
         multiply(g, g, t)
@@ -395,52 +416,52 @@ def adagrad_da(
 
 
 def ftrl(
-    var: TensorLike,
-    accum: TensorLike,
-    linear: TensorLike,
-    grad: TensorLike,
-    lr: TensorLike,
-    l1: TensorLike,
-    l2: TensorLike,
-    lr_power: TensorLike,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    lr_power: Array,
 ) -> None:
     _ftrl(var, accum, linear, grad, lr, l1, l2, None, lr_power)
 
 
 def ftrl_v2(
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    l2_shrinkage: Any,
-    lr_power: Any,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    l2_shrinkage: Array,
+    lr_power: Array,
 ) -> None:
     _ftrl(var, accum, linear, grad, lr, l1, l2, 2 * l2_shrinkage, lr_power)
 
 
 def _ftrl(
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    pull: Any,
-    lr_power: Any,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    pull: Array | None,
+    lr_power: Array,
 ) -> None:
     squared, exponent = bool(lr_power == -0.5), -lr_power
 
-    def root(x: Any, out: Any) -> None:
+    def root(x: Array, out: Array) -> None:
         if squared:
             sqrt(x, out)
         else:
             power(x, exponent, out)
 
-    def block(var: Any, accum: Any, linear: Any, g: Any) -> None:
+    def block(var: Array, accum: Array, linear: Array, g: Array) -> None:
         t, rooted, u = scratch(g)
         root(accum, t)
         multiply(g, g, u)
@@ -466,7 +487,7 @@ def _ftrl(
     in_blocks(block, (var, accum, linear), grad)
 
 
-def _sign_average(m: Any, g: Any, beta: Any, rest: Any, t: Any, u: Any) -> None:
+def _sign_average(m: Array, g: Array, beta: Array, rest: Array, t: Array, u: Array) -> None:
     """m = m * beta + g * rest; t = sign(g) * sign(m)."""
     multiply(m, beta, m)
     multiply(g, rest, t)
@@ -476,10 +497,12 @@ def _sign_average(m: Any, g: Any, beta: Any, rest: Any, t: Any, u: Any) -> None:
     multiply(t, u, t)
 
 
-def add_sign(var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any) -> None:
+def add_sign(
+    var: Array, m: Array, lr: Array, alpha: Array, sign_decay: Array, beta: Array, grad: Array
+) -> None:
     rest = 1 - beta
 
-    def block(var: Any, m: TensorLike, g: Any) -> None:
+    def block(var: Array, m: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         _sign_average(m, g, beta, rest, t, u)
         multiply(t, sign_decay, t)
@@ -492,11 +515,17 @@ def add_sign(var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, 
 
 
 def power_sign(
-    var: Any, m: TensorLike, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: TensorLike
+    var: Array,
+    m: Array,
+    lr: Array,
+    logbase: Array,
+    sign_decay: Array,
+    beta: Array,
+    grad: Array,
 ) -> None:
     rest, scale = 1 - beta, logbase * sign_decay
 
-    def block(var: Any, m: TensorLike, g: Any) -> None:
+    def block(var: Array, m: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         _sign_average(m, g, beta, rest, t, u)
         multiply(t, scale, t)

@@ -54,7 +54,7 @@ def sparse_shape(rule: Rule, *, resource: bool) -> Callable[[Inference], list[Sh
     return infer
 
 
-def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Any, indices: Any) -> None:
+def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Array, indices: Array) -> None:
     """InvalidArgumentError where the values do not fit together or an index is no row."""
     var = variables[0]
     if not var.shape:
@@ -79,7 +79,7 @@ def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Any, indices: Any)
         )
 
 
-def check_rows(indices: Any, rows: int) -> None:
+def check_rows(indices: Array, rows: int) -> None:
     bad = np.flatnonzero((indices < 0) | (indices >= rows))
     if bad.size:
         raise _invalid(f"Index {indices[bad[0]]} at offset {bad[0]} in indices is out of range")
@@ -89,7 +89,7 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def layers(indices: Any) -> Iterator[Any]:
+def layers(indices: Array) -> Iterator[Any]:
     """Positions in ``indices``, so divided that within a part every index is there once, and in
     order.
     """

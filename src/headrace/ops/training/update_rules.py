@@ -42,8 +42,15 @@ def gradient_descent(xp: ArrayNamespace, var: Array, alpha: Array, delta: Array)
 
 
 def momentum(
-    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
-) -> Any:
+    xp: ArrayNamespace,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    grad: Array,
+    momentum: Array,
+    *,
+    use_nesterov: bool,
+) -> tuple[Array, Array]:
     accum = accum * momentum + grad
     if use_nesterov:
         return var - (grad * lr + accum * momentum * lr), accum
@@ -93,13 +100,13 @@ def adam(
 
 
 def _adam_in_few_arrays(
-    var: Any,
+    var: Array,
     m: Any,
-    v: Any,
+    v: Array,
     rate: np.generic,
     rest1: object,
     rest2: object,
-    epsilon: Any,
+    epsilon: Array | np.generic,
     grad: Array,
 ) -> tuple[Array, Array, Array]:
     """The same operations in the same order, each into an array that is there already."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -57,7 +57,7 @@ def _as_lists(tensors_list: Any) -> list[list[Any]]:
 
 
 def _as_given(
-    original: Any, dequeued: Tensor | Sequence[Tensor]
+    original: Sequence[Tensor] | Mapping[str, Any], dequeued: Tensor | Sequence[Tensor]
 ) -> dict[Any, Any] | Tensor | Sequence[Tensor]:
     """The batches in the structure of the tensors: a dictionary gives a dictionary."""
     if not isinstance(original, dict):
@@ -81,7 +81,7 @@ def _tensors(lists: list[Any]) -> list[list[Tensor]]:
     return [[convert_to_tensor(t) for t in tensors] for tensors in lists]
 
 
-def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+def _keep_input(keep_input: TensorLike, enqueue_many: bool) -> Tensor:
     keep = convert_to_tensor(keep_input)
     rank = keep.get_shape().ndims
     if rank is None:
@@ -212,7 +212,7 @@ def _summarize(queue: QueueBase, capacity: int, least: int | None) -> None:
 def maybe_batch(
     tensors: object,
     keep_input: TensorLike,
-    batch_size: Any,
+    batch_size: TensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,

@@ -55,7 +55,7 @@ def fullness_summary(name: str, value: Tensor) -> None:
     add_to_collection(GraphKeys.SUMMARIES, made)
 
 
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Any:
     """``tensor``, ``num_epochs`` times; OutOfRangeError after that. The count is a local
     variable.
     """

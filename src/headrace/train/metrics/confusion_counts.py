@@ -39,6 +39,7 @@ from headrace.train.metrics.metric_parts import (
 from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -69,7 +70,13 @@ COUNTS = {
 
 
 def _count(
-    kind: str, labels: Any, predictions: Any, weights: Any, ours: Any, theirs: Any, name: str | None
+    kind: str,
+    labels: Any,
+    predictions: Any,
+    weights: TensorLike | None,
+    ours: Any,
+    theirs: Any,
+    name: str | None,
 ) -> Metric:
     variable_name, label, prediction = COUNTS[kind]
     refuse_eager(f"tf.metrics.{variable_name}")
@@ -103,9 +110,9 @@ class _Counter(Protocol):
 
 def _counter(kind: str, doc: str) -> _Counter:
     def counter(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
+        labels: TensorLike,
+        predictions: TensorLike,
+        weights: TensorLike | None = None,
         metrics_collections: Any = None,
         updates_collections: Any = None,
         name: str | None = None,
@@ -224,10 +231,10 @@ def confusion_at_thresholds(
 
 def _count_at(
     kind: str,
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Sequence[float],
-    weights: Any,
+    weights: TensorLike | None,
     ours: Any,
     theirs: Any,
     name: str | None,
@@ -256,10 +263,10 @@ class _CounterAt(Protocol):
 
 def _counter_at(kind: str) -> _CounterAt:
     def counter(
-        labels: Any,
-        predictions: Any,
+        labels: TensorLike,
+        predictions: TensorLike,
         thresholds: Sequence[float],
-        weights: Any = None,
+        weights: TensorLike | None = None,
         metrics_collections: Any = None,
         updates_collections: Any = None,
         name: str | None = None,
@@ -289,10 +296,10 @@ false_positives_at_thresholds = _counter_at("fp")
 def _ratio_at(
     what: str,
     other: str,
-    labels: Any,
-    predictions: Any,
-    thresholds: Any,
-    weights: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Sequence[float],
+    weights: TensorLike | None,
     ours: Any,
     theirs: Any,
     name: str | None,
@@ -311,10 +318,10 @@ def _ratio_at(
 
 
 def precision_at_thresholds(
-    labels: object,
-    predictions: object,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Sequence[float],
-    weights: object = None,
+    weights: TensorLike | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
@@ -334,10 +341,10 @@ def precision_at_thresholds(
 
 
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: Tensor,
+    predictions: Tensor,
     thresholds: Sequence[float],
-    weights: Any = None,
+    weights: Tensor | None = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,

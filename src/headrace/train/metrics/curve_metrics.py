@@ -77,9 +77,9 @@ def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Tensor:
 
 
 def auc(
-    labels: object,
-    predictions: object,
-    weights: object = None,
+    labels: Tensor,
+    predictions: Tensor,
+    weights: Tensor | None = None,
     num_thresholds: int = 200,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
@@ -113,10 +113,10 @@ def auc(
 
 
 def sensitivity_at_specificity(
-    labels: object,
-    predictions: object,
+    labels: Tensor,
+    predictions: Tensor,
     specificity: float,
-    weights: object = None,
+    weights: Tensor | None = None,
     num_thresholds: int = 200,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
@@ -143,10 +143,10 @@ def sensitivity_at_specificity(
 
 
 def specificity_at_sensitivity(
-    labels: object,
-    predictions: object,
+    labels: Tensor,
+    predictions: Tensor,
     sensitivity: float,
-    weights: object = None,
+    weights: Tensor | None = None,
     num_thresholds: int = 200,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,

@@ -95,9 +95,9 @@ def mean(
 
 def mean_tensor(
     values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: Tensor | None = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The (weighted) mean of each element over batches; the shape of ``values`` must be known."""
@@ -119,9 +119,9 @@ def mean_tensor(
 
 
 def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: Tensor,
+    predictions: Tensor,
+    weights: Tensor | None = None,
     metrics_collections: TensorLike | None = None,
     updates_collections: TensorLike | None = None,
     name: str | None = None,
@@ -157,8 +157,8 @@ def mean_absolute_error(
 
 
 def mean_cosine_distance(
-    labels: object,
-    predictions: object,
+    labels: Tensor,
+    predictions: Tensor,
     dim: int,
     weights: Any = None,
     metrics_collections: Sequence[str] | str | None = None,
@@ -195,7 +195,7 @@ def mean_relative_error(
 
 
 def mean_squared_error(
-    labels: Any,
+    labels: Tensor,
     predictions: TensorLike,
     weights: object = None,
     metrics_collections: Any = None,
@@ -211,9 +211,9 @@ def mean_squared_error(
 
 
 def root_mean_squared_error(
-    labels: object,
-    predictions: object,
-    weights: object = None,
+    labels: Tensor,
+    predictions: Tensor,
+    weights: Tensor | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
@@ -227,11 +227,11 @@ def root_mean_squared_error(
 
 
 def percentage_below(
-    values: object,
-    threshold: object,
+    values: TensorLike,
+    threshold: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | str | None = None,
+    updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
     """The share of values below the threshold."""
@@ -246,10 +246,10 @@ def _flat(tensor: Any) -> Any:
 
 
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
+    labels: Tensor,
+    predictions: Tensor,
     num_classes: int,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
@@ -277,7 +277,7 @@ def mean_per_class_accuracy(
 
 
 def _streaming_confusion_matrix(
-    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: Any
+    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: TensorLike | None
 ) -> tuple[Any, Any]:
     """The variable with the confusion matrix so far (row: label), and its update."""
     total = metric_variable(
@@ -292,10 +292,10 @@ def _streaming_confusion_matrix(
 
 
 def mean_iou(
-    labels: Any,
-    predictions: Any,
+    labels: Tensor,
+    predictions: Tensor,
     num_classes: int,
-    weights: object = None,
+    weights: TensorLike | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,

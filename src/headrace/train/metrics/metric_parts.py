@@ -26,7 +26,7 @@ from headrace.ops.nn.weights_broadcasting import remove_squeezable_dimensions
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, ShapeLike
+    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["Metric", "align", "align_bool", "metric_variable", "refuse_eager", "registered"]
 
@@ -55,7 +55,7 @@ def refuse_eager(metric: str) -> None:
 
 
 def registered(
-    value: Any, update: Any, metrics_collections: object, updates_collections: Any
+    value: Tensor, update: Tensor, metrics_collections: object, updates_collections: Any
 ) -> Metric:
     """The pair, after adding its parts to the collections that the caller asked for."""
     if metrics_collections:
@@ -104,7 +104,9 @@ def _align_weights(predictions: Tensor, weights: Tensor) -> Tensor:
     return cond(equal(weights_rank, 0), lambda: weights, adjust)  # type: ignore[no-any-return]
 
 
-def align_bool(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
+def align_bool(
+    predictions: TensorLike, labels: Tensor, weights: TensorLike | None
+) -> tuple[Tensor, Any, Any]:
     """As :func:`align`, with predictions and labels as booleans."""
     predictions = cast(predictions, dtypes.bool)
     return align(predictions, cast(labels, dtypes.bool), weights)

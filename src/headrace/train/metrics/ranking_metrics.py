@@ -145,7 +145,7 @@ def _share_at_top_k(
     predictions_idx: Any,
     k: int | None,
     class_id: int | None,
-    weights: Any,
+    weights: TensorLike | None,
     ours: Any,
     theirs: Any,
     name: str | None,
@@ -207,7 +207,7 @@ def recall_at_k(
 
 def precision_at_top_k(
     labels: Any,
-    predictions_idx: Any,
+    predictions_idx: Tensor,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,

@@ -276,7 +276,16 @@ class FinalOpsHook(SessionRunHook):
                 self._final_ops, feed_dict=self._final_ops_feed_dict
             )
         except (errors.OutOfRangeError, StopIteration):
-            _log.warning("The final ops read from an input that has ended; they should not.")
+            _log.warning(
+                "An OutOfRangeError or StopIteration exception is raised by the code in "
+                "FinalOpsHook. This typically means the Ops running by the FinalOpsHook have a "
+                "dependency back to some input source, which should not happen. For example, for "
+                "metrics in tf.estimator.Estimator, all metrics functions return two Ops: "
+                "`value_op` and `update_op`. Estimator.evaluate calls the `update_op` for each "
+                "batch of the data in input source and, once it is exhausted, it call the "
+                "`value_op` to get the metric values. The `value_op` here should have dependency "
+                "back to variables reading only, rather than reading another batch from input."
+            )
             raise
 
 

@@ -191,10 +191,26 @@ class _MonitoredSession:
         finally:
             sess.close()
 
+    def _with_cause(self, call: Any) -> Any:
+        """The call; an error that followed from a preemption which a thread saw is the latter."""
+        try:
+            return call()
+        except _PREEMPTION_ERRORS:
+            raise
+        except Exception:
+            if self._coord is not None:
+                try:
+                    self._coord.raise_requested_exception()
+                except _PREEMPTION_ERRORS:
+                    raise
+                except Exception:
+                    pass
+            raise
+
     def _recovering(self, call: Any) -> Any:
         while True:
             try:
-                return call()
+                return self._with_cause(call)
             except _PREEMPTION_ERRORS:
                 if not self._recovers:
                     raise
@@ -361,10 +377,14 @@ def _merged_options(given: Any, of_hooks: list[Any]) -> Any:
     if not asked:
         return given
     merged = _config("RunOptions")()
-    for options in [*asked, *([] if given is None else [given])]:
+    for options in [*([] if given is None else [given]), *asked]:
         merged.trace_level = max(merged.trace_level, options.trace_level)
         merged.timeout_in_ms = max(merged.timeout_in_ms, options.timeout_in_ms)
         merged.output_partition_graphs |= options.output_partition_graphs
+        merged.report_tensor_allocations_upon_oom |= options.report_tensor_allocations_upon_oom
+        merged.debug_options.debug_tensor_watch_opts.extend(
+            options.debug_options.debug_tensor_watch_opts
+        )
     return merged
 
 

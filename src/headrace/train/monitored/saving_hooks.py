@@ -30,7 +30,7 @@ class CheckpointSaverListener:
     def before_save(self, session: object, global_step_value: int) -> None:
         """Before a checkpoint is written."""
 
-    def after_save(self, session: Any, global_step_value: int) -> Any:
+    def after_save(self, session: BaseSession | None, global_step_value: int) -> Any:
         """After a checkpoint was written; a true value asks for a stop."""
 
     def end(self, session: BaseSession | None, global_step_value: int) -> None:

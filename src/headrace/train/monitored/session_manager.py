@@ -14,6 +14,7 @@ from headrace.session.session import Session
 from headrace.train.monitored import training_files
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.train.saver import Saver
 
 __all__ = ["SessionManager"]
@@ -196,7 +197,7 @@ class SessionManager:
         return reason
 
 
-def _not_ready(op: Any, sess: Session) -> str | None:
+def _not_ready(op: TensorLike | None, sess: Session) -> str | None:
     """What an op that reports uninitialized variables says; None if the model is ready."""
     if op is None:
         return None

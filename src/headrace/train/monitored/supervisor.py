@@ -33,6 +33,7 @@ from headrace.variables.variable_lists import (
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
     from headrace.session.session import BaseSession
+    from headrace.train.saver import Saver
 
 __all__ = ["Supervisor"]
 
@@ -345,7 +346,7 @@ class Supervisor:
     SummaryComputed = summary_computed
 
 
-def _saver_of_variables() -> Any:
+def _saver_of_variables() -> Saver | None:
     return training_files.new_saver() if global_variables() else None
 
 

@@ -17,7 +17,9 @@ from headrace.train.optimizers.standard import AdamOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
 
@@ -29,7 +31,7 @@ class _Rows:
         self._locking = optimizer._use_locking
         self._indices = indices
 
-    def _write(self, kind: str, function: Any, variable: Any, rows: Any) -> Any:
+    def _write(self, kind: str, function: Any, variable: Variable, rows: TensorLike) -> Any:
         handle = getattr(variable, "handle", None)
         if handle is None:
             return function(variable, self._indices, rows, use_locking=self._locking)
@@ -37,7 +39,7 @@ class _Rows:
         with control_dependencies([write]):
             return variable.value()
 
-    def update(self, variable: Any, rows: Any) -> Any:
+    def update(self, variable: Any, rows: Tensor) -> Any:
         return self._write("Update", scatter_update, variable, rows)
 
     def add(self, variable: Any, rows: Any) -> Any:

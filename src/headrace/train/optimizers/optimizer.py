@@ -71,7 +71,7 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
+        loss: Tensor,
         global_step: TensorLike | None = None,
         var_list: Sequence[Variable] | None = None,
         gate_gradients: int = GATE_OP,

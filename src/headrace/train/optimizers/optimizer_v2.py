@@ -154,7 +154,7 @@ class OptimizerV2:
     # gradients ----------------------------------------------------------------------------------
     def minimize(
         self,
-        loss: object,
+        loss: Tensor,
         var_list: object,
         grad_loss: object = None,
         name: str | None = None,
@@ -167,7 +167,7 @@ class OptimizerV2:
         return self.apply_gradients(pairs, name=name)
 
     def _compute_gradients(
-        self, loss: Any, var_list: object, grad_loss: Any = None, tape: Any = None
+        self, loss: TensorLike, var_list: object, grad_loss: Any = None, tape: Any = None
     ) -> list[tuple[Any, Any]]:
         from headrace.eager.tape import GradientTape
 

@@ -175,7 +175,9 @@ class AdamOptimizer(RuleOptimizer):
         self._beta2_t = self._tensor(self._beta2, "beta2")
         self._epsilon_t = self._tensor(self._epsilon, "epsilon")
 
-    def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
+    def _apply_sparse_shared(
+        self, grad: Any, var: Any, indices: Any, scatter_add: Any
+    ) -> Operation | None:
         dtype = var.dtype.base_dtype
         beta1_power, beta2_power = (cast(b, dtype) for b in self._get_beta_accumulators())
         lr, beta1, beta2 = (cast(t, dtype) for t in (self._lr_t, self._beta1_t, self._beta2_t))
@@ -201,7 +203,7 @@ class AdamOptimizer(RuleOptimizer):
         )
         return self._apply_sparse_shared(grad.values, var, grad.indices, add)
 
-    def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
+    def _resource_scatter_add(self, x: Any, i: TensorLike, v: TensorLike) -> Any:
         with control_dependencies([apply_operation(lookup("ResourceScatterAdd"), x.handle, i, v)]):
             return x.value()
 

@@ -18,7 +18,7 @@ from headrace.train.optimizers.optimizer_v2 import OptimizerV2, grouped
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
-    from headrace.core.tensor import Operation
+    from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop"]
 
@@ -181,7 +181,7 @@ class Adam(_TwoMoments):
         return {**super().get_config(), "amsgrad": self.amsgrad}
 
 
-def decayed_rows(slot: Any, decay: Any, indices: Any, rows: Any) -> Any:
+def decayed_rows(slot: Any, decay: Any, indices: Tensor, rows: Tensor) -> Any:
     """The slot times ``decay``, plus ``rows`` at ``indices``: stored, and its value."""
     after = slot.assign(slot * decay)
     handle = after.handle

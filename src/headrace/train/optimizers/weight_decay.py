@@ -14,6 +14,7 @@ from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AdamWOptimizer",
@@ -61,7 +62,7 @@ class DecoupledWeightDecayExtension:
         self._weight_decay_tensor = convert_to_tensor(value, name="weight_decay")
         super()._prepare()  # type: ignore[misc]
 
-    def _decays(self, var: Any) -> bool:
+    def _decays(self, var: Variable) -> bool:
         return self._decay_var_list is None or id(var) in self._decay_var_list
 
     def _decay(self, var: Any) -> Any:

@@ -78,7 +78,7 @@ def _write(
     tensor: TensorLike,
     family: str | None,
     arguments: Callable[[str], tuple[Any, ...]],
-    step: Any,
+    step: TensorLike,
     **attrs: Any,
 ) -> Any:
     """Write where the condition holds: ``op`` of the writer, the step and ``arguments(tag)``."""

@@ -121,7 +121,7 @@ def audio(
 def histogram(
     name: str,
     data: TensorLike,
-    step: Any = None,
+    step: TensorLike | None = None,
     buckets: Any = None,
     description: str | None = None,
 ) -> Any:

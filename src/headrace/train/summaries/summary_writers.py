@@ -103,7 +103,7 @@ def should_record_summaries() -> Tensor:
     return logical_and(True, _condition(False))
 
 
-def should_record_summaries_v2() -> Any:
+def should_record_summaries_v2() -> bool | Tensor:
     """Whether ``tf.summary`` of TF 2 records here; it does unless it was turned off."""
     return _condition(True) if current_writer() is not None else False
 
@@ -404,7 +404,7 @@ def _serialized(graph: Any) -> bytes:
     return graph.SerializeToString()  # type: ignore[no-any-return]
 
 
-def _write_graph(param: Any, step: Any, name: str | None = None) -> Any:
+def _write_graph(param: Any, step: TensorLike, name: str | None = None) -> Any:
     writer = current_writer()
     if not isinstance(writer, ResourceSummaryWriter):
         return no_op()
@@ -445,7 +445,7 @@ def import_event(tensor: TensorLike, name: str | None = None) -> Operation:
     return apply_operation(ops.IMPORT_EVENT, writer._resource, tensor, name=name)
 
 
-def chosen_step(step: Any) -> Any:
+def chosen_step(step: TensorLike) -> Any:
     """A step as int64; the global step without one."""
     if step is None:
         from headrace.train.global_step import get_or_create_global_step

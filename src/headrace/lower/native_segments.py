@@ -1,0 +1,537 @@
+"""Consecutive small steps of a plan as one native function.
+
+A program of small arrays spends its time between operations, not in them. So a run of consecutive
+pure steps (element-wise ops, reductions, small products, softmax, gathers, concatenations, and what
+computes shapes) becomes one compiled function for the shapes that come in: one call from Python, no
+allocations but for results that later steps read.
+
+The generated code of a plan (codegen.py) has both ways:
+
+    r0 = g0(S, f0, v1, v2)          # None: not compiled (yet), or not for these values
+    if r0 is None:
+        t0 = f0 @ v1                # the steps, one by one
+        ...
+    else:
+        t7, t9 = r0
+
+A segment is compiled when a session has run it often enough with inputs of the same shapes; no
+clock is asked. Steps are cut into segments by static facts: which ops they are, and that arrays are
+small. If an op cannot be compiled for the shapes that come in, its segment stays with NumPy for
+them, and ``why_not`` says which op it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from headrace.core import shapes
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.env import native_setting
+from headrace.kernels.native.native_types import has_code, kind_of
+from headrace.kernels.numpy import numpy_xp
+from headrace.lower import segment_rules
+from headrace.lower.fusion import Fused, PlanStatement
+from headrace.lower.native_groups import native_expected, native_state
+from headrace.lower.segment_rules import LARGE_INPUTS, OF_SHAPE, REARRANGING, Refused
+from headrace.program.constants import exact_key, peek
+from headrace.program.nodes import Node, Program, walk
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.native.segment_code import Ref
+
+__all__ = ["NativeSegment", "SegmentBinder", "cut_segments", "shape_values"]
+
+#: Elements of an array in a segment; of a row, where the number of rows is not known; and of any
+#: array once shapes are known.
+MAX_ELEMENTS, MAX_ROW, MAX_BOUND = 1 << 16, 256, 1 << 20
+#: Steps of a segment: fewer gain nothing, more take long to compile.
+MIN_STEPS, MAX_STEPS = 3, 256
+#: Runs of a step (so many runs of a segment of one step) before a session looks at shapes, and
+#: then with the same shapes before it compiles: together about 40 ms of NumPy.
+HOT_STEPS = 20_000
+#: Shapes that a session has kernels for, or counts, at once.
+MAX_SHAPES = 32
+
+#: Structures that have a number.
+MAX_KNOWN = 1 << 14
+
+_numbers = itertools.count()
+_known: dict[Any, tuple[str, int]] = {}
+Step = Union[Node, Fused]
+
+
+# cutting ------------------------------------------------------------------------------------------
+
+
+def cut_segments(
+    block: Sequence[PlanStatement],
+    program: Program,
+    excluded: Callable[[Node], bool],
+    of_shape: frozenset[int],
+) -> Iterator[tuple[bool, tuple[PlanStatement, ...]]]:
+    """The statements in order: (True, a segment's steps) or (False, (another statement,)).
+
+    ``of_shape``: values that follow from shapes (``shape_values``).
+    """
+    if not native_expected():
+        yield from ((False, (s,)) for s in block)
+        return
+    pending: list[PlanStatement] = []
+    for s in block:
+        if isinstance(s, (Node, Fused)) and _may_join(s, program, excluded, of_shape):
+            pending.append(s)
+            if len(pending) < MAX_STEPS:
+                continue
+            s = None  # type: ignore[assignment]
+        yield from _cut(pending, program)
+        pending = []
+        if s is not None:
+            yield False, (s,)
+    yield from _cut(pending, program)
+
+
+def _cut(
+    pending: list[PlanStatement], program: Program
+) -> Iterator[tuple[bool, tuple[PlanStatement, ...]]]:
+    """A segment, if it has enough work; views and shapes at its ends gain nothing."""
+    first, last = 0, len(pending)
+    while first < last and _is_view(pending[first]):
+        first += 1
+    while last > first and _is_view(pending[last - 1]):
+        last -= 1
+    inside = pending[first:last]
+    if sum(map(_is_work, inside)) < MIN_STEPS:
+        yield from ((False, (s,)) for s in pending)
+        return
+    yield from ((False, (s,)) for s in pending[:first])
+    yield True, tuple(inside)
+    yield from ((False, (s,)) for s in pending[last:])
+
+
+def _is_work(s: PlanStatement) -> bool:
+    return isinstance(s, Fused) or (
+        isinstance(s, Node) and not s.opdef.traits.view and s.opdef.name not in OF_SHAPE
+    )
+
+
+def _is_view(s: PlanStatement) -> bool:
+    return isinstance(s, Node) and s.opdef.traits.view
+
+
+def is_structural(program: Program, value: int) -> bool:
+    """Whether a value is a constant that belongs to the code: a shape, an axis, a flag.
+
+    Constants that are floats are inputs of a segment.
+    """
+    info = program.values[value]
+    return peek(program.constants, value) is not None and kind_of(info.dtype.name) in "iub"
+
+
+def shape_values(program: Program) -> frozenset[int]:
+    """Values that follow from shapes and constants alone."""
+    found: set[int] = set()
+    for node in walk(program.body):
+        traits = node.opdef.traits
+        if traits.stateful or traits.random or node.writes or "rt" in node.opdef.kernel_params:
+            continue
+        follows = all(i in found or is_structural(program, i) for i in node.inputs)
+        plain = not traits.host_only and all(
+            kind_of(program.values[o].dtype.name) for o in node.outputs
+        )
+        if plain and (node.opdef.name in OF_SHAPE or (follows and node.inputs)):
+            found.update(node.outputs)
+    return frozenset(found)
+
+
+def _may_join(
+    step: Step, program: Program, excluded: Callable[[Node], bool], of_shape: frozenset[int]
+) -> bool:
+    return all(not excluded(n) and _node_may_join(n, program, of_shape) for n in _nodes(step))
+
+
+def _node_may_join(node: Node, program: Program, of_shape: frozenset[int]) -> bool:
+    traits, name = node.opdef.traits, node.opdef.name
+    if node.writes or traits.random or traits.host_only or "rt" in node.opdef.kernel_params:
+        return False
+    if traits.stateful and name != "ReadVariableOp":
+        return False
+    infos = [program.values[v] for v in (*node.inputs, *node.outputs)]
+    if not all(kind_of(i.dtype.name) for i in infos):
+        return False
+    if of_shape.issuperset(node.outputs):
+        return True
+    if traits.elementwise:
+        types = [program.values[i].dtype.name for i in node.inputs]
+        known = has_code(name, *types) or name in segment_rules.RULES
+    else:
+        known = name in segment_rules.RULES or name in REARRANGING
+        known = known or name in ("ZerosLike", "OnesLike")
+    large = LARGE_INPUTS.get(name, ())
+    values = [v for k, v in enumerate(node.inputs) if k not in large]
+    return known and all(_is_small(program, v) for v in (*values, *node.outputs))
+
+
+def _is_small(program: Program, value: int) -> bool:
+    """Certainly, or for batches that are not large."""
+    shape = program.values[value].shape
+    if shape is None:
+        return True  # (seen when it is bound)
+    size = shapes.num_elements(shape)
+    if size is not None:
+        return size <= MAX_ELEMENTS
+    return math.prod(d for d in shape if d is not None) <= MAX_ROW
+
+
+# binding ------------------------------------------------------------------------------------------
+
+
+class SegmentBinder:
+    """A segment for arrays of known shapes, under construction: what rules ask."""
+
+    def __init__(self, segment: NativeSegment, given: Sequence[Any]) -> None:
+        from headrace.kernels.native.segment_code import SegmentCode
+        from headrace.kernels.native.segment_rows import compare
+
+        self.code = SegmentCode()
+        self.segment = segment
+        self.env: dict[int, Any] = dict(zip(segment.inputs, map(np.asarray, given)))
+        self.refs: dict[int, Ref] = {}
+        self.constants: list[Array] = []
+        self.is_known: set[int] = set()
+        for k, value in enumerate(segment.inputs):
+            array = self.env[value]
+            self.refs[value] = self.code.operand("input", self._element_of(array), array.shape)
+            if k in segment.of_shape:
+                self.is_known.add(value)
+                if array.size:
+                    compare(self.code, self.refs[value], self._constant(array))
+
+    @staticmethod
+    def _element_of(array: Any) -> str:
+        from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+
+        found = ELEMENT_OF_DTYPE.get(array.dtype.name)
+        if found is None:
+            raise Refused(f"{array.dtype.name} has no native code")
+        return found
+
+    def _array(self, value: int) -> Any:
+        found = self.env.get(value)
+        if found is None:
+            found = self.env[value] = self.segment.constants[value]
+            self.is_known.add(value)
+        return found
+
+    def known(self, value: int) -> Any:
+        """A value that shapes determine."""
+        array = self._array(value)
+        if value not in self.is_known:
+            raise Refused("a shape or an axis that is not known")
+        return array
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        return tuple(self._array(value).shape)
+
+    def element(self, value: int) -> str:
+        return self._element_of(self._array(value))
+
+    def ref(self, value: int) -> Ref:
+        """Where a value lies."""
+        found = self.refs.get(value)
+        if found is None:
+            found = self.refs[value] = self._constant(self._array(value))
+        return found
+
+    def number(self, value: float, element: str) -> Ref:
+        """A constant of rank 0."""
+        return self._constant(np.asarray(value, np.float64 if element == "f64" else np.float32))
+
+    def zero(self, element: str) -> Ref:
+        """The number 0 of a type."""
+        from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+
+        dtype = next(d for d, e in ELEMENT_OF_DTYPE.items() if e == element)
+        return self._constant(np.zeros((), dtype))
+
+    def _constant(self, array: Any) -> Ref:
+        array = np.ascontiguousarray(array).reshape(array.shape).copy()
+        self.constants.append(array)
+        return self.code.operand("constant", self._element_of(array), array.shape)
+
+    # steps --------------------------------------------------------------------------------------
+    def step(self, node: Node) -> None:
+        inputs = [self._array(i) for i in node.inputs]
+        made = self._computed(node, inputs)
+        for value, array in zip(node.outputs, made):
+            self.env[value] = array
+        name = node.opdef.name
+        if name in OF_SHAPE or all(i in self.is_known for i in node.inputs):
+            self.is_known.update(node.outputs)
+            return
+        data = [a for a, i in zip(inputs, node.inputs) if i not in self.is_known]
+        if any(a.size == 0 for a in (*data, *made)):
+            raise Refused("an array without elements")
+        if any(a.size > MAX_BOUND for a in made):
+            raise Refused("a large array")
+        for k in node.opdef.traits.known_inputs:
+            if -len(node.inputs) <= k < len(node.inputs):
+                self.known(node.inputs[k])
+        try:
+            refs = self._refs(node, inputs, made)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        self.refs.update(zip(node.outputs, refs))
+
+    def _computed(self, node: Node, inputs: Sequence[Any]) -> list[Any]:
+        made = _kernel(node)(*inputs)
+        return [np.asarray(a) for a in (made if len(node.outputs) > 1 else (made,))]
+
+    def _refs(self, node: Node, inputs: Sequence[Any], made: Sequence[Any]) -> list[Ref]:
+        name = node.opdef.name
+        if name in REARRANGING:
+            return self._rearranged(node, inputs, made)
+        rule = segment_rules.RULES.get(name)
+        if rule is not None:
+            return rule(self, node)
+        from headrace.kernels.native.element_rules import refusal
+
+        refs = [self.ref(i) for i in node.inputs]
+        attributes = segment_rules.native_attributes(node)
+        why = refusal(name, [r.element for r in refs], dict(attributes))
+        if why:
+            raise Refused(why)
+        element, shape = self._element_of(made[0]), made[0].shape
+        return [self.code.elements(name, refs, element, shape, attributes)]
+
+    def _rearranged(self, node: Node, inputs: Sequence[Any], made: Sequence[Any]) -> list[Ref]:
+        """The places of the elements of an op that moves them: its kernel, run on their numbers."""
+        data = [k for k, i in enumerate(node.inputs) if i not in self.is_known]
+        if len(data) != 1:
+            raise Refused("a shape that is not known")
+        source = self.code.contiguous(self.ref(node.inputs[data[0]]))
+        numbered = list(inputs)
+        numbered[data[0]] = np.arange(source.size).reshape(source.shape)
+        moved = self._computed(node, numbered)
+        return [_affine(source, m, a) for m, a in zip(moved, made)]
+
+    # the function -------------------------------------------------------------------------------
+    def finish(self) -> Callable[..., Any]:
+        from headrace.kernels.native.array_calls import Argument, ArrayCall
+        from headrace.kernels.native.llvm_library import load
+
+        outputs, parts, names = [], [], []
+        kept: dict[str, Any] = {"empty": np.empty}
+        for n, value in enumerate(self.segment.outputs):
+            array = self.env[value]
+            if value in self.is_known:
+                kept[f"k{n}"] = np.array(array)
+                parts.append(f"k{n}.copy()" if array.ndim else f"k{n}[()]")
+                continue
+            self.code.give(self.ref(value))
+            kept[f"d{n}"] = array.dtype
+            outputs.append(f"o{n} = empty({array.shape}, d{n})")
+            names.append(f"o{n}")
+            parts.append(f"o{n}" if array.ndim else f"o{n}[()]")
+        text, scratch = self.code.source()
+        memory = np.empty(scratch + 64, np.uint8)
+        start = -memory.__array_interface__["data"][0] % 64
+        given = [self.env[v] for v in self.segment.inputs]
+        given += [self.env[v] for v in self.segment.outputs if v not in self.is_known]
+        call = ArrayCall(
+            load().compile(text),
+            "segment",
+            [Argument(a.shape, a.dtype) for a in given],
+            [*self.constants, memory[start:]],
+        )
+        kept |= {"call": call.function, "owner": call}
+        arguments = ", ".join(f"i{n}" for n in range(len(self.segment.inputs)))
+        passed = ", ".join([f"i{n}" for n in range(len(self.segment.inputs))] + names)
+        lines = [
+            *outputs,
+            f"if call({passed}): return None",
+            f"return ({''.join(p + ', ' for p in parts)})",
+        ]
+        body = "\n".join(f"  {line}" for line in lines)
+        source = f"def make({', '.join(kept)}):\n def run({arguments}):\n{body}\n return run\n"
+        namespace: dict[str, Any] = {}
+        exec(compile(source, "<headrace segment>", "exec"), namespace)
+        made = namespace["make"](*kept.values())
+        made.owner = call
+        return made  # type: ignore[no-any-return]
+
+
+def _affine(source: Ref, moved: Any, made: Any) -> Ref:
+    """The array that has these numbers of elements of a contiguous array."""
+    if moved.shape != made.shape or not moved.size:
+        raise Refused("elements that cannot be followed")
+    start = int(moved.flat[0])
+    strides = []
+    for axis, d in enumerate(moved.shape):
+        at = [0] * moved.ndim
+        at[axis] = 1
+        strides.append(int(moved[tuple(at)]) - start if d > 1 else 0)
+    expected = np.full(moved.shape, start)
+    for axis, (d, s) in enumerate(zip(moved.shape, strides)):
+        expected += (np.arange(d) * s).reshape((d,) + (1,) * (moved.ndim - axis - 1))
+    if not np.array_equal(expected, moved):
+        raise Refused("elements that lie irregularly")
+    found = source._replace(shape=moved.shape, offset=source.offset + start, strides=tuple(strides))
+    return found._replace(strides=None) if found.is_contiguous else found
+
+
+def _kernel(node: Node) -> Callable[..., Any]:
+    knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+    return bind_kernel(node.opdef, knode, numpy_xp)
+
+
+# runs ---------------------------------------------------------------------------------------------
+
+
+def _nodes(step: Step) -> tuple[Node, ...]:
+    return step.nodes if isinstance(step, Fused) else (step,)
+
+
+def _nothing(*inputs: Any) -> None:
+    return None
+
+
+class _Bindings:
+    """What a session has compiled of a segment: by the inputs' shapes, a function or a count."""
+
+    __slots__ = ("current", "table")
+
+    def __init__(self) -> None:
+        self.current: Callable[..., Any] = _nothing
+        self.table: dict[Any, Any] = {}
+
+
+class NativeSegment:
+    """Steps of a plan as ``segment(state, *inputs)``: the outputs, or None to run the steps."""
+
+    __slots__ = (
+        "constants",
+        "inputs",
+        "number",
+        "of_shape",
+        "outputs",
+        "patience",
+        "steps",
+        "why_not",
+    )
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        program: Program,
+        is_read_later: Callable[[int], bool],
+        of_shape: frozenset[int],
+    ) -> None:
+        self.steps = tuple(steps)
+        self.constants: dict[int, Any] = {}
+        made: list[int] = []
+        wanted: dict[int, None] = {}
+        for s in self.steps:
+            for i in (i for node in _nodes(s) for i in node.inputs if i not in made):
+                if is_structural(program, i):
+                    self.constants[i] = program.constants[i]
+                elif not isinstance(s, Fused) or i in s.inputs:
+                    wanted[i] = None
+            made.extend((s.output,) if isinstance(s, Fused) else s.outputs)
+        self.inputs = tuple(wanted)
+        #: Inputs that follow from shapes: their values are part of the code.
+        self.of_shape = tuple(k for k, v in enumerate(self.inputs) if v in of_shape)
+        self.outputs = tuple(v for v in made if is_read_later(v))
+        self.number = self._number()
+        self.patience = HOT_STEPS // len(self.steps)
+        self.why_not = "it has not run often enough"
+
+    def _number(self) -> tuple[str, int]:
+        """The same for the same structure, in whatever plan."""
+        places = {v: n for n, v in enumerate((*self.inputs, *self.constants))}
+        parts: list[Any] = [len(self.inputs), self.of_shape]
+        try:
+            parts += [exact_key(array) for array in self.constants.values()]
+            for node in (node for s in self.steps for node in _nodes(s)):
+                attrs = tuple([(k, exact_key(v)) for k, v in node.attrs.items() if k[0] != "_"])
+                parts.append((node.opdef.name, tuple([places[i] for i in node.inputs]), attrs))
+                for value in node.outputs:
+                    places[value] = len(places)
+            key = (*parts, tuple([places[v] for v in self.outputs]))
+            if len(_known) >= MAX_KNOWN:
+                _known.clear()
+            return _known.setdefault(key, ("segment", next(_numbers)))
+        except TypeError:  # an attribute without a hash
+            return "segment", next(_numbers)
+
+    def reason(self, counts: dict[Any, Any]) -> str:
+        """Why a session with these counts does not run it natively; empty if it does."""
+        found = counts.get(self.number, 0)
+        if type(found) is _Bindings and found.current is not _nothing:
+            return ""
+        return native_state() or self.why_not
+
+    def __call__(self, state: Any, *inputs: Any) -> Any:
+        found = state.hot.get(self.number)
+        if type(found) is _Bindings:
+            made = found.current(*inputs)
+            return made if made is not None else self._other(found, inputs)
+        return self._count(state.hot, found or 0, inputs)
+
+    def _count(self, counts: dict[Any, Any], runs: int, inputs: Sequence[Any]) -> Any:
+        setting = native_setting()
+        if setting == "always":
+            counts[self.number] = found = _Bindings()
+            return self._other(found, inputs)
+        counts[self.number] = runs + 1
+        if runs + 1 >= self.patience and setting != "off":
+            counts[self.number] = _Bindings()
+        return None
+
+    def _other(self, found: _Bindings, inputs: Sequence[Any]) -> Any:
+        """Inputs that the last function is not for."""
+        try:
+            signature = tuple([x.shape for x in inputs])
+            if self.of_shape:
+                signature += tuple([inputs[k].tobytes() for k in self.of_shape])
+        except AttributeError:
+            return None
+        bound = found.table.get(signature, 0)
+        if type(bound) is int:
+            if len(found.table) >= MAX_SHAPES and signature not in found.table:
+                found.table.clear()
+            wanted = 1 if native_setting() == "always" else self.patience
+            if bound + 1 < wanted:
+                found.table[signature] = bound + 1
+                return None
+            bound = found.table[signature] = self._bind(inputs)
+        if bound is None:
+            return None
+        found.current = bound
+        return bound(*inputs)
+
+    def _bind(self, inputs: Sequence[Any]) -> Callable[..., Any] | None:
+        self.why_not = native_state()
+        if self.why_not:
+            return None
+        where = ""
+        try:
+            binder = SegmentBinder(self, inputs)
+            for s in self.steps:
+                for node in _nodes(s):
+                    where = f"{node.op.name} ({node.opdef.name}): "
+                    binder.step(node)
+            where = ""
+            return binder.finish()
+        except Refused as reason:
+            self.why_not = f"{where}{reason}"
+        except RuntimeError as error:
+            self.why_not = f"LLVM refused it: {error}"
+        except Exception as error:  # a kernel that fails for these inputs says so when it runs
+            self.why_not = f"{where}{type(error).__name__}: {error}"
+        return None
