@@ -14,9 +14,9 @@ from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define, lookup
-from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import Shape
