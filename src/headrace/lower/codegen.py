@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from signal import SIGINT
 from threading import Lock
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from headrace.lower.emit import INTO
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
 from headrace.lower.native_groups import native_step
-from headrace.lower.native_segments import NativeSegment, cut_segments, shape_values
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import RunContext
@@ -106,7 +106,7 @@ class _Generator(CodeLines):
         self._keep_starts()
         first = last = 0  # lines between which the run is not interrupted
         self.started = user_calls.independent(self.plan.block)
-        for is_segment, part in self.cut(self.plan.block):
+        for is_segment, part in self.facts.cut(self.plan.block, self.stands_alone):
             before = len(self.lines)
             for statement in part:
                 user_calls.emit_joins(self, statement)
@@ -182,17 +182,11 @@ class _Generator(CodeLines):
     # names --------------------------------------------------------------------------------------
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
-        for is_segment, part in self.cut(block):
+        for is_segment, part in self.facts.cut(block, self.stands_alone):
             if is_segment:
                 self.segment(part)
             else:
                 self.statements(part)
-
-    def cut(self, block: PlanBlock) -> Iterator[tuple[bool, PlanBlock]]:
-        """Segments, and the statements between them."""
-        if self.shape_values is None:
-            self.shape_values = shape_values(self.program)
-        return cut_segments(block, self.program, self.stands_alone, self.shape_values)
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node has a line of a kind of its own."""
@@ -203,10 +197,8 @@ class _Generator(CodeLines):
         for runs in which they are not.
         """
         after, last = self.position + len(part), self.lives.last
-        assert self.shape_values is not None
-        read_later = lambda v: last.get(v, -1) >= after
         members = [s for s in part if isinstance(s, (Node, Fused))]
-        segment = NativeSegment(members, self.program, read_later, self.shape_values)
+        segment = NativeSegment(members, self.facts, lambda v: last.get(v, -1) >= after)
         self.segments.append(segment)
         given = [self.name(i) for i in segment.inputs]
         result, name = f"r{len(self.params)}", self.param(f"g{len(self.params)}", segment)

@@ -299,9 +299,8 @@ def _shape_tensor(shape: TensorShape | Tensor | Sequence[int | None], leaf: Tens
         rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
         if rank is not None and given[0] not in (None, rank):
             known = static_value(tensor)
-            wanted = [
-                None if d < 0 else int(d) for d in ([-1] * given[0] if known is None else known)
-            ]
+            dims = [-1] * given[0] if known is None else known.tolist()
+            wanted = TensorShape([None if d < 0 else d for d in dims])
             raise ValueError(
                 f"The padded shape {wanted} is not compatible with the corresponding "
                 f"input component shape {leaf.shape}."
