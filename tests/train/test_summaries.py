@@ -4,8 +4,11 @@ TensorBoard.
 
 from __future__ import annotations
 
+import functools
 import gzip
+import itertools
 import json
+import operator
 import time
 import urllib.request
 from collections.abc import Callable
@@ -168,9 +171,10 @@ def test_histogram_buckets_hold_what_lies_between_their_limits(size):
     with tf.Graph().as_default(), tf.Session() as sess:
         summary = tf.Summary.FromString(sess.run(tf.summary.histogram("h", values)))
     histo = summary.value[0].histo
+    values = values.astype(np.float64)
     edges = [-np.inf, *histo.bucket_limit]
     assert list(histo.bucket) == [
-        np.sum((values >= low) & (values < high)) for low, high in zip(edges, edges[1:])
+        np.sum((values >= low) & (values < high)) for low, high in itertools.pairwise(edges)
     ]
     assert histo.num == size
-    assert histo.sum == sum(values.astype(np.float64).tolist())
+    assert histo.sum == functools.reduce(operator.add, values.tolist(), 0.0)
