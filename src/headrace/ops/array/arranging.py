@@ -51,6 +51,7 @@ __all__ = [
 
 def _reverse_shape(c: Inference) -> list[Shape]:
     s, axes = c.shape(0), c.value(1)
+    c.require_rank(1, 1)
     if s is not None and axes is not None:
         seen = set()
         for a in axes.tolist():
