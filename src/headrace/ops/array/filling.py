@@ -124,6 +124,8 @@ def _filled(shape: object, value: Any, dtype: Any, name: str | None, default: st
             if count is not None and count < _SMALL:
                 array = np.full(plain, value, dtype.np_dtype)  # type: ignore[type-var]
                 graph = get_default_graph()
+                if isinstance(shape, (int, np.integer)):
+                    count_more(graph, 2)  # TF fills where the shape is a number
                 return make_const(graph, array, dtype, graph._full_name(name or default))
     with name_scope(name, default, [shape]) as scope:
         if not isinstance(shape, Tensor):

@@ -429,7 +429,6 @@ def strided_slice(
 ) -> Tensor:
     """Python slices with explicit masks. On a variable the result has ``assign``."""
     if strides is None:
-        begin = convert_to_tensor(begin)
         from headrace.ops.array.filling import ones_like
 
         strides = ones_like(begin)

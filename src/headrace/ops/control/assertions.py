@@ -179,6 +179,9 @@ def _pair(
         name: str | None = None,
     ) -> Operation:
         if what == "assert_equal" and not get_default_graph()._is_eager:
+            if x is y:
+                with name_scope(name, what, [x, y, data]):
+                    return basic.no_op()
             get_default_graph().unique_name(name or what)  # TF enters the scope twice
         return _compared(what, sign, op, compare, x, y, data, summarize, message, name)
 
