@@ -56,6 +56,8 @@ BY_FUNCTION = {
     ("after_create_session", "coord"): "an argument of all hooks, which this one has no use for",
     ("before_run", "run_context"): "an argument of all hooks, which this one has no use for",
     ("to_proto", "export_scope"): "TensorFlow ignores it, too",
+    ("readahead_file_path", "readahead"): "TensorFlow ignores it, too",
+    ("apply_gradients", "name"): "SyncReplicasOptimizer's: TensorFlow ignores it, too",
     ("from_proto", "import_scope"): "TensorFlow ignores it, too",
     ("create_op", "dtypes"): "types of outputs follow from the op",
     ("create_op", "input_types"): "they follow from the inputs",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply, apply_list, apply_operation
+from headrace.core.build import apply, apply_many, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.indexed_slices import IndexedSlices
@@ -162,9 +162,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             name=name,
         )
 
-    def take_grad(self, num_required: TensorLike, name: str | None = None) -> list[Tensor]:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple[Tensor, ...]:
         """Indices, rows and shape of the mean, once there are ``num_required`` gradients."""
-        return apply_list(
+        return apply_many(
             accumulator_ops.SPARSE_TAKE,
             self._accumulator_ref,
             num_required,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.core.build import apply, apply_list, apply_operation
+from headrace.core.build import apply, apply_any, apply_operation
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.infer import static_value
 from headrace.core.shapes import TensorShape
@@ -99,7 +99,7 @@ class Barrier:
         """
         if timeout is not None and timeout != -1:
             raise NotImplementedError("Timeout not supported yet.")
-        taken: Any = apply_list(
+        taken: Any = apply_any(
             barrier_ops.BARRIER_TAKE,
             self._barrier_ref,
             num_elements,

@@ -14,7 +14,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import dtypes
 from headrace.core.annotations import Array, ArrayNamespace
-from headrace.core.build import apply_list
+from headrace.core.build import apply_many
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -136,7 +136,7 @@ def _cross(
         [t if t.dtype == dtypes.string else cast(t, dtypes.int64) for t in tensors]
         for tensors in ([s.values for s in sparse], dense)
     )
-    indices, output, shape = apply_list(
+    indices, output, shape = apply_many(
         SPARSE_CROSS,
         [s.indices for s in sparse],
         values,
