@@ -11,12 +11,16 @@ Functions that attributes name (those of ``tf.data``) are written into the Graph
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
 from headrace.formats.attr_values import FunctionName, encode, encode_shape
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = [
     "GRAPH_DEF_VERSION",
@@ -84,7 +88,9 @@ def function_graph(value: object) -> FuncGraph | None:
     return None
 
 
-def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+def graph_def_of(
+    graph: Graph, from_version: int | None = None, add_shapes: bool = False
+) -> GraphDef:
     """A GraphDef of the graph, or of the operations made since ``graph.version`` was
     ``from_version``.
     """
@@ -100,7 +106,7 @@ def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool
     return message
 
 
-def node_def_of(op: Operation) -> Any:
+def node_def_of(op: Operation) -> NodeDef:
     """A NodeDef of the operation."""
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 

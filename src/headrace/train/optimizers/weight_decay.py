@@ -13,6 +13,8 @@ from headrace.ops.state.ref_state import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Hyperparameter
+    from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
@@ -65,12 +67,12 @@ class DecoupledWeightDecayExtension:
     def _decays(self, var: Variable) -> bool:
         return self._decay_var_list is None or id(var) in self._decay_var_list
 
-    def _decay(self, var: Any) -> Any:
+    def _decay(self, var: Variable) -> Any:
         if not self._decays(var):
             return no_op()
         return var.assign_sub(self._weight_decay_tensor * var, self._use_locking)  # type: ignore[attr-defined]
 
-    def _decay_rows(self, var: Any, indices: Any) -> Any:
+    def _decay_rows(self, var: Variable, indices: Tensor) -> Any:
         if not self._decays(var):
             return no_op()
         rows = -self._weight_decay_tensor * gather(var, indices)
@@ -79,7 +81,7 @@ class DecoupledWeightDecayExtension:
             return apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
         return scatter_add(var, indices, rows, use_locking=self._use_locking)  # type: ignore[attr-defined]
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         with control_dependencies([self._decay(var)]):
             return super()._apply_dense(grad, var)  # type: ignore[misc]
 
@@ -87,7 +89,7 @@ class DecoupledWeightDecayExtension:
         with control_dependencies([self._decay(handle)]):
             return super()._resource_apply_dense(grad, handle)  # type: ignore[misc]
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         with control_dependencies([self._decay_rows(var, grad.indices)]):
             return super()._apply_sparse(grad, var)  # type: ignore[misc]
 
@@ -114,8 +116,8 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):  # t
     def __init__(
         self,
         weight_decay: Any,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: Hyperparameter,
+        momentum: Hyperparameter,
         use_locking: bool = False,
         name: str = "MomentumW",
         use_nesterov: bool = False,
@@ -136,10 +138,10 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):  # type: ign
     def __init__(
         self,
         weight_decay: Any,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "AdamW",
     ) -> None:
