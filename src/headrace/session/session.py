@@ -358,7 +358,7 @@ class BaseSession:
             # session.
             tensors = {k: v for k, v in feed_dict.items() if is_symbolic(v)}
             feed_dict = {**feed_dict, **dict(zip(tensors, self.run(list(tensors.values()))))}
-        return feed_dict  # type: ignore[no-any-return]
+        return feed_dict
 
     def _remember(self, key: object, call: Callable[[Any], Any]) -> None:
         calls = self._calls

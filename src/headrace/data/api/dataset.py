@@ -90,7 +90,7 @@ class DatasetV2(Creation, Transformed, Mapped):
 
     @property
     def _graph_anchor(self) -> Tensor | None:
-        return self._variant_tensor  # type: ignore[no-any-return]
+        return self._variant_tensor
 
     def options(self) -> Options:
         return self._options

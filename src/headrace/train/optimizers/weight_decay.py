@@ -101,7 +101,7 @@ class DecoupledWeightDecayExtension:
 def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     """The optimizer class with weight decay: its first argument is ``weight_decay``."""
 
-    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc,valid-type]
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc]
         """See :class:`DecoupledWeightDecayExtension`."""
 
         def __init__(self, weight_decay: Any, **kwargs: Any) -> None:
@@ -110,7 +110,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     return OptimizerWithDecoupledWeightDecay
 
 
-class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):  # type: ignore[misc]
+class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with weight decay."""
 
     def __init__(
@@ -132,7 +132,7 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):  # t
         )
 
 
-class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):  # type: ignore[misc]
+class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     """Adam with weight decay."""
 
     def __init__(
