@@ -36,6 +36,8 @@ __all__ = [
     "UnknownError",
     "as_op_error",
     "error_class_for_code",
+    "error_code_from_exception_type",
+    "exception_type_from_error_code",
     "os_error",
 ]
 
@@ -248,6 +250,18 @@ _BY_CODE: dict[int, type[OpError]] = {
 def error_class_for_code(code: int) -> type[OpError]:
     """The exception class of a status code."""
     return _BY_CODE.get(code, UnknownError)
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """The exception class of a status code of ``tf.errors``; KeyError if there is none."""
+    return _BY_CODE[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """The status code of an exception class of ``tf.errors``; KeyError if it has none."""
+    if cls not in _BY_CODE.values():
+        raise KeyError(cls)
+    return cls.code
 
 
 # other libraries' errors ------------------------------------------------------------------------

@@ -43,7 +43,6 @@ DIFFERENT = {
     "tf.sparse_transpose(": _SPARSE,
     "tf.sparse.expand_dims(": _SPARSE,
     "tf.sparse_merge(": _SPARSE,
-    "tf.sparse_placeholder(tf.float32,[2,3])": _SPARSE,
     "tf.nn.safe_embedding_lookup_sparse(": "the last operation is named after the call",
     "tf.nn.atrous_conv2d(": "a dilated convolution is one operation",
     "tf.nn.convolution(im,w,'SAME',dilation_rate": "a dilated convolution is one operation",

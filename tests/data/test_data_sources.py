@@ -335,7 +335,7 @@ def test_iterators_that_do_not_fit(kind: str) -> None:
             with pytest.raises(TypeError, match="output types"):
                 iterator.make_initializer(D.from_tensors(1.5))
         elif kind == "structure":
-            with pytest.raises(TypeError, match="output types"):
+            with pytest.raises(ValueError, match="output types"):
                 iterator.make_initializer(D.zip((D.range(1), D.range(1))))
         elif kind == "shapes":
             with pytest.raises(TypeError, match="output shapes"):

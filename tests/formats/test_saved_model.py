@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import headrace.api.v1 as tf
+from headrace.eager.eager_context import eager_mode
 from headrace.formats.saved_model import asset_path
 from headrace.wire.saved_model_messages import saved_model_class
 
@@ -423,3 +424,30 @@ def test_the_freeze_tool(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.import_graph_def(frozen, name="")
         np.testing.assert_allclose(session.run("y:0", {"x:0": X}), values("tf1")["y"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["tables", "mutable_tables", "text"])
+@pytest.mark.parametrize("way", ["objects", "session"])
+def test_tables_of_tf2(name: str, way: str) -> None:
+    """Vocabulary files, tables in checkpoints, and Keras' text layers."""
+    import headrace.api.v2 as tf2
+
+    answers = json.loads((GOLDEN / "tables.json").read_text())[name]
+    feeds = {k: np.array(v, object) for k, v in answers["feeds"].items()}
+    if way == "objects":
+        signature = tf2.saved_model.load(str(GOLDEN / name)).signatures["serving_default"]
+        with eager_mode():
+            found = signature(**{k: tf2.constant(v) for k, v in feeds.items()})
+        found = {k: v.numpy() for k, v in found.items()}
+    else:
+        with tf.Graph().as_default(), tf.Session() as session:
+            meta = tf.saved_model.loader.load(session, ["serve"], str(GOLDEN / name))
+            signature = meta.signature_def["serving_default"]
+            given = {signature.inputs[k].name: v for k, v in feeds.items()}
+            found = session.run({k: v.name for k, v in signature.outputs.items()}, given)
+    assert found.keys() == answers["results"].keys()
+    for key, want in answers["results"].items():
+        if isinstance(want[0], str):
+            assert [v.decode() for v in found[key]] == want
+        else:
+            np.testing.assert_allclose(found[key], want, rtol=1e-5)

@@ -10,12 +10,13 @@ import importlib
 import json
 import os
 import sys
+import traceback
 import warnings
 
 warnings.filterwarnings("ignore")
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(os.path.dirname(HERE))]
 
 MODULES = [
     "contrib_cases",
@@ -25,6 +26,11 @@ MODULES = [
     "metric_cases",
     "opt_cases",
     "lookup_cases",
+    "platform_cases",
+    "train_cases",
+    "file_cases",
+    "coordination_cases",
+    "column_cases",
     "nested_dataset_cases",
     "state_cases",
 ]
@@ -69,14 +75,21 @@ def main(modules):
     import tensorflow as tf
 
     tf.logging.set_verbosity("ERROR")
+    failed = []
     for name in modules or MODULES:
         results = {}
         for case_name, case in cases(importlib.import_module(name)).items():
             print(case_name, flush=True)
-            results[case_name] = outcome(tf, case)
+            try:
+                results[case_name] = outcome(tf, case)
+            except Exception:
+                traceback.print_exc()
+                failed.append(case_name)
         with open(os.path.join(HERE, name + ".json"), "w") as f:
             json.dump(results, f, sort_keys=True, indent=None, separators=(",", ":"))
             f.write("\n")
+    if failed:
+        sys.exit("failed on TensorFlow: " + ", ".join(failed))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -132,6 +136,7 @@ def test_losses_rows_and_rearrangements(monkeypatch):
         norm = (x - mean) * tf.rsqrt(variance + 1e-5)
         fetches = [dense, sparse, tf.nn.softmax(x), tf.nn.log_softmax(x), moved[1:7:2, ::-1], rows]
         fetches += [norm, tf.unsorted_segment_sum(rows, labels % 4, 4), tf.stack([i, j], 1)]
+        fetches += [tf.pad(i, [[1, 2], [0, 3]]), tf.pad(j, [[0, 1], [1, 0]], constant_values=2.5)]
         return [x, labels], fetches + tf.gradients([dense, sparse, norm], x)
 
     compare(
@@ -164,6 +169,40 @@ def test_training_takes_the_same_way(monkeypatch, optimizer):
             return [session.run([loss, train], {x: data[0], labels: data[1]})[0] for _ in range(30)]
 
     np.testing.assert_allclose(losses("always"), losses("off"), rtol=2e-5)
+
+
+OPTIMIZERS = {
+    "adam": lambda: tf.train.AdamOptimizer(0.1),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1, 0.9, momentum=0.5),
+    "centered": lambda: tf.train.RMSPropOptimizer(0.1, 0.9, centered=True),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+    "adadelta": lambda: tf.train.AdadeltaOptimizer(0.1),
+    "descent": lambda: tf.train.GradientDescentOptimizer(0.1),
+}
+
+
+@needs_llvm
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_updates_of_many_small_variables_have_the_same_bits(monkeypatch, name):
+    rng = np.random.RandomState(0)
+    shapes = [(3,), (4, 5), (1,), (17, 3), (8,), (2, 2), (33,)]
+    starts = [rng.randn(*s).astype(np.float32) for s in shapes]
+    gradients = [rng.randn(*s).astype(np.float32) for s in shapes]
+
+    def trained(setting):
+        monkeypatch.setenv("HEADRACE_NATIVE", setting)
+        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+            variables = [tf.Variable(s) for s in starts]
+            pairs = [(tf.constant(g), v) for g, v in zip(gradients, variables)]
+            train = OPTIMIZERS[name]().apply_gradients(pairs)
+            session.run(tf.global_variables_initializer())
+            for _ in range(5):
+                session.run(train)
+            return session.run(variables)
+
+    for native, plain in zip(trained("always"), trained("off")):
+        np.testing.assert_array_equal(native, plain)
 
 
 @needs_llvm
@@ -288,3 +327,44 @@ def test_calls_look_at_their_arguments():
     ]
     for given in misfits:
         assert call.function(*given) == MISFIT
+
+
+WITHOUT = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in BLOCKED:
+            raise ImportError(name)
+
+BLOCKED = sys.argv[1].split(",")
+sys.meta_path.insert(0, Blocked())
+import numpy as np
+import headrace as tf
+
+x, labels = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [None])
+w = tf.Variable(np.linspace(-1, 1, 6).reshape(3, 2).astype(np.float32))
+loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.tanh(tf.matmul(x, w)))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    feed = {x: np.eye(3, dtype=np.float32), labels: [0, 1, 0]}
+    for _ in range(3):
+        value = session.run([loss, train], feed)[0]
+    print(repr(float(value)), session.explain([loss, train], feed).native)
+"""
+
+
+@pytest.mark.parametrize("setting", ["always", "1", "0"])
+@pytest.mark.parametrize("blocked", ["llvmlite", "llvmlite,cffi,_cffi_backend", "-"])
+def test_without_the_compiler_steps_run_one_by_one(setting, blocked):
+    env = {**os.environ, "HEADRACE_NATIVE": setting}
+    command = [sys.executable, "-c", WITHOUT, blocked]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
+    assert done.returncode == 0, done.stderr
+    loss, _, status = done.stdout.partition(" ")
+    assert float(loss) == pytest.approx(0.5902588, abs=1e-6)  # TF 1.15
+    if setting == "0":
+        assert "switched off" in status
+    elif blocked != "-":
+        assert "llvmlite" in status or "cffi" in status

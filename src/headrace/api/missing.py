@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["RENAMED", "explain", "known_symbols", "late", "module_getattr"]
+__all__ = ["RENAMED", "explain", "known_symbols", "late", "module_getattr", "names_of"]
 
 #: Names that TensorFlow had before 1.0 and that 1.15 has no longer, with what took their place.
 RENAMED = {
@@ -32,12 +32,17 @@ def known_symbols() -> frozenset[str]:
     from importlib import resources
 
     text = resources.files(__package__).joinpath("known.txt").read_text()
+    return frozenset(names_of(text))
+
+
+def names_of(text: str) -> set[str]:
+    """Dotted names of a list with lines ``namespace: name name …``, namespaces included."""
     names: set[str] = set()
     for line in text.splitlines():
         namespace, _, members = line.partition(": ")
         names.update(f"{namespace}.{m}".lstrip(".") for m in members.split())
         names.add(namespace)
-    return frozenset(names)
+    return names
 
 
 def explain(namespace: str, name: str, available: Iterable[str]) -> str:

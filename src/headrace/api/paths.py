@@ -48,6 +48,7 @@ _inner(
         "headrace.core.indexed_slices", "headrace.core.collection_protos", _V1,
     ),
     convert_to_constants=("headrace.formats.freezing_v2",),
+    function=("headrace.functions.defined_function",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
@@ -69,7 +70,12 @@ _inner(
         "headrace.ops.control.case_branches", _V1,
     ),
     custom_gradient=_V1,
-    data_flow_ops=(_V1, _GEN),
+    data_flow_ops=(
+        _V1,
+        "headrace.ops.queues.staging_area",
+        "headrace.ops.queues.barriers",
+        _GEN,
+    ),
     embedding_ops=("headrace.api.v1.nn", _V1),
     functional_ops=_V1,
     image_ops=("headrace.api.v1.image", _GEN),
@@ -389,7 +395,9 @@ _CONTRIB_INNER = {
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",
     "metrics": "python.ops.metric_ops python.metrics.classification",
+    "opt": "python.training.sign_decay",
     "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
+    "staging": "",
     "stateless": "",
     "tensorboard": "plugins.projector",
     "training": (
@@ -412,6 +420,7 @@ def _contrib_inner(namespace: str, modules: str) -> None:
 
 for _namespace, _modules in _CONTRIB_INNER.items():
     _contrib_inner(_namespace, _modules)
+PATHS["contrib.opt.python.training.sign_decay"] = ("headrace.train.optimizers.sign_optimizers",)
 PATHS["contrib.tensorboard.plugins"] = ("headrace.api.contrib.tensorboard_plugins",)
 PATHS["contrib.tensorboard.plugins.projector"] = ("headrace.api.contrib.projector",)
 _inner("contrib.layers", python=())

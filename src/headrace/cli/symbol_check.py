@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 
 from headrace.api import paths
-from headrace.api.missing import explain, known_symbols
+from headrace.api.missing import explain, known_symbols, names_of
 from headrace.dropin.source_scan import Use, symbols
 
-__all__ = ["add_check_arguments", "add_coverage_arguments", "have", "why_missing"]
+__all__ = ["add_check_arguments", "add_coverage_arguments", "have", "tested", "why_missing"]
 
 
 def add_check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,61 @@ def add_coverage_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PREFIX",
         help="leave programs out that use names below these, for example tf.keras tf.estimator",
     )
+    parser.add_argument(
+        "--tested",
+        action="store_true",
+        help="count a name only if a test compares it with TensorFlow 1.15 (api/tested.txt)",
+    )
     parser.set_defaults(function=_coverage)
+
+
+@cache
+def tested(symbol: str) -> bool:
+    """Whether a test compares ``tf.<symbol>`` with TensorFlow 1.15, under this or another name.
+
+    Flags that a program defines itself count where ``tf.app.flags.FLAGS`` does.
+    """
+    names, objects = _tested_objects()
+    if not have(symbol):
+        return False
+    if symbol in names:
+        return True
+    found = _found(symbol)
+    if found is None:
+        return _is_own_flag(symbol) and "app.flags.FLAGS" in names
+    return id(found) in objects
+
+
+@cache
+def _tested_objects() -> tuple[frozenset[str], dict[int, object]]:
+    """Names of tested.txt, and the objects that they mean (but numbers and texts, which many
+    names share).
+    """
+    from importlib import resources
+
+    text = resources.files("headrace.api").joinpath("tested.txt").read_text(encoding="utf-8")
+    names = frozenset(names_of(text))
+    found = [_found(name) for name in names]
+    objects = {id(f): f for f in found if f is not None and not isinstance(f, _SHARED)}
+    return names, objects
+
+
+_SHARED = (bool, int, float, str, bytes, tuple)
+
+
+def _found(symbol: str) -> object | None:
+    """What ``tf.<symbol>`` is, None if it is not there."""
+    found: object = paths.facade("", "tensorflow")
+    parts = symbol.split(".")
+    for i, part in enumerate(parts):
+        below = ".".join(parts[: i + 1])
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            if not (isinstance(found, ModuleType) and paths.exists(below)):
+                return None
+            found = paths.facade(below, "tensorflow")
+    return found
 
 
 @cache
@@ -133,6 +187,8 @@ def _coverage(options: argparse.Namespace) -> int:
     except OSError as e:
         print(f"headrace: cannot read {options.usage}: {e.strerror}", file=sys.stderr)
         return 2
+    counts = tested if options.tested else have
+    verb = "covered by compared names" if options.tested else "covered"
     covered = total = left_out = 0
     blockers: Counter[str] = Counter()
     alone: Counter[str] = Counter()
@@ -144,14 +200,14 @@ def _coverage(options: argparse.Namespace) -> int:
             left_out += 1
             continue
         total += 1
-        lacking = [n for n in names if not have(n.removeprefix("tf."))]
+        lacking = [n for n in names if not counts(n.removeprefix("tf."))]
         covered += not lacking
         blockers.update(lacking)
         if len(lacking) == 1:
             alone.update(lacking)
     share = 100 * covered / total if total else 0.0
     print(
-        f"{covered} of {total} programs covered: {share:.1f} %"
+        f"{covered} of {total} programs {verb}: {share:.1f} %"
         + (f" ({left_out} left out)" if left_out else "")
     )
     for name, count in blockers.most_common(options.most):

@@ -99,6 +99,7 @@ class Graph:
     _has_later_types = False
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
+    _calls: Any = None  # which operations are bodies of calls (core/call_records.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)
     _is_eager = (
         False  # not a graph at all: operations are computed at once (eager/eager_context.py)

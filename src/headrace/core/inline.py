@@ -26,7 +26,7 @@ from headrace.core.tensor import Operation, Tensor
 if TYPE_CHECKING:
     from headrace.core.effects import Effects
 
-__all__ = ["Copies", "inline"]
+__all__ = ["Copies", "handle_in", "inline"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/]|^[^A-Za-z0-9.]+")
 _LOOP_OPS = frozenset(["Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration"])
@@ -173,7 +173,7 @@ class _Copier:
     # operations ---------------------------------------------------------------------------------
     def _one(self, op: Operation) -> None:
         if op.type == "VarHandleOp":
-            handle, here = _handle(self.target, op), self.contexts[None]
+            handle, here = handle_in(self.target, op), self.contexts[None]
             self.tensors[op._outputs[0]] = handle if here is None else here.capture(handle)
             self.ops[op] = handle._op
             return
@@ -280,7 +280,7 @@ def _pivots(context: Context | None) -> Iterator[Operation]:
         context = context.outer_context
 
 
-def _handle(target: Graph, op: Operation) -> Tensor:
+def handle_in(target: Graph, op: Operation) -> Tensor:
     """The target's handle of the variable behind a handle of the function."""
     if target._is_function:
         outer = op.graph.outer_handles if op.graph._is_function else {}  # type: ignore[attr-defined]

@@ -178,6 +178,8 @@ class EagerGraph(Graph):
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Places nothing; blocks that are not left in the order of their nesting are an error."""
+        if isinstance(device_name_or_function, str):
+            stacks.device_string(device_name_or_function)  # (ValueError if it is no device)
         devices = self._thread.devices
         entry = [device_name_or_function]
         devices.append(entry)

@@ -15,6 +15,7 @@ from headrace.core.func_graph import FuncGraph
 from headrace.core.tensor import Tensor
 from headrace.formats.freezing import convert_variables_to_constants, freeze_graph_def
 from headrace.formats.graphdef_reader import import_graph_def
+from headrace.formats.graphdef_writer import graph_def_of
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.formats.tensor_proto import to_message
 from headrace.functions.concrete_function import ConcreteFunction
@@ -42,7 +43,9 @@ def convert_variables_to_constants_v2(
     graph = func.graph
     names = [t._op.name for t in (*graph.inputs, *graph.outputs)]
     effects = [op.name for op in graph.control_outputs]
-    graph_def = extract_sub_graph(graph.as_graph_def(), list(dict.fromkeys([*names, *effects])))
+    graph_def = extract_sub_graph(
+        graph_def_of(graph, expand_calls=True), list(dict.fromkeys([*names, *effects]))
+    )
     values = {}
     for op in graph._ops:
         if op.type == "VarHandleOp":

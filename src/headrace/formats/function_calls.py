@@ -9,11 +9,12 @@ graph that was built here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes
 from headrace.core.build import apply_op
+from headrace.core.call_records import CallRecord, note_call
 from headrace.core.dtypes import DType, as_dtype, string
 from headrace.core.dtypes import bool as bool_type
 from headrace.core.func_graph import FuncGraph
@@ -22,6 +23,7 @@ from headrace.core.opdef import ALL_OPS, lookup
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode
+from headrace.formats.call_nodes import ImportedCall, function_names, functions_behind
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops
 from headrace.formats.tensor_proto import to_shape
 from headrace.ops.array.basic import constant, identity
@@ -53,6 +55,8 @@ class FunctionLibrary:
 
     def __init__(self, message: Any) -> None:
         self.functions = {f.signature.name: f for f in message.function}
+        self.gradients = list(message.gradient)
+        self.copies: dict[str, Any] = {}
         self.checked: set[str] = set()
         self.stack: list[str] = []
         self.expanded = 0
@@ -79,13 +83,33 @@ class FunctionLibrary:
         graph: Graph = importer.graph
         entry = _entry(inputs, (*controls, *importer.entry))
         caller = _Caller(self, importer, node, inputs, entry, full)
+        before = len(graph._ops)
         with graph.as_default(), graph.name_scope(f"{full}/"):
             results, effects = caller.results()
+        body = graph._ops[before:]
         op = _result_op(graph, results, [*effects, *controls], full)
+        if not graph._is_function and graph._context is None and not self.stack:
+            self._note(node, CallRecord(op, inputs, len(results), frozenset(body), None))
         op._frames = importer.frames
         op._device = node.device or op._device
         importer.made.append(op)
         return op
+
+    def _note(self, node: Any, record: CallRecord) -> None:
+        """Keep what the call was: a GraphDef that is written again has it."""
+        copy = type(node)()
+        copy.CopyFrom(node)
+        called = functions_behind(function_names(node), self.functions)
+        self.keep(f.signature.name for f in called)
+        kept = tuple(self.copies[f.signature.name] for f in called)
+        note_call(record.result.graph, record._replace(function=ImportedCall(copy, kept)))
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Copy functions, once: the file's message need not stay."""
+        for name in names:
+            if name not in self.copies:
+                self.copies[name] = type(self.functions[name])()
+                self.copies[name].CopyFrom(self.functions[name])
 
     def instantiate(
         self,

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes, trace
+from headrace.core.call_records import note_library
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
@@ -189,8 +190,17 @@ class _GraphImporter(NodeImporter):
         if self.producer_defaults:
             nodes = [self._without_defaults(n) for n in nodes]
         self.build(nodes)
+        self._keep_library()
         for name, message in self.known_shapes:
             _narrow(self.ops[name], decode(message, "list(shape)"))
+
+    def _keep_library(self) -> None:
+        """The graph has the functions of the file from now on, as in TensorFlow."""
+        library = self.library
+        if library.functions and not self.graph._is_function:
+            library.keep(library.functions)
+            gradients = {g.function_name: g.gradient_func for g in library.gradients}
+            note_library(self.graph, library.copies, gradients)
 
     def quick_inputs(
         self, node: NodeDef

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.call_records import CalledFunction, CallRecord
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
@@ -45,8 +46,11 @@ class Library:
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
-        self.functions: list[tuple[str, FuncGraph]] = []
+        self.functions: list[tuple[str, FuncGraph | CalledFunction]] = []
         self.taken: set[str] = set()
+        #: FunctionDefs that were imported, by name; they are written as they are.
+        self.messages: dict[str, Any] = {}
+        self.gradients: dict[str, str] = {}
 
     def name_of(self, function: object) -> str:
         """The name of a function (a FuncGraph or something traced that has one), which is added if
@@ -59,24 +63,64 @@ class Library:
         if known is not None:
             return known
         base = "".join(c if c.isalnum() or c in "_." else "_" for c in graph.name) or "function"
+        name = self._free_name(base)
+        self.names[id(graph)] = name
+        self.functions.append((name, graph))
+        return name
+
+    def add_called(self, function: CalledFunction) -> str:
+        """The name of a function that is called, which is added if it is new."""
+        known = self.names.get(id(function.graph))
+        if known is None:
+            known = self.names[id(function.graph)] = self._free_name(function.name)
+            self.functions.append((known, function))
+            if function.gradient is not None:
+                self.gradients[known] = self.add_called(function.gradient)
+        return known
+
+    def _free_name(self, base: str) -> str:
         name, i = base, 0
         while name in self.taken:
             i += 1
             name = f"{base}_{i}"
         self.taken.add(name)
-        self.names[id(graph)] = name
-        self.functions.append((name, graph))
         return name
+
+    def add_messages(self, functions: Iterable[Any]) -> bool:
+        """Add imported functions; False if another function has one of their names."""
+        given = {f.signature.name: f for f in functions}
+        for name, function in given.items():
+            known = self.messages.get(name)
+            if (known is None and name in self.taken) or (known is not None and known != function):
+                return False
+        self.messages.update(given)
+        self.taken.update(given)
+        return True
 
     def write(self, message: Any) -> None:
         """Fill in a FunctionDefLibrary; functions may name further functions."""
         from headrace.formats.function_defs import write_function
 
+        for function in self.messages.values():
+            message.function.add().CopyFrom(function)
         done = 0
         while done < len(self.functions):
-            name, graph = self.functions[done]
-            write_function(graph, name, message.function.add(), self)
+            name, item = self.functions[done]
+            if isinstance(item, CalledFunction):
+                write_function(
+                    item.graph,
+                    name,
+                    message.function.add(),
+                    self,
+                    item.arguments,
+                    item.output_names,
+                    item.outputs,
+                )
+            else:
+                write_function(item, name, message.function.add(), self)
             done += 1
+        for name, gradient in self.gradients.items():
+            message.gradient.add(function_name=name, gradient_func=gradient)
 
 
 def function_graph(value: object) -> FuncGraph | None:
@@ -89,19 +133,35 @@ def function_graph(value: object) -> FuncGraph | None:
 
 
 def graph_def_of(
-    graph: Graph, from_version: int | None = None, add_shapes: bool = False
+    graph: Graph,
+    from_version: int | None = None,
+    add_shapes: bool = False,
+    expand_calls: bool = False,
 ) -> GraphDef:
     """A GraphDef of the graph, or of the operations made since ``graph.version`` was
     ``from_version``.
+
+    Calls of functions are written as such, with their functions in the library, unless
+    ``expand_calls`` is set or something else uses what is inside of them (gradients).
     """
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
     message = GraphDef()
     message.versions.producer = GRAPH_DEF_VERSION
     library = Library()
-    for op in graph.get_operations()[from_version or 0 :]:
-        write_node(op, message.node.add(), library, add_shapes)
-    if library.functions:
+    ops = graph.get_operations()[from_version or 0 :]
+    calls: dict[Operation, CallRecord] = {}
+    hidden: set[Operation] = set()
+    if graph._calls is not None and not expand_calls:
+        from headrace.formats.call_nodes import calls_to_write, write_call
+
+        calls, hidden = calls_to_write(graph, ops, library)
+    for op in ops:
+        if op in calls:
+            write_call(calls[op], message.node.add(), library, add_shapes)
+        elif op not in hidden:
+            write_node(op, message.node.add(), library, add_shapes)
+    if library.functions or library.messages:
         library.write(message.library)
     return message
 

@@ -19,6 +19,7 @@ from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import op_definition
 from headrace.formats.graphdef_reader import import_graph_def, read_graph_def
+from headrace.formats.graphdef_writer import graph_def_of
 from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.saved_model import (
     SavedModelLoader,
@@ -162,7 +163,9 @@ def freeze_model(
     names = list(outputs) or [t.op.name for t in model.outputs.values()]
     if not names:
         raise ValueError("the model has no outputs: name them")
-    graph_def = extract_sub_graph(model.graph.as_graph_def(), [source_of(n) for n in names])
+    graph_def = extract_sub_graph(
+        graph_def_of(model.graph, expand_calls=True), [source_of(n) for n in names]
+    )
     state, values = model.session._state, {}
     for node in variable_nodes(graph_def):
         op = model.graph.get_operation_by_name(node.name)

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from headrace.core import nest
+from headrace.core.build import apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import as_dtype
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec
 from headrace.eager.eager_context import eager_mode
 from headrace.eager.module import Module
@@ -37,6 +39,31 @@ from headrace.variables.variable import Variable, VariableAggregation, VariableS
 from headrace.wire.tensor_bundle import BundleReader
 
 __all__ = ["LoadedFunction", "LoadedObject", "load_v2"]
+
+
+class LoadedResource(Module):
+    """A table of a SavedModel. Its saved functions make it and fill it when the model is loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(name="loaded_resource")
+        self.resource_handle: Any = None
+
+    def make(self) -> None:
+        """Make the resource, empty."""
+        create = self.__dict__.get("_create_resource")
+        if create is None:
+            raise ValueError("a resource of the model has no function that makes it")
+        self.resource_handle = create()
+
+    def fill(self, keys: Any, values: Any) -> None:
+        """Give a table that can be changed the entries of the checkpoint."""
+        apply_operation(lookup("LookupTableImportV2"), self.resource_handle, keys, values)
+
+    def initialize(self) -> None:
+        """Run the saved initializer (of a static table: it reads its vocabulary)."""
+        found = self.__dict__.get("_initialize")
+        if found is not None:
+            found()
 
 
 class LoadedObject(Module):
@@ -85,7 +112,7 @@ class _Objects:
         self.meta = meta
         self.saved = meta.object_graph_def
         self.library = FunctionLibrary(meta.graph_def.library)
-        self.values = _checkpoint_values(loader.variables_path, self.saved)
+        self.values, self.tables = _checkpoint_values(loader.variables_path, self.saved)
         self.made: dict[int, Any] = {}
         self.concrete: dict[str, ConcreteFunction] = {}
 
@@ -94,6 +121,7 @@ class _Objects:
             self.made[i] = self._object(i, node)
         for i, node in enumerate(self.saved.nodes):
             self._connect(self.made[i], node)
+        self._make_resources()
         root = self.made[0]
         root.__dict__.setdefault("signatures", {})
         root.__dict__["tensorflow_version"] = self.meta.meta_info_def.tensorflow_version
@@ -114,6 +142,10 @@ class _Objects:
             return convert_to_tensor(self._constant(node.constant.operation))
         if kind == "asset":
             return self._asset(node.asset.asset_file_def_index)
+        if kind == "captured_tensor":
+            return convert_to_tensor(self._constant(node.captured_tensor.name.partition(":")[0]))
+        if kind == "resource":
+            return LoadedResource()
         if kind == "user_object":
             return _CONTAINERS.get(node.user_object.identifier, LoadedObject)()
         return _Unsupported(kind or "object")
@@ -156,8 +188,19 @@ class _Objects:
                     target.append(value)
             elif isinstance(target, dict):
                 target[child.local_name] = value
-            elif isinstance(target, LoadedObject):
+            elif isinstance(target, (LoadedObject, LoadedResource)):
                 target.__dict__[child.local_name] = value
+
+    def _make_resources(self) -> None:
+        """Tables are made, get the entries that the checkpoint has, and are initialized."""
+        found = [(i, r) for i, r in self.made.items() if isinstance(r, LoadedResource)]
+        for _, resource in found:
+            resource.make()
+        for i, resource in found:
+            if (i, "-keys") in self.tables:
+                resource.fill(self.tables[i, "-keys"], self.tables[i, "-values"])
+        for _, resource in found:
+            resource.initialize()
 
     def _initialize(self, root: object) -> None:
         """Run the initializer that the model was saved with, if any."""
@@ -213,13 +256,15 @@ class _Objects:
         value = self.made.get(i)
         if isinstance(value, Variable):
             return value.handle  # type: ignore[attr-defined]
+        if isinstance(value, LoadedResource):
+            return value.resource_handle
         if value is None or isinstance(value, _Unsupported):
             raise NotImplementedError(f"the function uses a {value}, which Headrace cannot load")
         return value
 
 
 class _Unsupported:
-    """A part of a model that cannot be loaded (a table, a resource).
+    """A part of a model that cannot be loaded (an iterator, a resource of later TensorFlows).
 
     An error when a function needs it.
     """
@@ -382,21 +427,24 @@ def _keywords_only(names: Sequence[str]) -> Signature:
 # values -------------------------------------------------------------------------------------------
 
 
-def _checkpoint_values(prefix: str, saved: Any) -> dict[int, Any]:
-    """Values of variables by the number of their object.
+def _checkpoint_values(
+    prefix: str, saved: Any
+) -> tuple[dict[int, Any], dict[tuple[int, str], Any]]:
+    """Values of variables by the number of their object, and keys and values of tables.
 
     The checkpoint has an object graph of its own, matched by names.
     """
+    out: dict[int, Any] = {}
+    tables: dict[tuple[int, str], Any] = {}
     if not os.path.exists(f"{prefix}.index"):
-        return {}
+        return out, tables
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
     reader = BundleReader(prefix)
     if "_CHECKPOINTABLE_OBJECT_GRAPH" not in reader:
-        return {}
+        return out, tables
     graph = TrackableObjectGraph()
     graph.ParseFromString(reader.read("_CHECKPOINTABLE_OBJECT_GRAPH").item())
-    out: dict[int, Any] = {}
     seen: set[int] = set()
     stack = [(0, 0)]
     while stack:
@@ -410,10 +458,13 @@ def _checkpoint_values(prefix: str, saved: Any) -> dict[int, Any]:
                 and saved.nodes[here].WhichOneof("kind") == "variable"
             ):
                 out[here] = reader.read(attribute.checkpoint_key)
+            for part in ("-keys", "-values"):
+                if attribute.checkpoint_key + part in reader:
+                    tables[here, part] = reader.read(attribute.checkpoint_key + part)
         names: Mapping[str, int] = {c.local_name: c.node_id for c in graph.nodes[there].children}
         stack += [
             (c.node_id, names[c.local_name])
             for c in saved.nodes[here].children
             if c.local_name in names
         ]
-    return out
+    return out, tables

@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import nest, specs
+from headrace.core.build import apply_list, apply_operation
+from headrace.core.call_records import (
+    CalledFunction,
+    CallRecord,
+    function_arguments,
+    note_call,
+)
 from headrace.core.convert import convert_to_tensor
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph, get_default_graph
-from headrace.core.inline import Copies, inline
+from headrace.core.inline import Copies, handle_in, inline
+from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec
 from headrace.core.tapes import ACTIVE, TAPES, variable_accessed
-from headrace.core.tensor import Tensor
+from headrace.core.tensor import Operation, Tensor
 from headrace.eager.eager_context import STATE
 from headrace.eager.eager_tensor import EagerTensor
 from headrace.eager.execute import _wrapped
@@ -347,21 +355,61 @@ def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any
     if target._is_function:
         capture: Callable[[Any], Tensor] = target.capture  # type: ignore[attr-defined]
         known = {inner: capture(t) for inner, t in known.items()}
+    whole = not target._is_function and all(t._dtype._kind not in "rv" for t in graph.outputs)
+    kind = "StatefulPartitionedCall" if _has_state(graph) else "PartitionedCall"
+    name = f"{target.unique_name(kind)}/" if whole else graph.name
+    before = len(target._ops)
     with target.control_dependencies(graph.control_captures):
-        copied = inline(graph, target, known, name=graph.name)
-    if not target._is_function and graph.control_outputs:
-        return _with_effects(concrete, target, copied)
-    return concrete.packed([copied[t] for t in graph.outputs])
+        copied = inline(graph, target, known, name=name)
+    if not whole:
+        return concrete.packed([copied[t] for t in graph.outputs])
+    function = CalledFunction(concrete.name, graph, tuple(graph.inputs), tuple(graph.outputs))
+    results = called_operation(function, target, copied, target._ops[before:], name)
+    return results if isinstance(results, Operation) else concrete.packed(results)
 
 
-def _with_effects(concrete: ConcreteFunction, target: Graph, copied: Copies) -> Any:
-    """In a plain graph nothing runs by itself: results wait for the effects of the call."""
-    from headrace.core.build import apply_op, apply_operation
-    from headrace.core.opdef import lookup
+def called_operation(
+    function: CalledFunction,
+    target: Graph,
+    copied: Copies,
+    new: Sequence[Operation],
+    name: str,
+) -> list[Tensor] | Operation:
+    """The operation that has the name and the results of a call, after its effects.
 
-    effects = [copied.ops[op] for op in concrete.graph.control_outputs]
+    In a plain graph nothing runs by itself: results wait for the effects. ``new``: the operations
+    that the call made below the scope ``name`` (which ends with "/").
+    """
+    graph = function.graph
+    effects = [copied.ops[op] for op in graph.control_outputs]
+    outputs = [copied[t] for t in function.outputs]
     with target.as_default(), target.control_dependencies(effects):
-        results = [apply_op("Identity", copied[t]) for t in concrete.graph.outputs]
-        if not results:
-            return apply_operation(lookup("NoOp"))
-    return concrete.packed(results)
+        if outputs:
+            results = apply_list(lookup("IdentityN"), outputs, name=name)
+            result = results[0]._op
+        else:
+            results, result = [], apply_operation(lookup("NoOp"), name=name)
+    if target._context is None:
+        note_expanded(function, target, copied, new, result)
+    return list(results) if outputs else result
+
+
+def note_expanded(
+    function: CalledFunction,
+    target: Graph,
+    copied: Copies,
+    new: Sequence[Operation],
+    result: Operation,
+) -> None:
+    """Remember the call that ``new`` is the body of."""
+    body = frozenset(op for op in new if op.type != "VarHandleOp")
+    arguments = function_arguments(function.graph)
+    inputs = tuple([copied[t] if t in copied else handle_in(target, t._op) for t in arguments])
+    whole = function._replace(arguments=arguments)
+    note_call(target, CallRecord(result, inputs, len(function.outputs), body, whole))
+
+
+def _has_state(graph: FuncGraph) -> bool:
+    given = {t._op for t in function_arguments(graph)}
+    kinds = (op._opdef.traits for op in graph._ops if op not in given)
+    return any(t.stateful or t.reads or t.writes or t.random for t in kinds)

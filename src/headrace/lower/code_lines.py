@@ -12,6 +12,7 @@ from typing import Any
 from headrace.lower.fusion import Fused
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.plan import Plan
+from headrace.lower.segment_cuts import ShapeFacts
 from headrace.lower.update_groups import Grouped
 from headrace.program.constants import peek
 from headrace.program.nodes import Node
@@ -56,7 +57,7 @@ class CodeLines:
         # those that were started, None once their results are taken
         self.joining: dict[str, Node | None] = {}
         self.segments: list[NativeSegment] = []
-        self.shape_values: frozenset[int] | None = None
+        self.facts = ShapeFacts(plan.program)
         self.starts_kept: dict[int, bool] = {}  # variables whose old value has a name of its own
 
     def emit(self, text: str, step: Node | Fused | Grouped | None = None) -> None:

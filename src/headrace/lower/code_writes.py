@@ -20,6 +20,7 @@ from headrace.lower.grouped_updates import GroupWriter
 from headrace.lower.session_state import Writer
 from headrace.lower.start_values import written_variables
 from headrace.lower.update_groups import Grouped, gradient_position
+from headrace.ops.training.native_updates import GroupUpdate, NativeUpdate
 from headrace.program.nodes import Node
 
 __all__ = ["emit_group", "emit_write"]
@@ -119,12 +120,19 @@ def emit_group(code: CodeLines, step: Grouped) -> None:
     gradients = [argument(code, node, at) for node in step.nodes]
     variables = [[code.program.variables[w] for w in node.writes] for node in step.nodes]
     knode = KernelNode(first.op.name, first.op.type, first.attrs, first.op)
+    native = None
+    if isinstance(first.opdef.native, NativeUpdate):
+        values = code.program.values
+        sizes = [shapes.num_elements(values[n.inputs[0]].shape) or 0 for n in step.nodes]
+        attrs = {p: first.attrs[p] for p in first.opdef.kernel_params}
+        native = GroupUpdate(first.opdef.native, attrs, sizes)
     bound = GroupWriter(
         bind_kernel(first.opdef, knode, numpy_xp, trusting=True),
         [[v.key for v in one] for one in variables],
         [[v.op for v in one] for one in variables],
         [code.program.values[node.inputs[0]].shape or () for node in step.nodes],  # type: ignore[misc]
         at,
+        native,
     )
     targets = [f"v{w}" for w in written_variables(step)]
     writer = code.param(f"w{len(code.params)}", bound)

@@ -33,7 +33,7 @@ from headrace.lower.emit import INTO
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
 from headrace.lower.native_groups import native_step
-from headrace.lower.native_segments import NativeSegment, cut_segments, shape_values
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import RunContext
@@ -106,7 +106,7 @@ class _Generator(CodeLines):
         self._keep_starts()
         first = last = 0  # lines between which the run is not interrupted
         self.started = user_calls.independent(self.plan.block)
-        for is_segment, part in cut_segments(self.plan.block, self.program, self.stands_alone):
+        for is_segment, part in self.facts.cut(self.plan.block, self.stands_alone):
             before = len(self.lines)
             for statement in part:
                 user_calls.emit_joins(self, statement)
@@ -182,7 +182,7 @@ class _Generator(CodeLines):
     # names --------------------------------------------------------------------------------------
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
-        for is_segment, part in cut_segments(block, self.program, self.stands_alone):
+        for is_segment, part in self.facts.cut(block, self.stands_alone):
             if is_segment:
                 self.segment(part)
             else:
@@ -197,11 +197,8 @@ class _Generator(CodeLines):
         for runs in which they are not.
         """
         after, last = self.position + len(part), self.lives.last
-        if self.shape_values is None:
-            self.shape_values = shape_values(self.program)
-        read_later = lambda v: last.get(v, -1) >= after
         members = [s for s in part if isinstance(s, (Node, Fused))]
-        segment = NativeSegment(members, self.program, read_later, self.shape_values)
+        segment = NativeSegment(members, self.facts, lambda v: last.get(v, -1) >= after)
         self.segments.append(segment)
         given = [self.name(i) for i in segment.inputs]
         result, name = f"r{len(self.params)}", self.param(f"g{len(self.params)}", segment)

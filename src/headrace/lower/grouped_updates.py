@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headrace.lower.session_state import State
+from headrace.ops.training.native_updates import GroupUpdate
 from headrace.runtime.interrupts import uninterrupted
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class GroupWriter:
     slot.
     """
 
-    __slots__ = ("__weakref__", "at", "count", "kernel", "keys", "ops", "parts")
+    __slots__ = ("__weakref__", "at", "count", "kernel", "keys", "native", "ops", "parts")
 
     def __init__(
         self,
@@ -43,8 +44,9 @@ class GroupWriter:
         ops: Sequence[Sequence[Any]],
         shapes: Sequence[tuple[int, ...]],
         at: int,
+        native: GroupUpdate | None = None,
     ) -> None:
-        self.kernel = kernel
+        self.kernel, self.native = kernel, native
         self.keys = tuple(k for one in keys for k in one)  # variable by variable
         self.ops = tuple(o for one in ops for o in one)
         self.count = len(keys[0])  # slots: the variable itself and what belongs to it
@@ -60,14 +62,18 @@ class GroupWriter:
         self, state: State, shared: tuple[Any, ...], gradients: tuple[Any, ...]
     ) -> tuple[Array, ...]:
         values = state.values
-        grad = np.concatenate([g.reshape(-1) for g in gradients])
         with state.lock:
             whole: _Whole | None = state.groups.get(self)
             arrays = None if whole is None else self._as_they_were(values, whole)
             if arrays is None:
                 arrays = self._together(state)
-            result = self.kernel(*arrays, *shared[: self.at], grad, *shared[self.at :])
-            made = result if type(result) is tuple else (result,)
+            made = None
+            if self.native is not None:
+                made = self.native(state.hot, arrays, shared, gradients)
+            if made is None:
+                grad = np.concatenate([g.reshape(-1) for g in gradients])
+                result = self.kernel(*arrays, *shared[: self.at], grad, *shared[self.at :])
+                made = result if type(result) is tuple else (result,)
             views = self._views(made)
             values.update(zip(self.keys, views))
             state.groups[self] = _Whole(made, views)

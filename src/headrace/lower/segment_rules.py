@@ -279,6 +279,21 @@ def _concat(b: SegmentBinder, node: Node) -> list[Ref]:
     return [out]
 
 
+@_rule("Pad", "PadV2")
+def _pad(b: SegmentBinder, node: Node) -> list[Ref]:
+    from headrace.kernels.native.segment_code import contiguous_strides
+
+    x, paddings = b.ref(node.inputs[0]), b.known(node.inputs[1])
+    shape = b.shape(node.outputs[0])
+    strides = contiguous_strides(shape)
+    out = b.code.scratch(x.element, shape)
+    number = b.ref(node.inputs[2]) if len(node.inputs) > 2 else b.zero(x.element)
+    b.code.copy(number._replace(shape=shape, strides=(0,) * len(shape)), out)
+    start = sum(int(before) * s for (before, _), s in zip(paddings.reshape(-1, 2), strides))
+    b.code.copy(x, out._replace(shape=x.shape, offset=start, strides=strides))
+    return [out]
+
+
 @_rule("Select")
 def _select(b: SegmentBinder, node: Node) -> list[Ref]:
     condition, x, y = (b.ref(i) for i in node.inputs)

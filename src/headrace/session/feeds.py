@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.core.convert import _string_array
 from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.infer import static_value
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -190,6 +191,12 @@ def _from(n: int, pick: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     return lambda values: pick(values[n])
 
 
+def _sparse_shape(dense_shape: Tensor) -> Callable[[Any], Any]:
+    """The third part of a sparse value; it may be left out if the shape is known already."""
+    known = static_value(dense_shape)
+    return lambda v: v[2] if len(v) > 2 or known is None else known
+
+
 def _expand_key(graph: Graph, key: Any) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
     if isinstance(key, IndexedSlices):
         parts = [(key.values, lambda v: v[0]), (key.indices, lambda v: v[1])]
@@ -200,7 +207,7 @@ def _expand_key(graph: Graph, key: Any) -> list[tuple[Tensor, Callable[[Any], An
         return [
             (key.indices, lambda v: v[0]),
             (key.values, lambda v: v[1]),
-            (key.dense_shape, lambda v: v[2]),
+            (key.dense_shape, _sparse_shape(key.dense_shape)),
         ]
     if isinstance(key, tuple):
         out: list[tuple[Tensor, Callable[[Any], Any] | None]] = []

@@ -24,6 +24,7 @@ _MODULES = (
     "seq2seq",
     "signal",
     "slim",
+    "staging",
     "stateless",
     "summary",
     "tensorboard",

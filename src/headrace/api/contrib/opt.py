@@ -10,17 +10,32 @@ from headrace.train.optimizers.external_optimizer import (
     ExternalOptimizerInterface,
     ScipyOptimizerInterface,
 )
+from headrace.train.optimizers.sign_optimizers import (
+    AddSignOptimizer,
+    PowerSignOptimizer,
+)
 from headrace.train.optimizers.weight_decay import (
     AdamWOptimizer,
     DecoupledWeightDecayExtension,
     MomentumWOptimizer,
     extend_with_decoupled_weight_decay,
 )
+from headrace.train.optimizers.wrapping_optimizers import (
+    DropStaleGradientOptimizer,
+    LARSOptimizer,
+    MovingAverageOptimizer,
+    MultitaskOptimizerWrapper,
+    VariableClippingOptimizer,
+    clip_gradients_by_global_norm,
+)
 
 __all__ = [
-    "AdaMaxOptimizer", "AdamWOptimizer", "DecoupledWeightDecayExtension",
-    "ExternalOptimizerInterface", "LazyAdamOptimizer", "MomentumWOptimizer", "NadamOptimizer",
-    "ScipyOptimizerInterface", "extend_with_decoupled_weight_decay",
+    "AdaMaxOptimizer", "AdamWOptimizer", "AddSignOptimizer", "DecoupledWeightDecayExtension",
+    "DropStaleGradientOptimizer", "ExternalOptimizerInterface", "LARSOptimizer",
+    "LazyAdamOptimizer", "MomentumWOptimizer", "MovingAverageOptimizer",
+    "MultitaskOptimizerWrapper", "NadamOptimizer", "PowerSignOptimizer", "ScipyOptimizerInterface",
+    "VariableClippingOptimizer", "clip_gradients_by_global_norm",
+    "extend_with_decoupled_weight_decay",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("contrib.opt", __name__)

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -21,12 +22,15 @@ import numpy as np
 from absl.testing import absltest
 
 from headrace import errors
+from headrace.api.version import GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER
 from headrace.autodiff.gradients import gradients
 from headrace.core import nest
 from headrace.core.convert import convert_to_tensor
+from headrace.core.device_spec import DeviceSpec
+from headrace.core.dtypes import as_dtype
 from headrace.core.graph import get_default_graph, reset_default_graph
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.stacks import default_sessions
+from headrace.core.stacks import default_graphs, default_sessions
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import placeholder
 from headrace.session.session import Session
@@ -101,6 +105,7 @@ class TestCase(absltest.TestCase):
         super().setUp()
         random.seed(87654321)
         np.random.seed(87654321)
+        default_graphs.items.clear()  # a test may run inside of another graph
         reset_default_graph()
         get_default_graph().seed = 87654321
         self._cached: Any = None
@@ -323,6 +328,109 @@ class TestCase(absltest.TestCase):
 
             expected = text_format.Merge(expected, type(message)())
         self.assertEqual(expected, message, msg)
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        """Fail unless ``target`` (a tensor or an array, or a list of them) has the dtype."""
+        for part in nest.flatten(target):
+            have = as_dtype(getattr(part, "dtype", None) or np.asarray(part).dtype).base_dtype
+            self.assertEqual(have, as_dtype(expected_dtype).base_dtype)
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: object = None) -> None:
+        """Fail unless both name the same device, however they are written."""
+        first, second = (
+            DeviceSpec.from_string(d).to_string() if d else "" for d in (device1, device2)
+        )
+        self.assertEqual(first, second, msg)
+
+    def assertProtoEqualsVersion(
+        self,
+        expected: Any,
+        actual: Any,
+        producer: int = GRAPH_DEF_VERSION,
+        min_consumer: int = GRAPH_DEF_VERSION_MIN_CONSUMER,
+        msg: Any = None,
+    ) -> None:
+        """``assertProtoEquals`` for a GraphDef whose text leaves its versions out."""
+        text = f"versions {{ producer: {producer} min_consumer: {min_consumer} }};\n{expected}"
+        self.assertProtoEquals(text, actual, msg)
+
+    @contextlib.contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
+        """What is written to ``stream`` inside, C code included: ``captured.contents()``."""
+        number = stream.fileno()
+        kept = os.dup(number)
+        with tempfile.TemporaryFile() as file:
+            stream.flush()
+            os.dup2(file.fileno(), number)
+            captured = CapturedWrites(file)
+            try:
+                yield captured
+            finally:
+                stream.flush()
+                captured.finish()
+                os.dup2(kept, number)
+                os.close(kept)
+
+    def checkedThread(
+        self, target: Callable[..., Any], args: Any = None, kwargs: Any = None
+    ) -> CheckedThread:
+        """A thread whose exception fails the test when it is joined."""
+        return CheckedThread(self, target, args or (), kwargs or {})
+
+
+class CapturedWrites:
+    """What ``captureWritesToStream`` caught."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._text: str | None = None
+
+    def finish(self) -> None:
+        """Read what was written; the file closes next."""
+        self._file.seek(0)
+        self._text = self._file.read().decode("utf-8", "replace")
+
+    def contents(self) -> str:
+        """The text that was written."""
+        if self._text is None:
+            raise RuntimeError("contents() is known after the with block")
+        return self._text
+
+
+class CheckedThread:
+    """A thread of a test; ``join`` fails the test if the thread raised."""
+
+    def __init__(self, case: TestCase, target: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._case, self._target, self._args, self._kwargs = case, target, args, kwargs
+        self._thread = threading.Thread(target=self._run)
+        self._error: BaseException | None = None
+        self._joined = False
+
+    def _run(self) -> None:
+        try:
+            self._target(*self._args, **self._kwargs)
+        except BaseException as error:
+            self._error = error
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the end of the thread; the test fails if it raised."""
+        self._joined = True
+        self._thread.join()
+        if self._error is not None:
+            self._case.fail(f"Error in checkedThread: {self._error}")
+
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def check_termination(self) -> None:
+        """The test fails if the thread was never joined."""
+        if not self._joined:
+            self._case.fail("A checked thread was not joined.")
 
 
 def _ragged(a: Any, b: Any) -> bool:

@@ -180,6 +180,7 @@ LAZY_MODULES = {
     "distributions": "headrace.api.v1.distributions",
     "dtypes": "headrace.api.v1.dtypes",
     "estimator": "headrace.api.v1.estimator",
+    "feature_column": "headrace.api.v1.feature_column",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
     "graph_util": "headrace.api.v1.graph_util",
@@ -189,6 +190,7 @@ LAZY_MODULES = {
     "io": "headrace.api.v1.io",
     "layers": "headrace.api.v1.layers",
     "linalg": "headrace.api.v1.linalg",
+    "resource_loader": "headrace.api.platform.resource_loader",
     "logging": "headrace.api.platform.tf_logging",
     "lookup": "headrace.api.v1.lookup",
     "losses": "headrace.api.v1.losses",
@@ -217,6 +219,9 @@ LAZY_MODULES = {
 LAZY_NAMES = late({
     "headrace.ops.queues.queues": (
         "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue"
+    ),
+    "headrace.ops.queues.accumulators": (
+        "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator"
     ),
     "headrace.ops.queues.file_readers": (
         "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
@@ -413,6 +418,7 @@ if _TYPE_CHECKING:
     from headrace.api.platform import app as app
     from headrace.api.platform import flags as flags
     from headrace.api.platform import gfile as gfile
+    from headrace.api.platform import resource_loader as resource_loader
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform import test as test
     from headrace.api.platform import tf_logging as logging
@@ -434,6 +440,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import distributions as distributions
     from headrace.api.v1 import dtypes as dtypes
     from headrace.api.v1 import estimator as estimator
+    from headrace.api.v1 import feature_column as feature_column
     from headrace.api.v1 import graph_util as graph_util
     from headrace.api.v1 import image as image
     from headrace.api.v1 import initializers as initializers
@@ -544,6 +551,13 @@ if _TYPE_CHECKING:
     from headrace.ops.math.special import lgamma as lgamma
     from headrace.ops.math.special import polygamma as polygamma
     from headrace.ops.math.special import zeta as zeta
+    from headrace.ops.queues.accumulators import (
+        ConditionalAccumulatorBase as ConditionalAccumulatorBase,
+    )
+    from headrace.ops.queues.accumulators import (
+        SparseConditionalAccumulator as SparseConditionalAccumulator,
+    )
+    from headrace.ops.queues.accumulators import ConditionalAccumulator as ConditionalAccumulator
     from headrace.ops.queues.file_readers import FixedLengthRecordReader as FixedLengthRecordReader
     from headrace.ops.queues.file_readers import IdentityReader as IdentityReader
     from headrace.ops.queues.file_readers import ReaderBase as ReaderBase
@@ -640,43 +654,45 @@ if _TYPE_CHECKING:
     SummaryMetadata: _Any
     TensorInfo: _Any
     __all__ += [
-        "Assert", "AttrValue", "CXX11_ABI_FLAG", "ConfigProto", "Event", "FIFOQueue",
-        "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions",
-        "GradientTape", "GraphDef", "GraphOptions", "HistogramProto", "IdentityReader",
-        "IndexedSlicesSpec", "LogMessage", "MONOLITHIC_BUILD", "MetaGraphDef", "Module",
-        "NameAttrList", "NodeDef", "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue",
-        "QueueBase", "RandomShuffleQueue", "ReaderBase", "RunMetadata", "RunOptions", "SessionLog",
-        "SparseFeature", "SparseTensor", "SparseTensorSpec", "SparseTensorValue", "Summary",
-        "SummaryMetadata", "TFRecordReader", "TensorArraySpec", "TensorInfo", "TensorSpec",
-        "TextLineReader", "TypeSpec", "VarLenFeature", "WholeFileReader", "add_check_numerics_ops",
-        "app", "as_string", "assert_equal", "assert_greater", "assert_greater_equal",
-        "assert_integer", "assert_less", "assert_less_equal", "assert_near", "assert_negative",
-        "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
-        "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in",
-        "assert_same_float_dtype", "assert_scalar", "assert_type", "audio", "autograph", "betainc",
-        "bitwise", "cholesky", "cholesky_solve", "compat", "config", "contrib",
-        "convert_to_tensor_or_sparse_tensor", "create_partitioned_variables", "data", "debugging",
-        "decode_base64", "decode_compressed", "decode_csv", "decode_raw", "digamma", "distribute",
-        "distributions", "dtypes", "encode_base64", "erf", "erfc", "estimator", "fft", "fft2d",
-        "fft3d", "fixed_size_partitioner", "flags", "function", "get_logger", "gfile", "graph_util",
-        "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def",
-        "initializers", "io", "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg",
-        "load_file_system_library", "load_library", "load_op_library", "logging", "lookup",
-        "losses", "make_ndarray", "make_template", "make_tensor_proto", "manip", "matching_files",
-        "math", "matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_solve_ls",
+        "Assert", "AttrValue", "CXX11_ABI_FLAG", "ConditionalAccumulator",
+        "ConditionalAccumulatorBase", "ConfigProto", "Event", "FIFOQueue", "FixedLenFeature",
+        "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "GradientTape",
+        "GraphDef", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlicesSpec",
+        "LogMessage", "MONOLITHIC_BUILD", "MetaGraphDef", "Module", "NameAttrList", "NodeDef",
+        "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase",
+        "RandomShuffleQueue", "ReaderBase", "RunMetadata", "RunOptions", "SessionLog",
+        "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec",
+        "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "TensorArraySpec",
+        "TensorInfo", "TensorSpec", "TextLineReader", "TypeSpec", "VarLenFeature",
+        "WholeFileReader", "add_check_numerics_ops", "app", "as_string", "assert_equal",
+        "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
+        "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
+        "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
+        "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
+        "assert_scalar", "assert_type", "audio", "autograph", "betainc", "bitwise", "cholesky",
+        "cholesky_solve", "compat", "config", "contrib", "convert_to_tensor_or_sparse_tensor",
+        "create_partitioned_variables", "data", "debugging", "decode_base64", "decode_compressed",
+        "decode_csv", "decode_raw", "digamma", "distribute", "distributions", "dtypes",
+        "encode_base64", "erf", "erfc", "estimator", "feature_column", "fft", "fft2d", "fft3d",
+        "fixed_size_partitioner", "flags", "function", "get_logger", "gfile", "graph_util", "ifft",
+        "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def", "initializers", "io",
+        "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg", "load_file_system_library",
+        "load_library", "load_op_library", "logging", "lookup", "losses", "make_ndarray",
+        "make_template", "make_tensor_proto", "manip", "matching_files", "math",
+        "matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_solve_ls",
         "matrix_triangular_solve", "metrics", "min_max_variable_partitioner", "nest", "nn",
         "numpy_function", "parse_example", "parse_single_example", "parse_single_sequence_example",
         "parse_tensor", "polygamma", "print", "py_func", "py_function", "python", "python_io", "qr",
         "queue", "random", "random_gamma", "random_poisson", "raw_ops", "read_file",
-        "recompute_grad", "reduce_join", "regex_replace", "saved_model", "self_adjoint_eig",
-        "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse", "sparse_add",
-        "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum", "sparse_merge",
-        "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
-        "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
-        "sparse_reshape", "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_split",
-        "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
-        "sparse_to_indicator", "sparse_transpose", "spectral", "string_join", "string_split",
-        "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
+        "recompute_grad", "reduce_join", "regex_replace", "resource_loader", "saved_model",
+        "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse",
+        "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum",
+        "sparse_merge", "sparse_minimum", "sparse_placeholder", "sparse_reduce_max",
+        "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
+        "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_slice",
+        "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense",
+        "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "spectral", "string_join",
+        "string_split", "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
         "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "summary", "svd",
         "sysconfig", "test", "timestamp", "train", "variable_axis_size_partitioner", "write_file",
         "zeta",

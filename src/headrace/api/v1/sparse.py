@@ -17,6 +17,10 @@ from headrace.ops.sparse.sparse_tensor import (
     sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator, sparse_transpose as
     transpose, SparseTensor,
 )  # fmt: skip
+from headrace.ops.sparse.sparse_cross import (
+    sparse_cross as cross, sparse_cross_hashed as cross_hashed,
+)
+from headrace.ops.queues.accumulators import SparseConditionalAccumulator
 from headrace.ops.sparse.sparse_arithmetic import (
     sparse_add as add, sparse_maximum as maximum, sparse_minimum as minimum, sparse_reduce_max as
     reduce_max, sparse_reduce_max_sparse as reduce_max_sparse, sparse_reduce_sum as reduce_sum,
@@ -24,10 +28,12 @@ from headrace.ops.sparse.sparse_arithmetic import (
 )  # fmt: skip
 
 __all__ = [
-    "add", "concat", "expand_dims", "eye", "fill_empty_rows", "mask", "matmul", "maximum",
+    "add", "concat", "cross", "cross_hashed", "expand_dims", "eye", "fill_empty_rows", "mask",
+    "matmul", "maximum",
     "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum",
     "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean",
-    "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "SparseTensor",
+    "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul",
+    "SparseConditionalAccumulator", "SparseTensor",
     "split", "to_dense", "to_indicator", "transpose",
 ]
 

@@ -33,6 +33,7 @@ __all__ = [
     "RMSPropOptimizer",
 ]
 
+LAZY_MODULES = {"queue_runner": "headrace.api.v1.train_queue_runner"}
 LAZY_NAMES = late({
     "headrace.train.checkpoint_files": (
         "checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes "
@@ -72,6 +73,7 @@ LAZY_NAMES = late({
     ),
     "headrace.train.monitored.scaffold": "Scaffold",
     "headrace.train.monitored.session_manager": "SessionManager",
+    "headrace.train.optimizers.sync_replicas": "SyncReplicasOptimizer",
     "headrace.train.monitored.session_run_hook": (
         "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
     ),
@@ -81,4 +83,6 @@ LAZY_NAMES = late({
     "headrace.ops.io.file_ops": "match_filenames_once",
 })
 
-__getattr__ = module_getattr("train", __name__, messages=TRAIN_MESSAGES, names=LAZY_NAMES)
+__getattr__ = module_getattr(
+    "train", __name__, messages=TRAIN_MESSAGES, modules=LAZY_MODULES, names=LAZY_NAMES
+)

@@ -156,9 +156,9 @@ class IteratorV1(IteratorBase):
     def _check(self, dataset: Mapped) -> None:
         theirs, ours = dataset.element_spec, self._element_spec
         try:
-            nest.assert_same_structure(ours, theirs, check_types=False)
+            nest.assert_same_structure(ours, theirs)
         except (TypeError, ValueError) as error:
-            raise TypeError(
+            raise type(error)(
                 f"Expected output types {self.output_types!r} but got dataset with output types "
                 f"{structure.types_of(theirs)!r}: {error}"
             ) from None

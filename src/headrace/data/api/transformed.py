@@ -298,11 +298,12 @@ def _shape_tensor(shape: TensorShape | Tensor | Sequence[int | None], leaf: Tens
             )
         rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
         if rank is not None and given[0] not in (None, rank):
-            unknown = ", ".join(["?"] * given[0])
+            known = static_value(tensor)
+            dims = [-1] * given[0] if known is None else known.tolist()
+            wanted = TensorShape([None if d < 0 else d for d in dims])
             raise ValueError(
-                f"The padded shape ({unknown}) is not compatible with the corresponding "
-                "input component "
-                f"shape {leaf.shape}."
+                f"The padded shape {wanted} is not compatible with the corresponding "
+                f"input component shape {leaf.shape}."
             )
         return tensor
     if isinstance(shape, (list, tuple)):

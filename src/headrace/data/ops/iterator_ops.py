@@ -14,6 +14,7 @@ import numpy as np
 from headrace import errors
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.shapes import compatible, show, to_plain
 from headrace.data.functions.user_functions import bound
 from headrace.data.ops.dataset_ops import OUT, stage_of
 from headrace.data.runtime.iteration import IteratorResource
@@ -128,7 +129,12 @@ def _to_string(xp: ArrayNamespace, iterator: IteratorResource, *, rt: RunContext
 
 
 def _from_string(
-    xp: ArrayNamespace, handle: Array, *, output_types: Sequence[DType], rt: RunContext
+    xp: ArrayNamespace,
+    handle: Array,
+    *,
+    output_types: Sequence[DType],
+    output_shapes: Sequence[Any],
+    rt: RunContext,
 ) -> IteratorResource:
     name = handle.item() if isinstance(handle, np.ndarray) else handle
     found = rt.state.resources.get(("iterator handle", name))
@@ -146,6 +152,13 @@ def _from_string(
             None,
             f"Data type mismatch: the iterator's elements are {theirs}, expected {ours}.",
         )
+    for i, (its, mine) in enumerate(zip(found.shapes, map(to_plain, output_shapes))):
+        if not compatible(its, mine):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Incompatible shapes at component {i}: expected {show(mine)} but got {show(its)}.",
+            )
     return found  # type: ignore[no-any-return]
 
 

@@ -1,9 +1,9 @@
 """Small matrix products of a segment.
 
-Tiles of ``ROWS`` rows and up to two registers of columns are summed over the common axis with fused
-multiplications, columns outside, so that a panel of the right matrix stays in the cache. A right
-matrix that is turned is laid out anew first. Products of more than some hundred thousand
-multiplications belong to a library (lower/native_segments.py).
+Tiles of six rows and two registers of columns (or twelve rows and one) are summed over the common
+axis with fused multiplications, columns outside, so that a panel of the right matrix stays in the
+cache. A right matrix that is turned is laid out anew first. Products of millions of multiplications
+belong to a library (lower/segment_rules.py).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from headrace.kernels.native.segment_code import Ref, SegmentCode, largest_power
 
 __all__ = ["multiply"]
 
-#: Rows of a tile: with two registers of columns 12 sums, which fit 16 registers.
-ROWS = 6
+#: Sums of a tile: as many registers as fit beside its inputs, of 16.
+SUMS = 12
 
 
 def multiply(
@@ -75,7 +75,8 @@ class _Product:
     def _panel(self, column: Value, width: int) -> None:
         """All rows of some columns."""
         f = self.f
-        rows = min(ROWS, self.rows)
+        registers = -(-width // lanes_for([self.element]))
+        rows = min(SUMS // registers, self.rows)
         whole = self.rows - self.rows % rows
         with f.loop(0, whole, rows) as tiles:
             self._tile(tiles.index, column, rows, width)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from headrace.kernels.native.array_calls import Argument, ArrayCall
 from headrace.kernels.native.element_loops import (
     GRAIN,
     Access,
@@ -28,6 +29,7 @@ from headrace.kernels.native.element_loops import (
 )
 from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE, Function, Operand, Value, module
 from headrace.kernels.native.kernel import Kernel
+from headrace.kernels.native.llvm_library import load
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -159,6 +161,49 @@ class Update:
         numbers = self._numbers(rest, dtype)
         width = int(np.prod(variables[0].shape[1:], dtype=np.int64))
         self._sparse.run([*variables, gradient, at, *numbers], [width], at.size, at.size + 1)
+
+    def together(self, sizes: Sequence[int]) -> ArrayCall:
+        """New values of small variables that lie one after the other, in arrays for each slot.
+
+        ``call(*arrays, *gradients, *numbers, *new arrays)``; ``sizes`` are the gradients', which
+        are flat.
+        """
+        from headrace.kernels.native.segment_code import Ref, SegmentCode
+
+        code, whole, count = SegmentCode(), (sum(sizes),), len(self.rule.variables)
+        arrays = [code.operand("input", self.element, whole) for _ in range(count)]
+        gradients = [code.operand("input", self.element, (n,)) for n in sizes]
+        rest = range(len(self.rule.rest) - 1)
+        numbers = [code.operand("input", self.element, ()) for _ in rest]
+        outputs = [code.operand("output", self.element, whole) for _ in range(count)]
+        lanes, start = lanes_for([self.element]), 0
+        for gradient in gradients:
+            size = (gradient.size,)
+            inputs = [*(Ref(a.buffer, size, start) for a in arrays), gradient]
+            made = [Ref(o.buffer, size, start) for o in outputs]
+
+            def write(
+                code: SegmentCode, f: Function, inputs: list[Ref] = inputs, made: list[Ref] = made
+            ) -> None:
+                pointers = [code.pointer(f, r) for r in inputs]
+                fixed = [f.load(code.pointer(f, r), self.element) for r in numbers]
+                targets = [code.pointer(f, r) for r in made]
+
+                def step(index: Value, width: int) -> None:
+                    values = [f.load(p, self.element, index, width) for p in pointers]
+                    values += [f.splat(n, width) for n in fixed]
+                    for target, value in zip(targets, self._body(f, values)):
+                        f.store(value, target, index)
+
+                code.spans(f, made[0].size, lanes, lanes * 2, step)
+
+            code.unit([*inputs, *numbers], made, write)
+            start += gradient.size
+        text, scratch = code.source()
+        dtype = np.dtype({"f32": np.float32, "f64": np.float64}[self.element])
+        shapes = [r.shape for r in (*arrays, *gradients, *numbers, *outputs)]
+        arguments = [Argument(shape, dtype) for shape in shapes]
+        return ArrayCall(load().compile(text), "segment", arguments, [np.empty(scratch + 8, "u1")])
 
 
 _updates: dict[Any, Update] = {}

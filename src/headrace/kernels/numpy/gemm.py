@@ -39,8 +39,10 @@ __all__ = [
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17
 SPLIT_FROM = 1 << 22
-#: From here on the kernel library is faster (float32).
-LIBRARY_FROM = 600_000
+#: From here on the kernel library is faster (float32). Alone it would be from a third of that on,
+#: but its second thread has often gone to sleep between such small products, and takes longer to
+#: wake up than one thread needs for the product.
+LIBRARY_FROM = 1_500_000
 #: Few rows are a matter of reading the right side: from this many elements there parts pay as well.
 FEW_ROWS, FEW_ROWS_FROM = 8, 200_000
 #: Multiply-adds from which a batch of products is worth a primitive of the kernel library.
@@ -54,6 +56,8 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         return np.matmul(a, b, out)
     work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
+    if a.shape[-1] == 1 and a.ndim == 2 == b.ndim:
+        return np.multiply(a, b, out)  # NumPy's loop over columns takes eight times as long
     if work < HOLD_FROM or not hold_blas():
         return np.matmul(a, b, out)
     if work >= BATCH_FROM and (a.ndim > 2 or b.ndim > 2) and a.dtype == b.dtype == np.float32:

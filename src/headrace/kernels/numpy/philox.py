@@ -65,6 +65,8 @@ _AHEAD = 4096
 _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
 _FEW = 4
+#: What a call of NumPy's way costs beside its numbers, in numbers: ten rounds of operations.
+_CALL = 1024
 #: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
 NATIVE = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
 
@@ -205,7 +207,7 @@ def _native(
     kind: str, gen: Philox, shape: tuple[int, int], dtype: np.dtype[Any] | type[Any], stride: int
 ) -> Array | None:
     """(runs, count) numbers end to end by compiled code; None while NumPy is to compute them."""
-    kernels = NATIVE.kernels(shape[0] * shape[1])
+    kernels = NATIVE.kernels(shape[0] * shape[1] + _CALL)
     if kernels is None:
         return None
     out = np.empty(shape[0] * shape[1], dtype)

@@ -154,8 +154,8 @@ def _compared(
                 f"y ({_called(y)}) = ",
                 y,
             ]
-            if message:
-                data.insert(0, message)
+        if message:
+            data = [message, *data]
         held = apply_op(op, x, y)
         a, b = static_value(x), static_value(y)
         if a is not None and b is not None and not np.all(compare(a, b)):
@@ -278,7 +278,7 @@ def _signed(
                 if message:
                     data.insert(0, message)
             zero = convert_to_tensor(0, x._dtype._base)
-            return _compared(what, sign, op, compare, x, zero, data, summarize, message, what)
+            return _compared(what, sign, op, compare, x, zero, data, summarize, None, what)
 
     def check(
         x: TensorLike,

@@ -215,7 +215,8 @@ def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
             "probability above 0",
         )
     while True:
-        for value in sampler.draw(words, count).tolist():
+        # (some more than are wanted: another call costs more, and what is left over is not used)
+        for value in sampler.draw(words, count + count // 2).tolist():
             tries += 1
             found[value] = None
             if len(found) == count:

@@ -215,10 +215,7 @@ def sparse_placeholder(
     dense_shape).
     """
     base = None if name is None else name + "/"
-    names = [
-        None if base is None else base + part
-        for part in ("shape", "values", "indices", "shape_default")
-    ]
+    names = [None if base is None else base + part for part in ("shape", "values", "indices")]
     rank: int | None = None
     known: Any = None
     if shape is None:
@@ -227,10 +224,10 @@ def sparse_placeholder(
         if not isinstance(shape, Tensor):
             known = shapes.to_plain(shape) or ()
             if None not in known:
-                shape = const(list(known), dtypes.int64, names[3] or "Const")
+                shape = const(list(known), dtypes.int64, names[0] or "Const")
         if isinstance(shape, Tensor):
             rank = None if shape._shape is None else shape._shape[0]
-            dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+            dims = shape
         else:
             rank, known = len(known), None
             dims = basic.placeholder(dtypes.int64, [rank], names[0])

@@ -9,6 +9,7 @@ same program changes over at the same run, also when a process trains twice.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ from headrace.ops.training.update_rules import Rule
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
 
-__all__ = ["HOT_ELEMENTS", "DenseUpdate", "NativeUpdate", "SparseUpdate"]
+__all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
+
+#: Updates of a group of small variables in a session before they are compiled.
+HOT_GROUP = 1000
 
 #: Elements that updates of one variable must have written before they are compiled.
 HOT_ELEMENTS = 1 << 24
@@ -124,3 +128,53 @@ def _find(
     if any(np.ndim(x) for i, x in enumerate(rest) if i != at) or rest[at].dtype != dtype:
         return None
     return kernels.find_update(rule, dtype, attrs)
+
+
+_numbers = itertools.count()
+
+
+class GroupUpdate:
+    """New values of small variables that are updated together (lower/grouped_updates.py).
+
+    ``update(counts, arrays, shared, gradients)``: the new arrays, or None to leave it to NumPy.
+    ``counts`` is the session's; an update is compiled when it has come often enough there.
+    """
+
+    __slots__ = ("attrs", "number", "rule", "sizes", "why_not")
+
+    def __init__(self, native: NativeUpdate, attrs: dict[str, Any], sizes: list[int]) -> None:
+        self.rule, self.attrs, self.sizes = native.rule, attrs, sizes
+        self.number = ("updates", next(_numbers))
+        self.why_not = "it has not run often enough"
+
+    def __call__(
+        self, counts: dict[Any, Any], arrays: tuple[Any, ...], shared: Any, gradients: Any
+    ) -> tuple[Any, ...] | None:
+        found = counts.get(self.number, 0)
+        if type(found) is int:
+            found = counts[self.number] = self._count(found, arrays[0].dtype)
+        if type(found) is int or found is None:
+            return None
+        made = tuple([np.empty_like(a) for a in arrays])
+        status = found.function(*arrays, *[g.reshape(-1) for g in gradients], *shared, *made)
+        return None if status else made
+
+    def _count(self, runs: int, dtype: Any) -> Any:
+        """The number of runs, the compiled update, or None if there is none."""
+        setting = native_setting()
+        if setting == "off" or (setting == "hot" and runs < HOT_GROUP):
+            return runs + 1
+        kernels = _kernels()
+        if isinstance(kernels, str):
+            self.why_not = kernels
+            return None
+        self.why_not = kernels.why_not_native(self.rule, dtype, ())
+        if not self.why_not and "lr_power" in self.rule.rest:
+            self.why_not = "its power may be another one in each run"
+        if self.why_not:
+            return None
+        try:
+            return kernels.find_update(self.rule, dtype, self.attrs).together(self.sizes)
+        except RuntimeError as error:
+            self.why_not = str(error)
+            return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -135,10 +136,15 @@ class FileWriter:
         return self._logdir
 
     def add_event(self, event: Event) -> None:
-        """Write an Event message."""
+        """Write an Event message; a closed writer only warns, as in TensorFlow."""
         with self._lock:
             if self._file is None:
-                raise ValueError("the FileWriter is closed; reopen() opens it again")
+                warnings.warn(
+                    "Attempting to use a closed FileWriter. The operation will be a noop unless "
+                    "the FileWriter is explicitly reopened.",
+                    stacklevel=2,
+                )
+                return
             self._file.write(event.SerializeToString())
             self._waiting += 1
             late = time.time() - self._flushed > self._flush_secs

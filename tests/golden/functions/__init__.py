@@ -1,0 +1,1 @@
+"""Graphs with calls of functions, written by TF 1.15."""

@@ -1,0 +1,145 @@
+"""Programs with Defun and tf.function.
+
+With TF 1.15, ``python call_programs.py`` writes their graphs and results into this folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+X = np.float32([1, 2, 3])
+
+
+def defun(tf: Any, function: Any) -> dict[str, Any]:
+    """Results by name of a graph with every kind of Defun."""
+
+    @function.Defun(tf.float32, tf.float32, func_name="plus")
+    def plus(x: Any, y: Any) -> Any:
+        return x * 2.0 + y
+
+    @function.Defun(tf.float32, tf.float32, func_name="mygrad")
+    def mygrad(x: Any, dy: Any) -> Any:
+        return dy * 100.0 + x
+
+    @function.Defun(tf.float32, grad_func=mygrad, func_name="withgrad")
+    def withgrad(x: Any) -> Any:
+        return x * x
+
+    @function.Defun(
+        tf.float32,
+        python_grad_func=lambda op, dy: dy * 7.0 * op.inputs[0] + op.outputs[0],
+        func_name="pygrad",
+        shape_func=lambda op: [op.inputs[0].get_shape()],
+    )
+    def pygrad(x: Any) -> Any:
+        return x * 3.0
+
+    @function.Defun(tf.float32, out_names=["s", "p"], func_name="two")
+    def two(x: Any) -> Any:
+        return x + 1.0, x * 3.0
+
+    @function.Defun()
+    def poly(x: Any) -> Any:
+        return x + x
+
+    w = tf.constant(5.0)
+
+    @function.Defun(tf.float32, func_name="captures")
+    def captures(x: Any) -> Any:
+        return plus(x, w)
+
+    v = tf.get_variable("v", [], initializer=tf.constant_initializer(3.0), use_resource=True)
+
+    @function.Defun(func_name="noargs")
+    def noargs() -> Any:
+        return v * 2.0
+
+    x = tf.placeholder(tf.float32, [3], name="x")
+    d, e = two(x)
+    results = {
+        "a": plus(x, x, name="first"),
+        "b": withgrad(x),
+        "c": pygrad(x),
+        "d": d,
+        "e": e,
+        "f": poly(x),
+        "g": captures(x),
+        "h": noargs(),
+    }
+    for name, t in results.items():
+        tf.identity(t, name=f"out_{name}")
+    return results
+
+
+def defun_gradients(tf: Any, results: dict[str, Any]) -> dict[str, Any]:
+    """Gradients of the results by the placeholder."""
+    x = tf.get_default_graph().get_tensor_by_name("x:0")
+    return {f"d{k}": tf.gradients(tf.reduce_sum(results[k]), x)[0] for k in "abcdefg"}
+
+
+def calls(tf: Any) -> dict[str, Any]:
+    """Results by name of a graph that calls tf.functions."""
+    v = tf.get_variable("v", [], initializer=tf.constant_initializer(3.0), use_resource=True)
+
+    @tf.function
+    def f(x: Any, n: float = 2.0) -> Any:
+        if tf.reduce_sum(x) > 0.0:
+            y = x * v
+        else:
+            y = x - n
+        for i in tf.range(3):
+            y = y + tf.cast(i, tf.float32)
+        return {"y": y, "z": tf.reduce_sum(y)}
+
+    @tf.function
+    def pure(x: Any) -> Any:
+        return x * 2.0
+
+    @tf.function
+    def up(d: Any) -> Any:
+        v.assign_add(d)
+        return v.read_value()
+
+    x = tf.placeholder(tf.float32, [3], name="x")
+    found = f(x)
+    results = {"a": found["y"], "b": found["z"], "c": pure(x), "d": up(1.0)}
+    for name, t in results.items():
+        tf.identity(t, name=f"out_{name}")
+    return results
+
+
+def described(graph_def: Any) -> list[Any]:
+    """Name, type and inputs of all nodes; names of functions that hold a hash are left out."""
+    return sorted(
+        [n.name.partition("poly_")[0] or "poly", n.op.partition("poly_")[0] or "poly"]
+        + ["poly" if i.startswith("poly_") else i for i in n.input]
+        for n in graph_def.node
+    )
+
+
+if __name__ == "__main__":
+    import tensorflow as tf
+    from tensorflow.python.framework import function
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    answers: dict[str, Any] = {}
+    for name in ("defun", "calls"):
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            made = defun(tf, function) if name == "defun" else calls(tf)
+            names = {k: t.name for k, t in made.items() if k != "f"}
+            message = graph.as_graph_def()
+            with open(os.path.join(here, f"{name}.pb"), "wb") as file:
+                file.write(message.SerializeToString())
+            if name == "defun":
+                made.update(defun_gradients(tf, made))
+            session.run("v/Assign")
+            values = {k: session.run(t, {"x:0": X}).tolist() for k, t in sorted(made.items())}
+            answers[name] = {"names": names, "nodes": described(message), "values": values}
+    with open(os.path.join(here, "answers.json"), "w") as file:
+        json.dump(answers, file)
+    sys.exit(0)
