@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.lower.executable import Executable
+from headrace.lower.listing import nodes_of
 from headrace.lower.session_state import State
 from headrace.session.devices import CPU
-from headrace.session.step_times import Span, nodes_of, timed_spans
+from headrace.session.step_times import Span, timed_spans
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import RunMetadata, RunOptions

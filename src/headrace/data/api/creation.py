@@ -26,19 +26,28 @@ _MAX_INT64 = 2**63 - 1
 
 
 def seed_pair(seed: TensorLike | None) -> tuple[Any, Any]:
-    """The two seeds of an op, as numbers."""
+    """The two seeds of an op: numbers, or tensors where ``seed`` is fed."""
     if isinstance(seed, Tensor):
         known = static_value(seed)
         if known is None:
-            raise ValueError(
-                f"The seed of a dataset must be known while the graph is built, got {seed}."
-            )
+            return _fed_seeds(seed)
         seed = int(known)
     first, second = get_seed(seed)
     graph = get_default_graph()
     if second is not None and not graph._is_eager:
         count_more(graph, 7)  # TF looks at the seeds with ops
     return first or 0, second or 0
+
+
+def _fed_seeds(seed: Tensor) -> tuple[Any, Any]:
+    """As for a number, but (0, 0), which would mean any seeds, is replaced when it runs."""
+    first, _ = get_seed(0)
+    graph_seed = first or 0
+    second = convert_to_tensor(seed, dtypes.int64)
+    if graph_seed == 0:
+        zero = apply_op("Equal", second, _int64(0, "seed"))
+        second = apply_op("Select", zero, _int64(2**31 - 1, "seed2"), second)
+    return graph_seed, second
 
 
 class Creation:

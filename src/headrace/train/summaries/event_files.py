@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.ops.io.summary_writer_ops import event_path
+from headrace.train.summaries.plugin_assets import write_plugin_assets
 from headrace.wire.tfrecord import TFRecordWriter, tf_record_iterator
 
 if TYPE_CHECKING:
@@ -106,6 +107,14 @@ class FileWriter:
         self._open()
         if graph is not None or graph_def is not None:
             self.add_graph(graph=graph, graph_def=graph_def)
+            self._add_meta_graph_of(graph if graph_def is None else graph_def)
+
+    def _add_meta_graph_of(self, graph: Any) -> None:
+        """As TensorFlow, a new file has its graph as a MetaGraph too."""
+        from headrace.formats.meta_graph import create_meta_graph_def
+
+        message = graph.as_graph_def(add_shapes=True) if hasattr(graph, "as_graph_def") else graph
+        self.add_meta_graph(create_meta_graph_def(graph_def=message))
 
     def _open(self) -> None:
         if self._session is not None:
@@ -183,6 +192,8 @@ class FileWriter:
         if not hasattr(graph_def, "SerializeToString"):
             raise TypeError(f"The passed graph must be a Graph or a GraphDef, not {graph_def!r}")
         self._add(_event(graph_def=graph_def.SerializeToString()), global_step)
+        if isinstance(graph, Graph):
+            write_plugin_assets(graph, self._logdir)
 
     def add_meta_graph(self, meta_graph_def: MetaGraphDef, global_step: Any = None) -> None:
         """Write a MetaGraphDef."""
