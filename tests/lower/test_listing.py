@@ -12,9 +12,17 @@ from headrace.executors import make_executable, options_for
 from headrace.lower.listing import IN_PLACE, NEW, VIEW, Listing, Stage, Storage
 from headrace.lower.listing_text import text_of_listing
 from headrace.lower.listing_verify import verify_listing
+from headrace.lower.segment_cuts import ShapeFacts
 from headrace.program.snapshot import snapshot
 from headrace.program.verify import Malformed
 from tests.lower.settled_networks import needs_library
+
+
+@pytest.fixture(autouse=True)
+def no_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small steps stand for themselves (lower/native_segments.py)."""
+    cut = lambda facts, block, stands_alone: [(False, block)] if block else []
+    monkeypatch.setattr(ShapeFacts, "cut", cut)
 
 
 def listing_of(fetches: Any, feeds: Any) -> Listing:
