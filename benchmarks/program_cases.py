@@ -17,12 +17,13 @@ from benchmarks import programs
 from benchmarks.rows import Best, Row, Target
 from benchmarks.scale import Samples, Scale
 from benchmarks.session_cases import Case, Measure
-from benchmarks.timing import per_call
+from benchmarks.timing import per_call, warm_up
 
 __all__ = ["CASES", "CHECKS", "ROWS"]
 
-#: Steps before measuring: plans, bindings and compiled kernels are there then.
-WARM = 60
+#: Steps, and seconds (in units of the measurement's), before measuring: plans, bindings and
+#: compiled kernels are there then.
+WARM, WARM_SECONDS = 60, 2.5
 #: Steps whose losses are compared.
 CHECKED = 20
 SHAPES = {"128x784": (128, 784), "1M": (1_000_000,)}
@@ -31,7 +32,8 @@ UPDATED = (784, 625)
 
 
 def _program(tf: Any, scale: Scale, *, name: str) -> Measure:
-    step = programs.make_step(tf, name, scale.count(WARM))
+    step = programs.make_step(tf, name)
+    warm_up(step, scale.count(WARM), WARM_SECONDS * scale.seconds)
     return lambda: {"run": per_call(step, scale.seconds)}
 
 
@@ -95,8 +97,7 @@ def _update(tf: Any, scale: Scale, *, optimizer: str) -> Measure:
 
 
 def _warm(call: Callable[[], Any], scale: Scale) -> Measure:
-    for _ in range(scale.count(WARM)):
-        call()
+    warm_up(call, scale.count(WARM), WARM_SECONDS * scale.seconds)
 
     def measure() -> Samples:
         return {"run": per_call(call, scale.seconds)}

@@ -22,7 +22,7 @@ from benchmarks.models.in_sessions import inference, training
 from benchmarks.models.lenet import LeNet
 from benchmarks.models.spec import Optimizer
 from benchmarks.scale import QUICK, Samples, Scale
-from benchmarks.timing import per_call, seconds_of
+from benchmarks.timing import per_call, seconds_of, warm_up
 
 __all__ = ["CASES", "Case", "Measure", "classifier_step"]
 
@@ -183,7 +183,9 @@ def _initialized(tf: Any, graph: Any) -> Any:
 
 
 def _measure_run(session: Any, fetches: Any, feed: dict[Any, Any], scale: Scale) -> Measure:
-    return lambda: {"run": per_call(lambda: session.run(fetches, feed), scale.seconds)}
+    run = lambda: session.run(fetches, feed)
+    warm_up(run, 3, scale.seconds)  # what is hot has been compiled then
+    return lambda: {"run": per_call(run, scale.seconds)}
 
 
 CASES: dict[str, Case] = {

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 __all__ = ["each_call", "per_call", "resident_bytes", "seconds_after_collecting", "seconds_of"]
+__all__ += ["warm_up"]
 
 #: A sample is as many calls as take about this long, so that reading the clock costs nothing beside
 #: them.
@@ -49,6 +50,14 @@ def per_call(function: Callable[[], Any], seconds: float) -> list[float]:
     while len(samples) < MIN_SAMPLES or perf_counter() < end:
         samples.append(seconds_of(_call, function, number) / number)
     return samples
+
+
+def warm_up(function: Callable[[], Any], count: int, seconds: float) -> None:
+    """At least so many calls, for at least so long: what is hot has been compiled then."""
+    end = perf_counter() + seconds
+    while count > 0 or perf_counter() < end:
+        function()
+        count -= 1
 
 
 def each_call(function: Callable[[], Any], count: int) -> list[float]:

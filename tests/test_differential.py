@@ -27,7 +27,6 @@ with gzip.open(os.path.join(store.HERE, "differential.json.gz"), "rt") as _file:
 #: Case id → why it differs.
 _LINEAR = "a matrix with NaN: TensorFlow's decomposition reports it, LAPACK's gives NaN"
 DIFFERENT: dict[int, str] = {
-    56: "a rank that does not fit into int32",
     470: "0 * inf in a row with infinities",
     480: "0 * inf in a row with infinities",
     588: "XLA's own error for an empty tensor",

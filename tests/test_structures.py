@@ -19,7 +19,7 @@ import pytest
 
 import headrace as tf
 from headrace.executors import templates
-from headrace.lower import codegen
+from headrace.lower import code_lines
 from headrace.lower import fused_code as fused
 
 X = np.arange(1.0, 13.0, dtype=np.float32).reshape(2, 2, 3)
@@ -124,7 +124,7 @@ FAMILIES: dict[str, tuple[Maker, list[Any], Any]] = {
 def fresh() -> None:
     """Forget what is shared between graphs."""
     templates._families.clear()
-    codegen._factories.clear()
+    code_lines._factories.clear()
     fused._code.clear()
 
 

@@ -26,12 +26,13 @@ MODULES = [
     "metric_cases",
     "opt_cases",
     "lookup_cases",
+    "dataset_cases",
+    "refusal_cases",
     "platform_cases",
     "train_cases",
     "file_cases",
     "coordination_cases",
     "column_cases",
-    "nested_dataset_cases",
     "state_cases",
 ]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import code_lines, codegen
+from headrace.lower import code_lines
 
 
 def _chain(x: Any, z: Any, steps: int) -> Any:
@@ -84,7 +84,7 @@ def test_an_error_in_a_long_graph_names_its_operation_and_inputs() -> None:
 
 
 def test_more_constants_than_a_function_closes_over() -> None:
-    count = codegen._MANY + 100
+    count = code_lines.MANY + 100
     numbers = np.arange(2 * count, dtype=np.float32).reshape(count, 2)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -323,3 +327,44 @@ def test_calls_look_at_their_arguments():
     ]
     for given in misfits:
         assert call.function(*given) == MISFIT
+
+
+WITHOUT = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in BLOCKED:
+            raise ImportError(name)
+
+BLOCKED = sys.argv[1].split(",")
+sys.meta_path.insert(0, Blocked())
+import numpy as np
+import headrace as tf
+
+x, labels = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [None])
+w = tf.Variable(np.linspace(-1, 1, 6).reshape(3, 2).astype(np.float32))
+loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.tanh(tf.matmul(x, w)))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    feed = {x: np.eye(3, dtype=np.float32), labels: [0, 1, 0]}
+    for _ in range(3):
+        value = session.run([loss, train], feed)[0]
+    print(repr(float(value)), session.explain([loss, train], feed).native)
+"""
+
+
+@pytest.mark.parametrize("setting", ["always", "1", "0"])
+@pytest.mark.parametrize("blocked", ["llvmlite", "llvmlite,cffi,_cffi_backend", "-"])
+def test_without_the_compiler_steps_run_one_by_one(setting, blocked):
+    env = {**os.environ, "HEADRACE_NATIVE": setting}
+    command = [sys.executable, "-c", WITHOUT, blocked]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
+    assert done.returncode == 0, done.stderr
+    loss, _, status = done.stdout.partition(" ")
+    assert float(loss) == pytest.approx(0.5902588, abs=1e-6)  # TF 1.15
+    if setting == "0":
+        assert "switched off" in status
+    elif blocked != "-":
+        assert "llvmlite" in status or "cffi" in status

@@ -379,10 +379,10 @@ def test_variables_are_still_overwritten_where_they_lie() -> None:
         for fetch in (y, turned):
             same(session.run(fetch, feed), like(session, graph).run(fetch, feed), rtol=1e-3)
         del fetch
-        overwrites = session._state.overwrites
+        stamp = session._state.versions["w"]
         session.run(step)
         assert (id(session._state.values["w"]), session._state.values["w"].ctypes.data) == place
-        assert session._state.overwrites == overwrites + 1
+        assert session._state.versions["w"] == stamp + 1
     assert len(bindings(session)) == 2
 
 
@@ -499,7 +499,7 @@ def test_memory_goes_with_session_graph_and_plan() -> None:
         session = started(graph)
         session.run(y, {x: array(3, 12)})
         (found,) = bindings(session)
-        return graph, session, weakref.ref(found.binding.renew.settling), (x, y)
+        return graph, session, weakref.ref(found.binding.renewal.settling), (x, y)
 
     gc.collect()
     gc.disable()  # nothing needs to wait for the collector of cycles

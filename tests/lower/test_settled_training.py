@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import before_writes, settled, settling
-from headrace.program.nodes import Node, Program
+from headrace.lower import binding_times, settled, settling
+from headrace.lower.plan import make_plan
 from headrace.program.snapshot import snapshot
 from tests.lower.settled_networks import RNG, bindings, like, needs_library
 
@@ -201,24 +201,23 @@ def test_an_error_of_a_write_names_the_operation() -> None:
         session.run([step, note], {**feed, at: 9})
 
 
-# the split --------------------------------------------------------------------------------------
+# what comes before the writes -------------------------------------------------------------------
 
 
-def _split(fetches: list[Any], feeds: list[Any]) -> tuple[Program, Program]:
-    found = before_writes.split(snapshot(fetches, feeds))
-    assert found is not None
-    return found
+def _parts(fetches: list[Any], feeds: list[Any]) -> tuple[list[Any], list[Any]]:
+    plan = make_plan(snapshot(fetches, feeds))
+    return binding_times.before_writes(plan.block, plan.program)
 
 
-def test_split_keeps_order_of_reads_and_writes() -> None:
+def test_order_of_reads_and_writes() -> None:
     x = tf.placeholder(tf.float32, [2])
     v = tf.Variable([1.0, 2.0])
     doubled = v * x
     with tf.control_dependencies([tf.assign_add(v, x)]):
         after = tf.identity(v.read_value() * 3.0)
-    pure, rest = _split([doubled, after], [x])
-    assert not any(n.writes for n in pure.body if isinstance(n, Node))
-    assert set(rest.feeds) == {*pure.feeds, *pure.fetches}
+    first, rest = _parts([doubled, after], [x])
+    assert [n.opdef.name for n in first if n.opdef.name == "Mul"] == ["Mul"]
+    assert not any(n.writes for n in first) and any(n.writes for n in rest)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         a, b = session.run([doubled, after], {x: [10.0, 10.0]})
@@ -226,24 +225,49 @@ def test_split_keeps_order_of_reads_and_writes() -> None:
     np.testing.assert_array_equal(b, [33.0, 36.0])
 
 
-def test_nothing_to_split() -> None:
+def test_nothing_comes_before_the_writes() -> None:
     x = tf.placeholder(tf.float32, [2])
-    assert before_writes.split(snapshot([x + 1.0], [x])) is None
     v = tf.Variable([1.0, 2.0])
-    loop = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])
-    with tf.control_dependencies([loop]):
-        write = tf.assign_add(v, x)
-    assert before_writes.split(snapshot([write], [x])) is None
+    first, rest = _parts([tf.assign_add(v, x)], [x])
+    assert not first and rest
 
 
-def test_views_of_variables_are_not_handed_over() -> None:
-    """Who holds a view of a variable keeps it from being overwritten."""
-    x = tf.placeholder(tf.float32, [None, 6])
-    v = tf.Variable(tf.ones([2, 3, 4]))
-    flat = tf.reshape(v, [6, 4])
-    y = tf.matmul(x, flat)
-    with tf.control_dependencies([y]):
-        write = tf.assign_add(v, tf.reshape(flat * 2.0, [2, 3, 4]))
-    pure, _ = _split([y, write], [x])
-    made = {o: n for n in pure.body if isinstance(n, Node) for o in n.outputs}
-    assert all(made[f].opdef.name != "Reshape" or made[f].inputs[0] in made for f in pure.fetches)
+def test_an_old_value_that_is_read_after_the_write() -> None:
+    """The write comes first in the graph; what read the variable before it still sees the old."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 96])
+        v = tf.Variable(tf.random_normal([96, 96], seed=4))
+        y = tf.matmul(x, v)
+        write = tf.assign_sub(v, 0.5 * tf.matmul(x, y, transpose_a=True))
+        with tf.control_dependencies([write]):
+            new = tf.reduce_sum(v.read_value())
+        old = tf.reduce_sum(v)
+    session = started(graph)
+    other = like(session, graph)
+    for _ in range(6):
+        feed = {x: 0.05 * RNG.normal(size=(16, 96)).astype(np.float32)}
+        got, want = (s.run([y, new, old, v], feed) for s in (session, other))
+        for a, b in zip(got, want):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    assert bindings(session)
+
+
+def test_results_of_a_bound_step_are_the_callers_own() -> None:
+    """Neither the next step nor a change of a result by its owner shows in another."""
+    graph, x, y, fetches = classifier(optimizer="descent")
+    with graph.as_default():
+        found = tf.trainable_variables()
+        gradient = tf.gradients(fetches[1], found[0])[0]
+    session = started(graph)
+    results = []
+    for _ in range(8):
+        a, b = batch()
+        _, g, w = session.run([fetches[0], gradient, found[0]], {x: a, y: b})
+        results.append((g, w, g.copy(), w.copy()))
+        g += 1.0
+        w += 1.0
+        results[-1] = (g, w, *results[-1][2:])
+    assert bindings(session)
+    for g, w, g_then, w_then in results:
+        np.testing.assert_array_equal(g, g_then + 1.0)
+        np.testing.assert_array_equal(w, w_then + 1.0)

@@ -4,8 +4,11 @@ TensorBoard.
 
 from __future__ import annotations
 
+import functools
 import gzip
+import itertools
 import json
+import operator
 import time
 import urllib.request
 from collections.abc import Callable
@@ -158,3 +161,20 @@ def test_old_names_and_the_cache(tmp_path: Path) -> None:
 def test_names_from_before_1_0_say_what_took_their_place(old: str, new: str) -> None:
     with pytest.raises(AttributeError, match=f"removed before .* Use {new}"):
         getattr(tf, old)
+
+
+@pytest.mark.parametrize("size", [0, 7, 999, 1000, 5000])
+def test_histogram_buckets_hold_what_lies_between_their_limits(size):
+    """Small and large histograms are counted in two ways; both are a plain count."""
+    rng = np.random.RandomState(size)
+    values = (rng.randn(size) * 10.0 ** rng.randint(-14, 22, size)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        summary = tf.Summary.FromString(sess.run(tf.summary.histogram("h", values)))
+    histo = summary.value[0].histo
+    values = values.astype(np.float64)
+    edges = [-np.inf, *histo.bucket_limit]
+    assert list(histo.bucket) == [
+        np.sum((values >= low) & (values < high)) for low, high in itertools.pairwise(edges)
+    ]
+    assert histo.num == size
+    assert histo.sum == functools.reduce(operator.add, values.tolist(), 0.0)

@@ -269,7 +269,12 @@ _inner("contrib.crf", python=())
 _inner("contrib.crf.python", ops=())
 _inner("contrib.crf.python.ops", crf=("headrace.api.contrib.crf",))
 PATHS["python.tf2"] = ("headrace.api.python.tf2",)
-_inner("python.summary", summary=("<public summary>",), writer=("<public summary>",))
+_inner(
+    "python.summary",
+    summary=("<public summary>",),
+    writer=("<public summary>",),
+    plugin_asset=("headrace.train.summaries.plugin_assets",),
+)
 _inner("python.debug")
 _inner("python.debug.lib", debug_data=())
 _inner("python.debug.wrappers", hooks=())

@@ -159,6 +159,12 @@ class Traits(NamedTuple):
     uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
     shape_input: int | None = None  # the input that is the shape of the (only) result
+    of_shape: bool = False  # results depend on the shapes of the inputs alone
+    whole: bool = False  # a view of all of its first input's memory, each element once
+    repeats: int | None = None  # the input that is a number, which the result repeats
+    like_elementwise: bool = False  # element-wise if all inputs have the result's shape
+    dense: bool = False  # training steps of dense layers consist of such ops (lower/settling.py)
+    layer: bool = False  # the work of a layer: for its sake runs are bound to shapes
     data_dependent_shape: bool = False
     host_only: bool = False
     calls_user: bool = (

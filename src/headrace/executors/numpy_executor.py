@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import Any
 
 from headrace.core.tensor import Operation
-from headrace.lower.codegen import Compiled, compile_plan
+from headrace.lower.code_lines import Compiled
+from headrace.lower.codegen import compile_plan
 from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.fused_code import FUSED_FILENAME
 from headrace.lower.fusion import Fused
 from headrace.lower.kept_part import KeptPart
 from headrace.lower.plan import Plan
-from headrace.lower.settled import SettledRuns, settled_runs, settled_training
+from headrace.lower.settled import SettledRuns, settled_runs
 from headrace.program.nodes import Node
 
 __all__ = ["make_locator", "make_numpy"]
@@ -25,8 +26,8 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
     kept = None if part is None else KeptPart(part)
     compiled = compile_plan(plan, kept)
-    details = Details(compiled.source, compiled.n_reused, part)
-    details.codes.append((compiled.run.__code__, compiled.lines))
+    details = Details(compiled.listing, part)
+    details.codes.append((compiled.run.__code__, compiled.listing))
     details.segments += compiled.segments
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
@@ -34,19 +35,21 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     run = compiled.run
     if options.rewrites and options.fusion:
         bound = settled_runs(plan, run, kept)
-        training = settled_training(plan, run) if isinstance(bound, str) else None
         if isinstance(bound, SettledRuns):
-            run = bound
-        elif isinstance(training, tuple):
-            run, rest, last = training
-            details.codes.append((rest.run.__code__, rest.lines))
-            locate = _first_of(locate, make_locator(rest, last, lambda op: op))
+            run, locate = bound, _first_of(locate, _bound_locator(bound))
         else:
-            writes = any(v.written for v in plan.program.variables)
-            details.unbound = training if writes else bound
+            details.unbound = bound
     else:
         details.unbound = "rewriting or fusion is off"
     return Executable(run, plan, options, locate, details)
+
+
+def _bound_locator(runs: SettledRuns) -> Locator:
+    def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
+        every = [make_locator(c, runs.plan, lambda op: op) for c in runs.compiled()]
+        return _first_of(*every)(error)
+
+    return locate
 
 
 def _first_of(*locators: Locator) -> Locator:
@@ -75,7 +78,7 @@ def make_locator(
         if found is None:
             return None
         env = found.tb_frame.f_locals
-        step = compiled.lines.get(found.tb_lineno)
+        step = compiled.listing.steps.get(found.tb_lineno)
         if step is None:
             op = (
                 _missing_fetch(compiled, plan, env)

@@ -192,7 +192,7 @@ class _Interpreter:
             for w, r in zip(node.writes, results):
                 info = self.program.variables[w]
                 if r is None:  # the variable is gone
-                    self.state.values.pop(info.key, None)
+                    self.state.drop(info.key)
                 else:
                     self.state.set(info.key, np.array(r))
                 self.env[info.current] = None if r is None else np.array(r)

@@ -25,7 +25,8 @@ from headrace.core.dtypes import DType
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.numpy_executor import make_locator
-from headrace.lower.codegen import Compiled, compile_plan
+from headrace.lower.code_lines import Compiled
+from headrace.lower.codegen import compile_plan
 from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.packing import pack
 from headrace.lower.plan import Plan, make_plan
@@ -170,7 +171,8 @@ class _Template:
         # a template outlives the graph that it was made from: it keeps neither constants nor the
         # first function
         run = compiled.make(*[None] * len(compiled.params))
-        self.compiled = compiled._replace(run=run, params={})
+        listing = compiled.listing.detached()
+        self.compiled = compiled._replace(run=run, params={}, listing=listing)
         self.plan = Plan(plan.program._replace(body=(), constants={}), (), plan.lives)
 
     def bind(self, structure: Structure) -> Executable:

@@ -61,10 +61,16 @@ def expression(code: CodeLines, node: Node, args: list[str]) -> str:
     name = node.opdef.name
     template = EXPRESSIONS.get(name)
     if template is not None and not (name == "Add" and _is_string(code, node)):
+        code.instr.implementation = "operator"
         return template.format(*args)
     if name in _PRODUCTS and code.program.values[node.outputs[0]].dtype in _BLAS:
+        code.instr.implementation = "product"
         return _product(code, node, args)
-    return _shortcut(code, node, args) or call_kernel(code, node, args)
+    short = _shortcut(code, node, args)
+    if short is None:
+        return call_kernel(code, node, args)
+    code.instr.implementation = "NumPy"
+    return short
 
 
 def _is_string(code: CodeLines, node: Node) -> bool:

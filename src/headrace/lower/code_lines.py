@@ -1,25 +1,75 @@
-"""The lines of a function under construction, and the local names of its values.
+"""The emitter: instructions as lines of one Python function, and the local names of its values.
 
-``CodeLines`` is what the parts of code generation share: code_expressions.py (the right-hand side
-of a line), code_writes.py (updates of variables) and codegen.py (order, branches, loops, results).
+``CodeLines`` is what all parts of code generation share: code_expressions.py (the right-hand side
+of a line), code_writes.py (updates of variables), codegen.py (order, branches, loops, results) and
+settling.py (runs that are bound to shapes). ``begin`` opens an instruction, ``emit`` adds a line to
+it, ``assemble`` makes the function. Plans of the same text share one compiled code object:
+kernels, constants, names of variables and writers are parameters of a factory around it.
 """
 
 from __future__ import annotations
 
+import functools
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.lower.fusion import Fused
+import numpy as np
+
+from headrace.lower.listing import Instr, Listing
+from headrace.lower.listing_verify import checked_listing
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.plan import Plan
-from headrace.lower.update_groups import Grouped
+from headrace.lower.segment_cuts import ShapeFacts
+from headrace.lower.session_state import RunContext
 from headrace.program.constants import peek
 from headrace.program.nodes import Node
+from headrace.runtime.interrupts import FILENAME
 
-__all__ = ["CodeLines"]
+if TYPE_CHECKING:
+    from headrace.lower.listing import Step
+
+__all__ = ["COUNTS", "CodeLines", "Compiled"]
 
 #: Local names, before those of dead values are used again.
 MAX_NAMES = 32
+#: Parameters; compiling a function that closes over n of them takes n * n.
+MANY = 1000
+
+_factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
+_factories_lock = Lock()
+_MAX_FACTORIES = 1024
+#: How often a text was compiled, and how often it was there.
+COUNTS = {"compiled": 0, "shared": 0}
+
+
+class Compiled(NamedTuple):
+    """The function and what is needed to explain it."""
+
+    run: Callable[..., Any]
+    listing: Listing
+    names: dict[int, str]  # value -> local name
+    make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
+    params: dict[str, Any]
+    constant_params: dict[str, int]  # parameter -> the constant value that it holds
+    segments: list[NativeSegment]
+
+
+def _factory(source: str) -> Callable[..., Any]:
+    found = _factories.get(source)
+    if found is not None:
+        COUNTS["shared"] += 1
+        return found
+    COUNTS["compiled"] += 1
+    namespace: dict[str, Any] = {}
+    exec(compile(source, FILENAME, "exec"), namespace)
+    made: Callable[..., Any] = namespace["make"]
+    with _factories_lock:
+        _factories[source] = made
+        while len(_factories) > _MAX_FACTORIES:
+            _factories.popitem(last=False)
+    return made
 
 
 class CodeLines:
@@ -31,7 +81,8 @@ class CodeLines:
         self.program = plan.program
         self.lives = plan.lives
         self.lines: list[str] = []
-        self.steps: dict[int, Node | Fused | Grouped] = {}
+        self.instrs: list[Instr] = []
+        self.instr = Instr("begin", (), (), None, 0, 0)
         self.names: dict[int, str] = {}
         self.params: dict[str, Any] = {}
         self.constant_params: dict[str, int] = {}
@@ -43,6 +94,7 @@ class CodeLines:
         self.n_guards = 0
         self.uses_rt = False
         self.checked: list[set[int]] = [set()]
+        self.given: list[int] = []  # results that are not copied for the caller
         self.growing: dict[int, str] = {}  # results of appending to a loop variable
         # which block (by its set of checked variables) makes a value
         self.home: dict[int, set[int]] = {}
@@ -50,19 +102,63 @@ class CodeLines:
         self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
         self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
         self.depth = 2
+        self.writing = (0, 0)  # the first and the last line that are not interrupted
         self.locked = (0, 0)  # lines and depth after the last update under the lock
         self.free: list[str] = []  # names whose values nobody reads any more
         self.started: frozenset[Any] = frozenset()  # operations that run on threads of their own
         # those that were started, None once their results are taken
         self.joining: dict[str, Node | None] = {}
         self.segments: list[NativeSegment] = []
-        self.shape_values: frozenset[int] | None = None
+        self.facts = ShapeFacts(plan.program)
         self.starts_kept: dict[int, bool] = {}  # variables whose old value has a name of its own
 
-    def emit(self, text: str, step: Node | Fused | Grouped | None = None) -> None:
+    def begin(
+        self,
+        op: str,
+        inputs: tuple[int, ...] = (),
+        outputs: tuple[int, ...] = (),
+        source: Step | None = None,
+    ) -> Instr:
+        """Open an instruction: lines belong to it until the next one is opened."""
+        made = Instr(op, inputs, outputs, source, len(self.lines), len(self.checked) - 1)
+        self.instr = made
+        self.instrs.append(made)
+        return made
+
+    def emit(self, text: str) -> None:
         self.lines.append(" " * self.depth + text)
-        if step is not None:
-            self.steps[len(self.lines)] = step
+
+    def assemble(
+        self,
+        prologue: list[str],
+        n_feeds: int,
+        name: Callable[[int], str],
+        bound: bool = False,
+        watched: tuple[str, ...] = (),
+        kept: int = 0,
+    ) -> Compiled:
+        """The function of all instructions.
+
+        ``prologue`` are the lines before the first one; ``name(offset)`` gives the function's name,
+        ``offset`` being the number of the line before it.
+        """
+        feeds = "".join(f", f{n}" for n in range(n_feeds))
+        params = ", ".join(self.params)
+        if len(self.params) > MANY:
+            prologue.insert(0, f"  {params} = P")
+            params = "*P"
+        offset = 2 + len(prologue)
+        called = name(offset)
+        header = [f"def make(np, RunContext, {params}):", f" def {called}(S, V{feeds}):"]
+        lines = [*header, *prologue, *self.lines, f" return {called}", ""]
+        make = functools.partial(_factory("\n".join(lines)), np, RunContext)
+        run = make(*self.params.values())
+        more = self.n_reused, self.given, bound, watched, kept
+        listing = Listing(self.program, self.instrs, lines, offset, *more)
+        checked_listing(listing, "binding it to shapes" if bound else "lowering it")
+        return Compiled(
+            run, listing, self.names, make, self.params, self.constant_params, self.segments
+        )
 
     def param(self, name: str, value: Any) -> str:
         assert self.params.setdefault(name, value) is value, f"two parameters are called {name}"

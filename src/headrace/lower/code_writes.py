@@ -17,6 +17,7 @@ from headrace.lower.code_expressions import argument, is_small_update
 from headrace.lower.code_lines import CodeLines
 from headrace.lower.emit import UPDATES
 from headrace.lower.grouped_updates import GroupWriter
+from headrace.lower.listing import VARIABLE
 from headrace.lower.session_state import Writer
 from headrace.lower.start_values import written_variables
 from headrace.lower.update_groups import Grouped, gradient_position
@@ -28,6 +29,7 @@ __all__ = ["emit_group", "emit_write"]
 
 def emit_write(code: CodeLines, node: Node) -> None:
     traits = node.opdef.traits
+    code.instr.storage, code.instr.implementation = VARIABLE, "writer"
     args = [argument(code, node, i) for i in range(len(node.inputs)) if i not in traits.writes]
     targets = [f"v{w}" for w in node.writes]
     for w in dict.fromkeys(node.writes):
@@ -40,6 +42,7 @@ def emit_write(code: CodeLines, node: Node) -> None:
     if code.locked != (len(code.lines), code.depth):  # one after the other they share the lock
         code.emit("with S.lock:")
     code.depth += 1
+    code.instr.implementation = "expression"
     _small_update(code, node, args)
     _wrote(code, node)
     code.depth -= 1
@@ -53,8 +56,9 @@ def _small_update(code: CodeLines, node: Node, args: list[str]) -> None:
     key, op = code.param(f"q{i}", info.key), code.param(f"o{i}", info.op)
     new = UPDATES[node.opdef.name].format(f"v{i}", *args)
     code.emit(f"v{i} = V.get({key})")
-    code.emit(f"if v{i} is None: v{i} = S.need({key}, {op})", node)
-    code.emit(f"v{i} = V[{key}] = {new}", node)
+    code.emit(f"if v{i} is None: v{i} = S.need({key}, {op})")
+    code.emit(f"S.versions[{key}] += 1")
+    code.emit(f"v{i} = V[{key}] = {new}")
 
 
 def _call_writer(code: CodeLines, node: Node, args: list[str], targets: list[str]) -> None:
@@ -69,7 +73,7 @@ def _call_writer(code: CodeLines, node: Node, args: list[str], targets: list[str
         runtime = "None"
     outs = _write_targets(code, node, targets)
     call = f"{writer}(S, {runtime}{''.join(', ' + a for a in args)})"
-    code.emit(f"{', '.join(outs)}, = {call}", node)
+    code.emit(f"{', '.join(outs)}, = {call}")
 
 
 def _write_targets(code: CodeLines, node: Node, targets: list[str]) -> list[str]:
@@ -111,6 +115,7 @@ def _writer(code: CodeLines, node: Node) -> Writer:
 
 def emit_group(code: CodeLines, step: Grouped) -> None:
     first = step.nodes[0]
+    code.instr.storage, code.instr.implementation = VARIABLE, "grouped update"
     at = gradient_position(first, code.program)
     assert at is not None
     written = first.opdef.traits.writes
@@ -140,7 +145,7 @@ def emit_group(code: CodeLines, step: Grouped) -> None:
         f"{writer}(S, ({''.join(a + ', ' for a in shared)}), "
         f"({''.join(g + ', ' for g in gradients)}))"
     )
-    code.emit(f"{', '.join(targets)}, = {call}", step)
+    code.emit(f"{', '.join(targets)}, = {call}")
     for node in step.nodes:
         _wrote(code, node)
 

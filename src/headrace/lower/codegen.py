@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from signal import SIGINT
-from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,29 +26,28 @@ from headrace.core import dtypes, shapes
 from headrace.lower import fused_code as fused_steps
 from headrace.lower import user_calls
 from headrace.lower.code_expressions import argument, expression
-from headrace.lower.code_lines import CodeLines
+from headrace.lower.code_lines import CodeLines, Compiled
 from headrace.lower.code_writes import emit_group, emit_write
 from headrace.lower.emit import INTO
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
+from headrace.lower.listing import CALLERS, IN_PLACE, VIEW, Storage
 from headrace.lower.native_groups import native_step
-from headrace.lower.native_segments import NativeSegment, cut_segments, shape_values
+from headrace.lower.native_segments import NativeSegment
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
-from headrace.lower.session_state import RunContext
 from headrace.lower.start_values import scan, written_variables
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node
 from headrace.runtime import buffers
-from headrace.runtime.interrupts import FILENAME, getsignal, handler, name_with_writes, protect
+from headrace.runtime.interrupts import getsignal, handler, name_with_writes, protect
 
-__all__ = ["Compiled", "compile_plan"]
+__all__ = ["Lowering", "compile_plan"]
 
 _DEEP = 60  # levels of indentation (Python ends at 100)
 _AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORT_ROW = 16
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
-_MANY = 1000  # parameters; compiling a function that closes over n of them takes n * n
 
 
 _ONE, _ZERO = np.int32(1), np.int32(0)
@@ -57,91 +55,52 @@ _ONE, _ZERO = np.int32(1), np.int32(0)
 _size = functools.lru_cache(1024)(shapes.num_elements)
 
 
-class Compiled(NamedTuple):
-    """The function and what is needed to explain it."""
-
-    run: Callable[..., Any]
-    source: str
-    lines: dict[int, Node | Fused | Grouped]  # line number -> step
-    names: dict[int, str]  # value -> local name
-    n_reused: int
-    make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
-    params: dict[str, Any]
-    constant_params: dict[str, int]  # parameter -> the constant value that it holds
-    segments: list[NativeSegment]
-
-
-_factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
-_factories_lock = Lock()
-_MAX_FACTORIES = 1024
-_counts = {"compiled": 0, "shared": 0}
-
-
-def _factory(source: str) -> Callable[..., Any]:
-    found = _factories.get(source)
-    if found is not None:
-        _counts["shared"] += 1
-        return found
-    _counts["compiled"] += 1
-    namespace: dict[str, Any] = {}
-    exec(compile(source, FILENAME, "exec"), namespace)
-    made: Callable[..., Any] = namespace["make"]
-    with _factories_lock:
-        _factories[source] = made
-        while len(_factories) > _MAX_FACTORIES:
-            _factories.popitem(last=False)
-    return made
-
-
 def compile_plan(plan: Plan, kept: Callable[..., Any] | None = None) -> Compiled:
     """``kept(S, V)`` gives the last feeds of the plan, those that are not the caller's."""
-    return _Generator(plan, kept).compile()
+    return Lowering(plan, kept).compile()
 
 
-class _Generator(CodeLines):
+class Lowering(CodeLines):
+    """From a plan to a function; subclasses know more than the plan."""
+
     # driver -------------------------------------------------------------------------------------
     def compile(self) -> Compiled:
         for n, feed in enumerate(self.program.feeds):
             self.names[feed] = f"f{n}"
-        self._keep_starts()
-        first = last = 0  # lines between which the run is not interrupted
-        self.started = user_calls.independent(self.plan.block)
-        for is_segment, part in self.cut(self.plan.block):
-            before = len(self.lines)
-            for statement in part:
-                user_calls.emit_joins(self, statement)
+        self.keep_starts()
+        self.outermost(self.plan.block)
+        self.give_results()
+        n_feeds = len(self.program.feeds) - self.plan.kept
+        return self.assemble(self.prologue(), n_feeds, self.function_name)
+
+    def outermost(self, block: PlanBlock) -> None:
+        """Statements of the outermost block."""
+        self.started = user_calls.independent(block)
+        for is_segment, part in self.facts.cut(block, self.stands_alone):
             if is_segment:
+                for statement in part:
+                    user_calls.emit_joins(self, statement)
                 self.segment(part)
                 continue
-            self.statements(part)
-            if any(written_variables(step) for step in steps(part)):
-                first, last = first or before + 1, len(self.lines)
+            for statement in part:
+                before = len(self.lines)
+                user_calls.emit_joins(self, statement)
+                self.statements((statement,))
+                if any(written_variables(step) for step in steps((statement,))):
+                    self.writing = self.writing[0] or before + 1, len(self.lines)
         user_calls.emit_joins(self, None)
-        self.emit(f"return {self.results()}")
-        feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - self.plan.kept))
-        prologue = self.prologue()
-        params = ", ".join(self.params)
-        if len(self.params) > _MANY:
-            prologue.insert(0, f"  {params} = P")
-            params = "*P"
-        offset = 2 + len(prologue)
-        name = name_with_writes(first + offset, last + offset) if last else "run"
-        header = [f"def make(np, RunContext, {params}):", f" def {name}(S, V{feeds}):"]
-        source = "\n".join([*header, *prologue, *self.lines, f" return {name}", ""])
-        make = functools.partial(_factory(source), np, RunContext)
-        run = make(*self.params.values())
-        lines = {line + offset: step for line, step in self.steps.items()}
-        return Compiled(
-            run,
-            source,
-            lines,
-            self.names,
-            self.n_reused,
-            make,
-            self.params,
-            self.constant_params,
-            self.segments,
-        )
+
+    def give_results(self) -> None:
+        fetched = tuple(f for f in self.program.fetches if f is not None)
+        results = self.results()
+        instr = self.begin("return", fetched)
+        instr.storage, instr.implementation = CALLERS, "the user's own"
+        self.emit(f"return {results}")
+
+    def function_name(self, offset: int) -> str:
+        """Tells the lines between which the run is not interrupted (runtime/interrupts.py)."""
+        first, last = self.writing
+        return name_with_writes(first + offset, last + offset) if last else "run"
 
     def prologue(self) -> list[str]:
         out = []
@@ -149,6 +108,11 @@ class _Generator(CodeLines):
             n = len(self.program.feeds)
             names = "".join(f"f{i}, " for i in range(n - self.plan.kept, n))
             out.append(f"  {names}= {self.param('kept', self.kept)}(S, V)")
+        return [*out, *self.loads(), *self.guards()]
+
+    def loads(self) -> list[str]:
+        """Lines that give the variables their names."""
+        out = []
         for i, v in enumerate(self.program.variables):
             if i in self.loaded:
                 out.append(f"  v{i} = V.get({self.param(f'q{i}', v.key)})")
@@ -157,6 +121,11 @@ class _Generator(CodeLines):
                     # would be seen
                     out.append(f"  if v{i} is None: v{i} = S.raw(q{i})")
                     out.append(f"  s{i} = v{i}")
+        return out
+
+    def guards(self) -> list[str]:
+        """Lines that make a run that writes safe from interrupts, and those that kernels need."""
+        out = []
         if any(v.written for v in self.program.variables):
             look, on_interrupt = self.param("getsignal", getsignal), self.param("handler", handler)
             protected = f"{look}({int(SIGINT)}) is {on_interrupt}"
@@ -165,7 +134,7 @@ class _Generator(CodeLines):
             out.append("  rt = RunContext(S)")
         return out
 
-    def _keep_starts(self) -> None:
+    def keep_starts(self) -> None:
         """Variables whose old value is read after a write keep it under a name of its own."""
         if not any(v.written for v in self.program.variables):
             return
@@ -179,20 +148,13 @@ class _Generator(CodeLines):
         for i, at in first_write.items():
             self.starts_kept[i] = last_start_use.get(i, -1) > at
 
-    # names --------------------------------------------------------------------------------------
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
-        for is_segment, part in self.cut(block):
+        for is_segment, part in self.facts.cut(block, self.stands_alone):
             if is_segment:
                 self.segment(part)
             else:
                 self.statements(part)
-
-    def cut(self, block: PlanBlock) -> Iterator[tuple[bool, PlanBlock]]:
-        """Segments, and the statements between them."""
-        if self.shape_values is None:
-            self.shape_values = shape_values(self.program)
-        return cut_segments(block, self.program, self.stands_alone, self.shape_values)
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node has a line of a kind of its own."""
@@ -203,18 +165,19 @@ class _Generator(CodeLines):
         for runs in which they are not.
         """
         after, last = self.position + len(part), self.lives.last
-        assert self.shape_values is not None
-        read_later = lambda v: last.get(v, -1) >= after
         members = [s for s in part if isinstance(s, (Node, Fused))]
-        segment = NativeSegment(members, self.program, read_later, self.shape_values)
+        segment = NativeSegment(members, self.facts, lambda v: last.get(v, -1) >= after)
         self.segments.append(segment)
         given = [self.name(i) for i in segment.inputs]
         result, name = f"r{len(self.params)}", self.param(f"g{len(self.params)}", segment)
-        self.emit(f"{result} = {name}({', '.join(['S', *given])})", members[-1])
+        instr = self.begin("segment", segment.inputs, (), members[-1])
+        instr.implementation = "native or steps"
+        self.emit(f"{result} = {name}({', '.join(['S', *given])})")
         self.emit(f"if {result} is None:")
         self.depth += 1
         self.statements(part)
         self.depth -= 1
+        self.begin("else", segment.outputs).implementation = "native"
         self.emit("else:")
         self.depth += 1
         made = [self.names[o] for o in segment.outputs]
@@ -228,10 +191,15 @@ class _Generator(CodeLines):
     def statements(self, block: PlanBlock) -> None:
         for s in block:
             if isinstance(s, Node):
+                instr = self.begin(s.opdef.name, s.inputs, s.outputs, s)
+                if s.opdef.traits.view:
+                    instr.storage = VIEW
                 self.node(s)
             elif isinstance(s, Fused):
+                self.begin("fused", s.inputs, (s.output,), s)
                 self.fused(s)
             elif isinstance(s, Grouped):
+                self.begin("grouped", s.inputs, s.outputs, s)
                 emit_group(self, s)
             else:
                 if isinstance(s, PlanIf):
@@ -246,6 +214,7 @@ class _Generator(CodeLines):
         """An ``if``; where they are nested deeper than Python allows, a flat sequence of guarded
         runs of steps.
         """
+        self.begin("if" if s.branch else "if not", (s.pred,)).implementation = "branch"
         test = self.name(s.pred)
         test = test if s.branch else f"not {test}"
         if self.depth < _DEEP:
@@ -276,6 +245,8 @@ class _Generator(CodeLines):
 
     def loop(self, s: PlanWhile) -> None:
         values = s.loop.values
+        instr = self.begin("while", tuple(v.init for v in values), tuple(v.value for v in values))
+        instr.storage, instr.implementation = VIEW, "loop"
         inits = [self.name(v.init) for v in values]
         targets = [self.new(v.value) for v in values]
         if targets:
@@ -286,8 +257,10 @@ class _Generator(CodeLines):
         self.depth += 1
         self.checked.append(set())
         self.block(s.test)
+        self.begin("break", (s.loop.cond,)).implementation = "loop"
         self.emit(f"if not {self.name(s.loop.cond)}: break")
         self.block(s.body)
+        self.begin("next", tuple(v.next for v in values)).implementation = "loop"
         if targets:
             nexts = ", ".join(self.name(v.next) for v in values)
             self.emit(f"{', '.join(targets)} = {nexts}")
@@ -319,7 +292,8 @@ class _Generator(CodeLines):
         if node.outputs and node.outputs[0] in self.growing:
             old, new = (self.name(i) for i in node.inputs[:2])
             call = f"{self.growing[node.outputs[0]]}.append({old}, {new})"
-            self.emit(f"{self.new(node.outputs[0])} = {call}", node)
+            self.instr.storage, self.instr.implementation = VIEW, "appended"
+            self.emit(f"{self.new(node.outputs[0])} = {call}")
             return
         if node.opdef.name in ("Merge", "RefMerge"):
             self.merge(node)
@@ -333,13 +307,13 @@ class _Generator(CodeLines):
         if len(outputs) == 1:
             reused = self.reuse(node, args)
             if reused is not None:
-                self.emit(reused, node)
+                self.emit(reused)
                 return
-            self.emit(f"{self.new(outputs[0])} = {right}", node)
+            self.emit(f"{self.new(outputs[0])} = {right}")
         elif not outputs:
-            self.emit(right, node)
+            self.emit(right)
         else:
-            self.emit(f"{', '.join(self.new(o) for o in outputs)} = {right}", node)
+            self.emit(f"{', '.join(self.new(o) for o in outputs)} = {right}")
 
     def reuse(self, node: Node, args: list[str]) -> str | None:
         """An ``out=`` form over an input that dies here, where that input certainly has the
@@ -362,6 +336,7 @@ class _Generator(CodeLines):
                 if value in self.home:
                     self.home[out] = self.home.pop(value)
                 self.n_reused += 1
+                self.instr.storage = Storage(IN_PLACE, value)
                 operator = _AUGMENTED.get(node.opdef.name)
                 if operator is not None and (k == 0 or operator in "+*"):
                     return f"{target} {operator}= {args[1 - k]}"
@@ -385,8 +360,9 @@ class _Generator(CodeLines):
         return True
 
     def merge(self, node: Node) -> None:
+        self.instr.storage, self.instr.implementation = VIEW, "choice"
         pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
-        self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
+        self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}")
         self.emit(
             f"{self.new(node.outputs[1])} = {self.param('one', _ONE)} if {pred} else "
             f"{self.param('zero', _ZERO)}"
@@ -409,10 +385,12 @@ class _Generator(CodeLines):
         )
         if own is not None:
             self.n_reused += 1
+            self.instr.storage = Storage(IN_PLACE, step.inputs[own])
+        self.instr.implementation = "fused group"
         function = fused_steps.make_fused(step, self.program, own)
         native = native_step(step, self.program, own, function)
         name = self.param(f"k{len(self.params)}", native)
-        self.emit(f"{self.new(step.output)} = {name}(S, {', '.join(args)})", step)
+        self.emit(f"{self.new(step.output)} = {name}(S, {', '.join(args)})")
 
     def release(self, s: Node | Fused | Grouped) -> None:
         """Let go of large values after their last use, and of views: one of a variable keeps it
@@ -489,6 +467,8 @@ class _Generator(CodeLines):
         own = own or self.program.borrowed
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:
             return name
+        if own and info.shape != ():
+            self.given.append(value)
         if info.dtype is dtypes.string and not info.shape:
             return f"{self.param('text', own_string)}({name})"
         if info.shape == ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -16,14 +16,10 @@ from headrace.core.shapes import show
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Operation
-    from headrace.lower.fusion import Fused
+    from headrace.lower.listing import Listing
     from headrace.lower.native_segments import NativeSegment
     from headrace.lower.plan import Plan
     from headrace.lower.session_state import State
-    from headrace.lower.update_groups import Grouped
-    from headrace.program.nodes import Node
-
-    Step = Node | Fused | Grouped
 
 __all__ = ["Details", "Executable", "Options", "located_error", "op_error", "options_for"]
 
@@ -70,15 +66,14 @@ def options_for(
 class Details:
     """What is known of an executable beside how to run it."""
 
-    source: str = ""  # the generated code
-    reused_buffers: int = 0
+    listing: Listing | None = None  # what runs; None for executors that have no generated code
     kept: Executable | None = None  # computes what is kept between runs
     executor: str = "numpy"
     why: str | None = None  # why it is another executor than the one that was asked for
     is_shared: bool = False  # code of an equal structure, with other constants
     unbound: str | None = None  # why runs are not bound to the shapes of their feeds
-    #: Generated code, and the step that each of its lines belongs to.
-    codes: list[tuple[CodeType, Mapping[int, Step]]] = field(default_factory=list)
+    #: Generated code, and what it does.
+    codes: list[tuple[CodeType, Listing]] = field(default_factory=list)
     #: Steps that may be one native function.
     segments: list[NativeSegment] = field(default_factory=list)
 

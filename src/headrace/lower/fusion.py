@@ -59,10 +59,6 @@ HEAVY = frozenset(
 )
 
 
-#: Element-wise if all inputs have the result's shape.
-_LIKE_ELEMENTWISE = frozenset(["Select", "ZerosLike", "OnesLike"])
-#: Ops that repeat a number, and which input that is.
-_NUMBER_OF = {"Fill": 1, "BroadcastTo": 0}
 #: Users of a producer, and members of its group, up to which it may be computed for each of them.
 MAX_USERS, MAX_SHARED = 8, 12
 
@@ -129,7 +125,7 @@ def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:
 
 def _is_like_elementwise(node: Node, program: Program) -> bool:
     """Ops that are element-wise for inputs of the result's shape."""
-    if node.opdef.name not in _LIKE_ELEMENTWISE:
+    if not node.opdef.traits.like_elementwise:
         return False
     shape = program.values[node.outputs[0]].shape
     if len(node.inputs) == 1:
@@ -142,7 +138,7 @@ def _repeated(block: Block, program: Program, mutable: frozenset[int]) -> dict[i
     """Values that are one number everywhere, with the number's value."""
     found: dict[int, int] = {}
     for s in block:
-        at = _NUMBER_OF.get(s.opdef.name) if isinstance(s, Node) else None
+        at = s.opdef.traits.repeats if isinstance(s, Node) else None
         if at is None:
             continue
         assert isinstance(s, Node)
@@ -271,7 +267,8 @@ def _block(
     for value, members in groups.items():
         alone = members[0].opdef.name
         # our own steps see to threads themselves
-        large = alone[0] != "_" and alone not in _LIKE_ELEMENTWISE and _is_large(value, program)
+        like = members[0].opdef.traits.like_elementwise
+        large = alone[0] != "_" and not like and _is_large(value, program)
         if len(members) > 1 or alone in HEAVY or large:
             members.sort(key=lambda n: place[n.outputs[0]])
             out[place[value]] = Fused(tuple(members), _inputs(members))

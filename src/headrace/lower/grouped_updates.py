@@ -1,9 +1,9 @@
 """One update of many small variables (lower/update_groups.py).
 
 Their values lie one after the other in one array for each slot, and each variable is a view of its
-part. As long as the state still holds those very views, the next update takes the whole arrays as
-they are; else it puts them together anew. Like every writer it makes new arrays and replaces the
-values under the lock: readers keep what they have.
+part. As long as nobody else has written one of them (by their version stamps), the next update
+takes the whole arrays as they are; else it puts them together anew. Like every writer it makes new
+arrays and replaces the values under the lock: readers keep what they have.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["GroupWriter"]
 
 
 class _Whole(NamedTuple):
-    """The arrays of the last update, and the views of them that the state was given."""
+    """The arrays of the last update, and the stamps of the variables after it."""
 
     arrays: tuple[Any, ...]
-    views: tuple[Any, ...]
+    stamps: list[int]
 
 
 class GroupWriter:
@@ -64,9 +64,9 @@ class GroupWriter:
         values = state.values
         with state.lock:
             whole: _Whole | None = state.groups.get(self)
-            arrays = None if whole is None else self._as_they_were(values, whole)
-            if arrays is None:
-                arrays = self._together(state)
+            stamps = state.stamps(self.keys)
+            as_it_was = whole is not None and whole.stamps == stamps
+            arrays = whole.arrays if as_it_was else self._together(state)  # type: ignore[union-attr]
             made = None
             if self.native is not None:
                 made = self.native(state.hot, arrays, shared, gradients)
@@ -75,15 +75,11 @@ class GroupWriter:
                 result = self.kernel(*arrays, *shared[: self.at], grad, *shared[self.at :])
                 made = result if type(result) is tuple else (result,)
             views = self._views(made)
+            stamps = [n + 1 for n in stamps]
+            state.versions.update(zip(self.keys, stamps))
             values.update(zip(self.keys, views))
-            state.groups[self] = _Whole(made, views)
+            state.groups[self] = _Whole(made, stamps)
         return views
-
-    def _as_they_were(self, values: dict[str, Any], whole: _Whole) -> tuple[Any, ...] | None:
-        for key, view in zip(self.keys, whole.views):
-            if values.get(key) is not view:
-                return None
-        return whole.arrays
 
     def _together(self, state: State) -> tuple[Any, ...]:
         flat = []

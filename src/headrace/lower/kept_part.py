@@ -1,25 +1,19 @@
 """The part of a plan that depends on variables alone (lower/kept_values.py), with its results from
 the last time.
 
-The results belong to a session's state, not to the plan. They are good as long as every variable is
-the same array as then and was not overwritten since. Arrays are remembered weakly, so that an
-optimizer can go on updating them in place.
+The results belong to a session's state, not to the plan. They are good as long as every variable
+has the version stamp that it had then.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace.kernels.packed_weights import Held
 from headrace.lower.executable import Executable
 from headrace.lower.session_state import State
-
-if TYPE_CHECKING:
-    from headrace.core.annotations import Array
 
 __all__ = ["Counts", "KeptPart", "is_within_bounds"]
 
@@ -39,7 +33,7 @@ class Counts:
 
 
 class _Entry(NamedTuple):
-    sources: tuple[tuple[str, Callable[[], Any], int], ...]
+    stamps: list[int]
     values: tuple[Any, ...]
 
 
@@ -55,33 +49,24 @@ class KeptPart:
         self.run = executable.run
         program = executable.plan.program
         used = {i for node in program.body for i in node.inputs}  # type: ignore[union-attr]
-        self.keys = tuple(v.key for v in program.variables if v.start in used)
+        self.keys = tuple(v.key for v in program.variables if used & {v.start, v.current})
 
     def __call__(self, state: State, values: dict[str, Any]) -> tuple[Any, ...]:
         entry: _Entry | None = state.kept.get(self)
-        if entry is not None:
-            versions = state.versions
-            for key, source, version in entry.sources:
-                if values.get(key) is not source() or versions.get(key, 0) != version:
-                    break
-            else:
-                self.counts.hits += 1
-                return entry.values
+        if entry is not None and entry.stamps == state.stamps(self.keys):
+            self.counts.hits += 1
+            return entry.values
         return self._make(state, values)
 
     def _make(self, state: State, values: dict[str, Any]) -> tuple[Any, ...]:
         with state.lock:  # no write may come between what is remembered and what is computed
-            sources = []
-            for key in self.keys:
-                held = values.get(key)
-                if held is not None:
-                    sources.append((key, _holder(held), state.versions.get(key, 0)))
+            stamps = state.stamps(self.keys)
             made = self.run(state, values)
             before = state.kept.get(self)
             if before is not None:
                 _tell_holders(before.values, made)
             if _make_room(state, made):
-                state.kept[self] = _Entry(tuple(sources), made)
+                state.kept[self] = _Entry(stamps, made)
         self.counts.misses += 1
         return made
 
@@ -119,9 +104,3 @@ def _tell_holders(before: tuple[Any, ...], made: tuple[Any, ...]) -> None:
 
 def _bytes(values: tuple[Any, ...]) -> int:
     return sum(int(getattr(v, "nbytes", 0)) for v in values)
-
-
-def _holder(value: Array | np.generic) -> Callable[[], Any]:
-    if isinstance(value, np.ndarray):
-        return weakref.ref(value)
-    return lambda: value  # a scalar, which nobody can change

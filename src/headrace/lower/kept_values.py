@@ -15,9 +15,11 @@ stay where they are. So do small results.
 from __future__ import annotations
 
 from headrace.core import shapes
+from headrace.lower.binding_times import node_stages
+from headrace.lower.listing import Stage
 from headrace.program.nodes import If, Node, Program, Statement, While
 
-__all__ = ["is_pure", "makers_of", "split"]
+__all__ = ["makers_of", "split"]
 
 #: Elements that a node must read or make before keeping its result pays.
 MIN_ELEMENTS = 4096
@@ -27,10 +29,9 @@ def split(program: Program) -> tuple[Program, Program | None]:
     """The program without what depends on unwritten variables alone, and that part (None if there
     is none).
     """
-    known = {v.start for v in program.variables if not v.written}
-    if not known:
+    if all(v.written for v in program.variables):
         return program, None
-    makers = makers_of(program, known)
+    makers = makers_of(program)
     if not any(_is_work(n, program) for n in makers.values()):
         return program, None
     worth = _worth(makers, program)
@@ -54,31 +55,22 @@ def split(program: Program) -> tuple[Program, Program | None]:
     return program._replace(feeds=program.feeds + tuple(kept), body=body), part
 
 
-def makers_of(program: Program, known: set[int]) -> dict[int, Node]:
-    """The pure nodes of the outermost block that depend on unwritten variables and constants only,
-    by what they make.
+def makers_of(program: Program) -> dict[int, Node]:
+    """The nodes of the outermost block whose results change only when a variable is written, by
+    what they make.
     """
-    makers: dict[int, Node] = {}
-    steady = known | set(program.constants)
-    for s in program.body:
-        if not isinstance(s, Node) or not s.inputs or not is_pure(s):
-            continue
-        if all(i in steady for i in s.inputs) and any(i in makers or i in known for i in s.inputs):
-            for o in s.outputs:
-                makers[o] = s
-            steady.update(s.outputs)
-    return makers
-
-
-def is_pure(node: Node) -> bool:
-    traits = node.opdef.traits
-    if node.writes or traits.random or traits.host_only or "rt" in node.opdef.kernel_params:
-        return False
-    return not traits.stateful or node.opdef.name == "ReadVariableOp"
+    stages = node_stages(program)
+    return {
+        o: s
+        for s in program.body
+        if isinstance(s, Node)
+        for o in s.outputs
+        if stages[o] is Stage.WRITE
+    }
 
 
 def _is_view(node: Node) -> bool:
-    return node.opdef.traits.view or node.opdef.name in ("ReadVariableOp", "Merge")
+    return node.opdef.traits.view or node.opdef.name == "Merge"
 
 
 def _is_work(node: Node, program: Program) -> bool:

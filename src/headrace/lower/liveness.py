@@ -13,9 +13,6 @@ from headrace.program.nodes import Node, Program
 
 __all__ = ["Lifetimes", "lifetimes"]
 
-#: Views of all of their input's memory, each element once.
-_WHOLE = frozenset(["EnsureShape", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"])
-
 
 class Lifetimes:
     """Answers about values by step position."""
@@ -137,7 +134,7 @@ def _visit_step(
             for k, i in enumerate(s.inputs):
                 if k not in traits.known_inputs:  # (a shape or an axis is not what is viewed)
                     out.join(i, o)
-            if s.opdef.name in _WHOLE and (s.inputs[0] in out.fresh or s.inputs[0] in out.whole):
+            if traits.whole and (s.inputs[0] in out.fresh or s.inputs[0] in out.whole):
                 out.whole.add(o)
         else:
             out.fresh.add(o)

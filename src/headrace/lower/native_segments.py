@@ -15,177 +15,44 @@ The generated code of a plan (codegen.py) has both ways:
         t7, t9 = r0
 
 A segment is compiled when a session has run it often enough with inputs of the same shapes; no
-clock is asked. Steps are cut into segments by static facts: which ops they are, and that arrays are
-small. If an op cannot be compiled for the shapes that come in, its segment stays with NumPy for
-them, and ``why_not`` says which op it was.
+clock is asked. Steps are cut into segments by static facts (segment_cuts.py): which ops they are,
+and that arrays are small. If an op cannot be compiled for the shapes that come in, its segment
+stays with NumPy for them, and ``why_not`` says which op it was.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.env import native_setting
-from headrace.kernels.native.native_types import has_code, kind_of
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower import segment_rules
-from headrace.lower.fusion import Fused, PlanStatement
-from headrace.lower.native_groups import native_expected, native_state
-from headrace.lower.segment_rules import LARGE_INPUTS, OF_SHAPE, REARRANGING, Refused
-from headrace.program.constants import exact_key, peek
-from headrace.program.nodes import Node, Program, walk
+from headrace.lower.fusion import Fused
+from headrace.lower.native_groups import MAX_COUNTED, native_state
+from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
+from headrace.lower.segment_rules import OF_SHAPE, REARRANGING, Refused
+from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
     from headrace.kernels.native.segment_code import Ref
 
-__all__ = ["NativeSegment", "SegmentBinder", "cut_segments", "shape_values"]
+__all__ = ["NativeSegment", "SegmentBinder"]
 
-#: Elements of an array in a segment; of a row, where the number of rows is not known; and of any
-#: array once shapes are known.
-MAX_ELEMENTS, MAX_ROW, MAX_BOUND = 1 << 16, 256, 1 << 20
-#: Steps of a segment: fewer gain nothing, more take long to compile.
-MIN_STEPS, MAX_STEPS = 3, 256
+#: Elements of an array of a segment, once shapes are known.
+MAX_BOUND = 1 << 20
 #: Runs of a step (so many runs of a segment of one step) before a session looks at shapes, and
 #: then with the same shapes before it compiles: together about 40 ms of NumPy.
 HOT_STEPS = 20_000
 #: Shapes that a session has kernels for, or counts, at once.
 MAX_SHAPES = 32
 
-#: Structures that have a number.
-MAX_KNOWN = 1 << 14
-
 _numbers = itertools.count()
-_known: dict[Any, tuple[str, int]] = {}
-Step = Union[Node, Fused]
-
-
-# cutting ------------------------------------------------------------------------------------------
-
-
-def cut_segments(
-    block: Sequence[PlanStatement],
-    program: Program,
-    excluded: Callable[[Node], bool],
-    of_shape: frozenset[int],
-) -> Iterator[tuple[bool, tuple[PlanStatement, ...]]]:
-    """The statements in order: (True, a segment's steps) or (False, (another statement,)).
-
-    ``of_shape``: values that follow from shapes (``shape_values``).
-    """
-    if not native_expected():
-        yield from ((False, (s,)) for s in block)
-        return
-    pending: list[PlanStatement] = []
-    for s in block:
-        if isinstance(s, (Node, Fused)) and _may_join(s, program, excluded, of_shape):
-            pending.append(s)
-            if len(pending) < MAX_STEPS:
-                continue
-            s = None  # type: ignore[assignment]
-        yield from _cut(pending, program)
-        pending = []
-        if s is not None:
-            yield False, (s,)
-    yield from _cut(pending, program)
-
-
-def _cut(
-    pending: list[PlanStatement], program: Program
-) -> Iterator[tuple[bool, tuple[PlanStatement, ...]]]:
-    """A segment, if it has enough work; views and shapes at its ends gain nothing."""
-    first, last = 0, len(pending)
-    while first < last and _is_view(pending[first]):
-        first += 1
-    while last > first and _is_view(pending[last - 1]):
-        last -= 1
-    inside = pending[first:last]
-    if sum(map(_is_work, inside)) < MIN_STEPS:
-        yield from ((False, (s,)) for s in pending)
-        return
-    yield from ((False, (s,)) for s in pending[:first])
-    yield True, tuple(inside)
-    yield from ((False, (s,)) for s in pending[last:])
-
-
-def _is_work(s: PlanStatement) -> bool:
-    return isinstance(s, Fused) or (
-        isinstance(s, Node) and not s.opdef.traits.view and s.opdef.name not in OF_SHAPE
-    )
-
-
-def _is_view(s: PlanStatement) -> bool:
-    return isinstance(s, Node) and s.opdef.traits.view
-
-
-def is_structural(program: Program, value: int) -> bool:
-    """Whether a value is a constant that belongs to the code: a shape, an axis, a flag.
-
-    Constants that are floats are inputs of a segment.
-    """
-    info = program.values[value]
-    return peek(program.constants, value) is not None and kind_of(info.dtype.name) in "iub"
-
-
-def shape_values(program: Program) -> frozenset[int]:
-    """Values that follow from shapes and constants alone."""
-    found: set[int] = set()
-    for node in walk(program.body):
-        traits = node.opdef.traits
-        if traits.stateful or traits.random or node.writes or "rt" in node.opdef.kernel_params:
-            continue
-        follows = all(i in found or is_structural(program, i) for i in node.inputs)
-        plain = not traits.host_only and all(
-            kind_of(program.values[o].dtype.name) for o in node.outputs
-        )
-        if plain and (node.opdef.name in OF_SHAPE or (follows and node.inputs)):
-            found.update(node.outputs)
-    return frozenset(found)
-
-
-def _may_join(
-    step: Step, program: Program, excluded: Callable[[Node], bool], of_shape: frozenset[int]
-) -> bool:
-    return all(not excluded(n) and _node_may_join(n, program, of_shape) for n in _nodes(step))
-
-
-def _node_may_join(node: Node, program: Program, of_shape: frozenset[int]) -> bool:
-    traits, name = node.opdef.traits, node.opdef.name
-    if node.writes or traits.random or traits.host_only or "rt" in node.opdef.kernel_params:
-        return False
-    if traits.stateful and name != "ReadVariableOp":
-        return False
-    infos = [program.values[v] for v in (*node.inputs, *node.outputs)]
-    if not all(kind_of(i.dtype.name) for i in infos):
-        return False
-    if of_shape.issuperset(node.outputs):
-        return True
-    if traits.elementwise:
-        types = [program.values[i].dtype.name for i in node.inputs]
-        known = has_code(name, *types) or name in segment_rules.RULES
-    else:
-        known = name in segment_rules.RULES or name in REARRANGING
-        known = known or name in ("ZerosLike", "OnesLike")
-    large = LARGE_INPUTS.get(name, ())
-    values = [v for k, v in enumerate(node.inputs) if k not in large]
-    return known and all(_is_small(program, v) for v in (*values, *node.outputs))
-
-
-def _is_small(program: Program, value: int) -> bool:
-    """Certainly, or for batches that are not large."""
-    shape = program.values[value].shape
-    if shape is None:
-        return True  # (seen when it is bound)
-    size = shapes.num_elements(shape)
-    if size is not None:
-        return size <= MAX_ELEMENTS
-    return math.prod(d for d in shape if d is not None) <= MAX_ROW
 
 
 # binding ------------------------------------------------------------------------------------------
@@ -393,10 +260,6 @@ def _kernel(node: Node) -> Callable[..., Any]:
 # runs ---------------------------------------------------------------------------------------------
 
 
-def _nodes(step: Step) -> tuple[Node, ...]:
-    return step.nodes if isinstance(step, Fused) else (step,)
-
-
 def _nothing(*inputs: Any) -> None:
     return None
 
@@ -428,46 +291,27 @@ class NativeSegment:
     def __init__(
         self,
         steps: Sequence[Step],
-        program: Program,
+        facts: ShapeFacts,
         is_read_later: Callable[[int], bool],
-        of_shape: frozenset[int],
     ) -> None:
         self.steps = tuple(steps)
         self.constants: dict[int, Any] = {}
-        made: list[int] = []
+        made: dict[int, None] = {}
         wanted: dict[int, None] = {}
         for s in self.steps:
-            for i in (i for node in _nodes(s) for i in node.inputs if i not in made):
-                if is_structural(program, i):
-                    self.constants[i] = program.constants[i]
+            for i in (i for node in nodes_of(s) for i in node.inputs if i not in made):
+                if i in facts.structural:
+                    self.constants[i] = facts.program.constants[i]
                 elif not isinstance(s, Fused) or i in s.inputs:
                     wanted[i] = None
-            made.extend((s.output,) if isinstance(s, Fused) else s.outputs)
+            made.update(dict.fromkeys((s.output,) if isinstance(s, Fused) else s.outputs))
         self.inputs = tuple(wanted)
         #: Inputs that follow from shapes: their values are part of the code.
-        self.of_shape = tuple(k for k, v in enumerate(self.inputs) if v in of_shape)
+        self.of_shape = tuple(k for k, v in enumerate(self.inputs) if v in facts.of_shape)
         self.outputs = tuple(v for v in made if is_read_later(v))
-        self.number = self._number()
+        self.number = ("segment", next(_numbers))
         self.patience = HOT_STEPS // len(self.steps)
         self.why_not = "it has not run often enough"
-
-    def _number(self) -> tuple[str, int]:
-        """The same for the same structure, in whatever plan."""
-        places = {v: n for n, v in enumerate((*self.inputs, *self.constants))}
-        parts: list[Any] = [len(self.inputs), self.of_shape]
-        try:
-            parts += [exact_key(array) for array in self.constants.values()]
-            for node in (node for s in self.steps for node in _nodes(s)):
-                attrs = tuple([(k, exact_key(v)) for k, v in node.attrs.items() if k[0] != "_"])
-                parts.append((node.opdef.name, tuple([places[i] for i in node.inputs]), attrs))
-                for value in node.outputs:
-                    places[value] = len(places)
-            key = (*parts, tuple([places[v] for v in self.outputs]))
-            if len(_known) >= MAX_KNOWN:
-                _known.clear()
-            return _known.setdefault(key, ("segment", next(_numbers)))
-        except TypeError:  # an attribute without a hash
-            return "segment", next(_numbers)
 
     def reason(self, counts: dict[Any, Any]) -> str:
         """Why a session with these counts does not run it natively; empty if it does."""
@@ -485,6 +329,8 @@ class NativeSegment:
 
     def _count(self, counts: dict[Any, Any], runs: int, inputs: Sequence[Any]) -> Any:
         setting = native_setting()
+        if len(counts) >= MAX_COUNTED:
+            counts.clear()
         if setting == "always":
             counts[self.number] = found = _Bindings()
             return self._other(found, inputs)
@@ -523,7 +369,7 @@ class NativeSegment:
         try:
             binder = SegmentBinder(self, inputs)
             for s in self.steps:
-                for node in _nodes(s):
+                for node in nodes_of(s):
                     where = f"{node.op.name} ({node.opdef.name}): "
                     binder.step(node)
             where = ""

@@ -49,8 +49,7 @@ def pack(program: Program, weights: str = "float32") -> Program:
     if not any(isinstance(s, Node) and s.opdef.name in _REPLACED for s in program.body):
         return program
     steady = {v.start for v in program.variables if not v.written}
-    made = makers_of(program, steady)
-    steady |= set(made)
+    steady.update(makers_of(program))
     large = [s for s in program.body if _wanted(s, program, steady)]
     if weights == "float32" and any(v.written for v in program.variables):
         large = [s for s in large if not _is_product_of_variable(s, program)]
@@ -70,7 +69,7 @@ def _way(asked: str) -> WeightsWay:
     if found is None:
         why = f"there is no kernel library: {accel.status()}"
         return WeightsWay(asked, "float32", "float32", why, "float32's rounding")
-    return found.weights_way(asked)  # type: ignore[no-any-return]
+    return found.weights_way(asked)
 
 
 @functools.cache

@@ -12,7 +12,8 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,6 @@ class State:
         "hot",
         "kept",
         "lock",
-        "overwrites",
         "resources",
         "settled",
         "values",
@@ -45,8 +45,9 @@ class State:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Hashable, Any] = {}
-        self.versions: dict[str, int] = {}  # how often an array was overwritten where it lies
-        self.overwrites = 0  # the sum of these
+        #: The version stamp of each variable: how often it was written. Whoever writes counts it up
+        #: first, under the lock, so that a reader who finds an old stamp has read old values.
+        self.versions: defaultdict[str, int] = defaultdict(int)
         self.settled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -78,7 +79,18 @@ class State:
 
     def set(self, key: str, value: Any) -> None:
         with self.lock:
+            self.versions[key] += 1
             self.values[key] = value[()] if value.ndim == 0 and value.dtype.kind != "O" else value
+
+    def drop(self, key: str) -> None:
+        """The variable has no value any more."""
+        with self.lock:
+            self.versions[key] += 1
+            self.values.pop(key, None)
+
+    def stamps(self, keys: Iterable[str]) -> list[int]:
+        """The version stamps of variables."""
+        return [*map(self.versions.__getitem__, keys)]
 
     def nbytes(self) -> int:
         return sum(int(getattr(v, "nbytes", 0)) for v in list(self.values.values()))
@@ -192,6 +204,7 @@ class Writer:
             inputs = [*current, *args] if self.leading else self._placed(current, args)
             result = self._compute(inputs, rt)
             for key, new in zip(self.keys, result):
+                state.versions[key] += 1
                 values[key] = new
         return result
 
@@ -216,6 +229,7 @@ class Writer:
             if type(new) is not np.ndarray or not new.ndim or self.copies or new.base is not None:
                 new = self._stored(new)
                 result = (new, *result[1:])
+            state.versions[key] += 1
             values[key] = new
         return result
 
@@ -232,19 +246,17 @@ class Writer:
         """
         values = state.values
         taken: list[Any] = []
+        uses = 0
         try:
             alone = True
             for key in self.keys:
+                uses = state.versions[key] = state.versions[key] + 1
                 array = values.pop(key)
                 alone = alone and sys.getrefcount(array) == _ALONE
                 taken.append(array)
             array = None
             inputs = [*taken, *args] if self.leading else self._placed(taken, args)
             if alone:
-                uses = 0
-                for key in self.keys:
-                    uses = state.versions[key] = state.versions.get(key, 0) + 1
-                state.overwrites += 1
                 if self.native is None or not self.native(uses, *inputs):
                     self.inplace(*inputs)  # type: ignore[misc]
                 result = tuple(taken)

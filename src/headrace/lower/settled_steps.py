@@ -1,6 +1,6 @@
 """The steps of a settled run that are more than a kernel and a copy, by op.
 
-Each function binds one step, or answers False and leaves it to its kernel. What they compute is
+Each function binds one step, or says why not and leaves it to its kernel. What they compute is
 what the kernels compute; the differences are that arguments are in place, and that a product takes
 in the sum that follows it.
 """
@@ -42,17 +42,21 @@ _FLOAT32 = np.dtype(np.float32)
 #: Weights up to this many elements need no packing, nor do they for so many rows.
 PLAIN, ROWS = 1 << 14, 16
 _SUMS = frozenset(["Add", "AddV2"])
+#: What a binder answers when it has bound a step; every other text says why it has not.
+TAKEN = ""
 
 
-def bind_step(s: Settling, step: Node | Fused) -> bool:
+def bind_step(s: Settling, step: Node | Fused) -> str:
+    """Bind a step; why that is not possible, or TAKEN."""
     if isinstance(step, Fused):
-        return _sum(s, step.output) or _fused(s, step)
+        return TAKEN if _sum(s, step.output) else _fused(s, step)
     if step.opdef.name in _SUMS and _sum(s, step.outputs[0]):
-        return True
+        return TAKEN
     binder = _BINDERS.get(step.opdef.name)
-    if binder is not None and binder(s, step):
-        return True
-    return _into(s, step)
+    why_not = "the kernel library has nothing for this op" if binder is None else binder(s, step)
+    if why_not is TAKEN or _into(s, step) is TAKEN:
+        return TAKEN
+    return why_not
 
 
 def _plain(array: object) -> bool:
@@ -67,7 +71,7 @@ def _plain(array: object) -> bool:
 # products ---------------------------------------------------------------------------------------
 
 
-def _product(s: Settling, node: Node) -> bool:
+def _product(s: Settling, node: Node) -> str:
     """MatMul with what follows it; weights may be packed."""
     attrs = node.attrs
     is_held = node.opdef.name == "_HeldMatMul"
@@ -76,23 +80,23 @@ def _product(s: Settling, node: Node) -> bool:
         s.kind(node.inputs[0]) not in (FIXED, MOVING)
         or attrs.get("weights", "float32") != "float32"
     ):
-        return False
+        return "an input is known before the run, or weights are of another type"
     if is_held and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
-        return False
+        return "its weights change in every run, or the left side is transposed"
     packs = is_held and not holder(s.array(node.inputs[2])).wait
     if not _plain(x) or w.dtype != _FLOAT32 or (not packs and not _plain(w)):
-        return False
+        return "an input is not float32 and contiguous"
     x, w = x.T if attrs["transpose_a"] else x, w.T if attrs["transpose_b"] else w
     if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0] or not w.size:
-        return False
+        return "its sides do not fit"
     fused = attrs.get("fused_ops", ())
     if fused and fused[0] != "BiasAdd":
-        return False
+        return "its activation comes without a bias"
     bias = node.inputs[3 if is_held else 2] if fused else None
     if bias is not None and not (_plain(s.array(bias)) and s.array(bias).shape == (w.shape[1],)):
-        return False
+        return "its bias is not one contiguous row"
     if not packs and w.size > PLAIN and x.shape[0] < ROWS:
-        return False
+        return "its weights are large and unpacked, and there are few rows"
     return _bind_product(s, node, x, w, bias, fused[1] if len(fused) > 1 else None, packs)
 
 
@@ -104,13 +108,13 @@ def _bind_product(
     bias: int | None,
     activation: str | None,
     packs: bool,
-) -> bool:
+) -> str:
     inside = None if activation is None else packed.INSIDE.get(activation)
     if activation == "Relu" and _feeds_products(s, node.outputs[0]):
         inside = "hidden_relu"  # to a product, -0 is as good as 0; of NaN the last product tells
     weights = _Weights(s, node, x.shape[0]) if packs else None
     if weights is not None and weights.packed is None:
-        return False
+        return "its weights cannot be packed"
     shape = (x.shape[0], w.shape[1])
     value = node.outputs[0]
     added = None if activation is not None else _added(s, value, shape)
@@ -119,7 +123,7 @@ def _bind_product(
         x, w, np.empty(shape, np.float32), bias is not None, inside, added is not None, packed_form
     )
     if call is None:
-        return False
+        return "the library has no product for it"
     s.work += x.size * shape[1]
     if added is None:
         out, name = s.target(value, shape)
@@ -141,7 +145,7 @@ def _bind_product(
         s.doubtful[value] = made_of
     elif made_of or inside == "gelu_erf":
         s.leave_nan(name, made_of)
-    return True
+    return TAKEN
 
 
 def _feeds_products(s: Settling, value: int) -> bool:
@@ -168,7 +172,7 @@ class _Weights:
         w = s.array(node.inputs[1])
         turned = w.T if node.attrs["transpose_b"] else w
         held = holder(s.array(node.inputs[2]))
-        pack, rows = s.kernels.pack, self.rows
+        pack, rows = s.accelerator.pack, self.rows
         make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
         return held.get(packed.product_key(turned), make, at_once=True)
 
@@ -204,6 +208,8 @@ def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] |
             at = step.outputs[0]
             continue
         break
+    if not isinstance(step, (Node, Fused)):
+        return None
     nodes = step.nodes if isinstance(step, Fused) else (step,)
     inputs = step.inputs
     if len(nodes) != 1 or nodes[0].opdef.name not in _SUMS or len(inputs) != 2:
@@ -246,7 +252,7 @@ def _inputs_of(s: Settling, output: int) -> tuple[int, ...]:
 # gradients and sums -----------------------------------------------------------------------------
 
 
-def _gradient(s: Settling, node: Node) -> bool:
+def _gradient(s: Settling, node: Node) -> str:
     """The gradient of an activation, from its output (or, for relu, its input) and what comes back
     to it.
     """
@@ -254,32 +260,32 @@ def _gradient(s: Settling, node: Node) -> bool:
     at, back = node.inputs[::-1] if name == "ReluGrad" else node.inputs
     arrays = [s.array(v) for v in (at, back)]
     if not all(_plain(a) for a in arrays) or arrays[0].shape != arrays[1].shape:
-        return False
+        return "an input is not float32 and contiguous, or their shapes differ"
     call = s.library.gradient(name, arrays[0].size)
     s.call(call, [at, back, None], (2, *s.target(node.outputs[0], arrays[0].shape)))
-    return True
+    return TAKEN
 
 
-def _sum_of_rows(s: Settling, node: Node) -> bool:
+def _sum_of_rows(s: Settling, node: Node) -> str:
     """The sum over the first axis of a matrix, as a product (kernels/numpy/gemm.py)."""
     x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
     if s.kind(node.inputs[1]) != KNOWN or not _plain(x) or x.ndim != 2 or node.attrs["keep_dims"]:
-        return False
+        return "the axes are not known, or the input is no float32 matrix"
     if np.ravel(axes).tolist() not in ([0], [-2]):
-        return False
+        return "it is not over the first axis"
     s.place(node.outputs[0], s.room(node.outputs, (x.shape[1],), np.float32))
     if x.size >= gemm.HOLD_FROM:
         s.emit(f"{s.param('hold', hold_blas)}()")
     ones = s.new_param(gemm.ones(len(x), x.dtype))
     s.emit(f"{ones}.dot({s.name(node.inputs[0])}, {s.name(node.outputs[0])})")
-    return True
+    return TAKEN
 
 
-def _cross_entropy(s: Settling, node: Node) -> bool:
+def _cross_entropy(s: Settling, node: Node) -> str:
     """Of labels that are numbers: the loss, and its gradient over the softmax."""
     x, labels = (s.array(i) for i in node.inputs)
     if not s.is_fixed(node.inputs[0]) or not _plain(x) or not s.is_fixed(node.inputs[1]):
-        return False
+        return "an input moves, or is not float32 and contiguous"
     rows, classes = x.shape
     call = s.library.softmax(rows, classes)
     out, name = s.target(node.outputs[1], x.shape)
@@ -292,28 +298,28 @@ def _cross_entropy(s: Settling, node: Node) -> bool:
     loss = f"picked({s.name(node.inputs[0])}, {name}, {starts} + {s.name(node.inputs[1])})"
     s.param("picked", nn_losses.picked_loss)
     s.emit(f"{s.param('copyto', np.copyto)}({s.name(node.outputs[0])}, {loss})")
-    return True
+    return TAKEN
 
 
 # windows ----------------------------------------------------------------------------------------
 
 
-def _conv(s: Settling, node: Node) -> bool:
+def _conv(s: Settling, node: Node) -> str:
     x = s.array(node.inputs[0])
     if not s.is_data(node.inputs[0]) or nn_conv.channels_first(node.attrs) or not _plain(x):
-        return False
+        return "its input is known before the run, channels come first, or it is not contiguous"
     w = s.array(node.inputs[1])
     if s.is_data(node.inputs[1]) or w.dtype != _FLOAT32 or x.ndim != 4:
-        return False
+        return "its filter changes in every run, or is not float32"
     knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
     g = nn_conv.conv_geometry(knode, x, w)
     bias, add, relu = nn_conv.fused_parts(knode, node.inputs[3:], False)
     more = [v for v in (bias, add) if v is not None]
     if not all(_plain(s.array(v)) for v in more):
-        return False
+        return "what is added is not float32 and contiguous"
     made = s.library.conv(x, w, g, bias is not None, add is not None, relu)
     if made is None or (add is not None and s.array(add).shape != made.results):
-        return False
+        return "the library has no convolution for it"
     options = (1, bias is not None, add is not None, relu)
     shape, held_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
     if relu:
@@ -321,7 +327,7 @@ def _conv(s: Settling, node: Node) -> bool:
 
     def packed_filter() -> None:
         held, now = holder(s.array(held_value)), s.array(filter_value)
-        pack = s.kernels.pack_filter
+        pack = s.accelerator.pack_filter
         found = held.get((shape, g, options), lambda: pack(shape, now, g, *options), at_once=True)
         if found is None:
             raise Unsettled("a filter that cannot be packed")
@@ -334,7 +340,7 @@ def _conv(s: Settling, node: Node) -> bool:
         s.call(made.call, places, (2, *s.target(node.outputs[0], made.results)))
     else:
         _in_own_order(s, made, places, node.outputs[0])
-    return True
+    return TAKEN
 
 
 def _check_bounds(s: Settling, x: int, w: int, added: Sequence[int]) -> None:
@@ -382,118 +388,118 @@ def _copy(s: Settling, way: Call, source: Array, target: Array) -> None:
     s.execute(way)
 
 
-def _pool(kind: str, s: Settling, node: Node) -> bool:
+def _pool(kind: str, s: Settling, node: Node) -> str:
     x = s.array(node.inputs[0])
     if not s.is_data(node.inputs[0]) or not _plain(x):
-        return False
+        return "its input is known before the run, or not float32 and contiguous"
     attrs = node.attrs
     if attrs.get("data_format", "NHWC") != "NHWC":
-        return False
+        return "channels come first"
     made = s.library.pool(
         kind, x, nn_pool.axes_of(x.shape, attrs["ksize"], attrs["strides"], attrs["padding"])
     )
     if made is None:
-        return False
+        return "the library has no pooling for it"
     out, name = s.target(node.outputs[0], made[1])
     s.call(made[0], [node.inputs[0], None], (1, out, name))
-    return True
+    return TAKEN
 
 
-def _mean(s: Settling, node: Node) -> bool:
+def _mean(s: Settling, node: Node) -> str:
     """The mean over all pixels is an average over one window."""
     x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
     if not s.is_fixed(node.inputs[0]) or s.kind(node.inputs[1]) != KNOWN or not _plain(x):
-        return False
+        return "its input moves, or is not float32 and contiguous"
     if x.ndim == 1 and axes.size == 1 and not node.attrs["keep_dims"]:
         s.place(node.outputs[0], s.room(node.outputs, (), np.float32))
         total = f"{s.param('vector_sum', gemm.vector_sum)}({s.name(node.inputs[0])})"
         s.emit(f"{s.name(node.outputs[0])}[()] = {total} / {s.new_param(np.float32(x.size))}")
-        return True
+        return TAKEN
     if x.ndim != 4 or sorted(a % 4 for a in np.ravel(axes).tolist()) != [1, 2]:
-        return False
+        return "it is not over the pixels of images"
     windows = (1, *x.shape[1:3], 1)
     made = s.library.pool("avg", x, nn_pool.axes_of(x.shape, windows, windows, "VALID"))
     if made is None:
-        return False
+        return "the library has no pooling for it"
     out = s.room(node.outputs, made[1], np.float32)
     for place, array in enumerate((x, out)):
         made[0].aim(place, array)
     s.execute(made[0])
     s.place(node.outputs[0], out if node.attrs["keep_dims"] else out[:, 0, 0, :])
-    return True
+    return TAKEN
 
 
 # rows -------------------------------------------------------------------------------------------
 
 
-def _layer_norm(s: Settling, node: Node) -> bool:
+def _layer_norm(s: Settling, node: Node) -> str:
     x, scale, offset = (s.array(i) for i in node.inputs)
     if not s.is_data(node.inputs[0]) or not all(_plain(a) for a in (x, scale, offset)):
-        return False
+        return "an input is not float32 and contiguous"
     columns = x.shape[-1]
     if scale.shape != (columns,) or offset.shape != (columns,):
-        return False
+        return "scale or offset are not one number a column"
     call = s.library.layer_norm(x.size // columns, columns, node.attrs["epsilon"])
     out, name = s.target(node.outputs[0], x.shape)
     s.call(call, [node.inputs[0], None, *node.inputs[1:]], (1, out, name))
-    return True
+    return TAKEN
 
 
-def _softmax(s: Settling, node: Node) -> bool:
+def _softmax(s: Settling, node: Node) -> str:
     x = s.array(node.inputs[0])
     if not s.is_data(node.inputs[0]) or not _plain(x) or x.ndim < 1:
-        return False
+        return "its input is known before the run, or not float32 and contiguous"
     columns = x.shape[-1]
     call = s.library.softmax(x.size // columns, columns)
     out, name = s.target(node.outputs[0], x.shape)
     s.call(call, [node.inputs[0], None], (1, out, name))
     s.emit(f"{s.param('mend', s.library.mend)}({name}, 0.0)")
-    return True
+    return TAKEN
 
 
-def _batch_product(s: Settling, node: Node) -> bool:
+def _batch_product(s: Settling, node: Node) -> str:
     if not all(s.is_fixed(i) for i in node.inputs):
-        return False
+        return "an input moves or is known before the run"
     a, b = (s.array(i) for i in node.inputs)
     a = a.swapaxes(-1, -2) if node.attrs.get("adj_x") else a
     b = b.swapaxes(-1, -2) if node.attrs.get("adj_y") else b
     if a.dtype != _FLOAT32 or b.dtype != _FLOAT32 or a.ndim < 3 or a.shape[-1] != b.shape[-2]:
-        return False
+        return "an input is not float32, or they do not fit"
     made = s.library.batch_product(a, b)
     if made is None:
-        return False
+        return "the library has no product for it"
     out, name = s.target(node.outputs[0], made[1])
     made[0].aim(0, a)
     made[0].aim(1, b)
     s.call(made[0], [], (2, out, name))
-    return True
+    return TAKEN
 
 
-def _attention(s: Settling, node: Node) -> bool:
+def _attention(s: Settling, node: Node) -> str:
     """Scores with what is done to them, softmax over them, and the product with the values."""
     if not all(s.is_fixed(i) for i in node.inputs[:3]):
-        return False
+        return "an input moves or is known before the run"
     for i in node.inputs[
         3:
     ]:  # numbers become part of the primitive, arrays are to stay where they are
         if s.kind(i) in (STEADY, MOVING) or (s.is_fixed(i) and s.array(i).size == 1):
-            return False
+            return "a mask or scale changes between runs"
     q, k, v = (s.array(i) for i in node.inputs[:3])
     keys = k.swapaxes(-1, -2) if node.attrs["adj_y"] else k
     steps = [(n, s.array(i)) for n, i in zip(node.attrs["steps"], node.inputs[3:])]
     parts = attention.for_library(q, keys, v, steps)
     if parts is None:
-        return False
+        return "the library has no code for these scores"
     shape = (*q.shape[:-1], v.shape[-1])
     out = attention.room_for(partial(s.room, node.outputs), shape, np.float32)
     made = [_attend(s, q[o], keys[o], v[o], mine, out[o]) for o, mine in parts]
     if None in made:
-        return False
+        return "the library has no code for some examples"
     for lines in made:
         for line in lines or ():
             line()
     s.place(node.outputs[0], out)
-    return True
+    return TAKEN
 
 
 def _attend(
@@ -533,23 +539,23 @@ def _attend(
 # LSTM layers ------------------------------------------------------------------------------------
 
 
-def _lstm(s: Settling, node: Node) -> bool:
+def _lstm(s: Settling, node: Node) -> str:
     n = node.attrs["N"]
     inputs, (h, c, kernel, bias) = node.inputs[:n], node.inputs[n : n + 4]
     if not all(s.is_fixed(i) for i in inputs) or s.kind(bias) not in (KNOWN, STEADY):
-        return False
+        return "an input moves, or the bias changes in every run"
     arrays = [s.array(i) for i in inputs]
     x = _stacked(arrays)
     if x is None or s.array(kernel).dtype != _FLOAT32:
-        return False
+        return "its steps do not lie at equal distances"
     _, rows, wide = x.shape
     hidden = s.array(kernel).shape[1] // 4
     made = s.library.lstm(n, rows, wide, hidden)
     if made is None or any(not _plain(s.array(v)) for v in (h, c)):
-        return False
+        return "the library has no LSTM for it"
     call, notes_size = made
     if any(s.array(v).shape != (rows, hidden) for v in (h, c)):
-        return False
+        return "its state has another shape"
     order, forget = tuple(node.attrs["order"]), node.attrs["forget_bias"]
     s.renew(partial(_aim_lstm, s, call, node, (n, rows, wide), order, forget))
     if not x.flags.c_contiguous:
@@ -568,7 +574,7 @@ def _lstm(s: Settling, node: Node) -> bool:
     s.execute(call)
     for value, array in zip(node.outputs, (*outputs, last)):
         s.place(value, array)
-    return True
+    return TAKEN
 
 
 def _aim_lstm(
@@ -576,7 +582,7 @@ def _aim_lstm(
 ) -> None:
     n, rows, wide = sizes
     kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
-    pack = s.kernels.pack_lstm
+    pack = s.accelerator.pack_lstm
     packed_form = holder(held).get(
         (wide, order, n, rows), lambda: pack(kernel, wide, order, n, rows)
     )
@@ -610,15 +616,15 @@ def _stacked(arrays: list[Any]) -> Any:
 # NumPy functions that write in place ------------------------------------------------------------
 
 
-def _gather(s: Settling, node: Node) -> bool:
+def _gather(s: Settling, node: Node) -> str:
     table, indices, axis = node.inputs
     if node.attrs.get("batch_dims") or s.kind(axis) != KNOWN or s.array(axis).item() != 0:
-        return False
+        return "it is not along the first axis"
     params, at = s.array(table), s.array(indices)
     if not s.is_fixed(indices) or params.ndim < 1 or at.dtype.kind not in "iu":
-        return False
+        return "its indices move or are not whole numbers"
     if s.is_fixed(table) or params.dtype.kind not in "fiub":
-        return False
+        return "its table is made in every run"
     turned = _is_turned(s, node.outputs[0], at.ndim)
     order = at.T if turned else at  # steps first, as what follows wants them
     out = s.room(node.outputs, order.shape + params.shape[1:], params.dtype)
@@ -629,7 +635,7 @@ def _gather(s: Settling, node: Node) -> bool:
         s.emit(f"if {largest} >= {len(params)}: fail()")
     names = s.name(table), s.new_param(order), s.new_param(out)
     s.emit(f"{names[0]}.take({names[1]}, 0, {names[2]}, 'clip')")
-    return True
+    return TAKEN
 
 
 def _is_turned(s: Settling, value: int, rank: int) -> bool:
@@ -643,42 +649,42 @@ def _is_turned(s: Settling, value: int, rank: int) -> bool:
     return order is not None and order.tolist() == [1, 0, *range(2, order.size)]
 
 
-def _fused(s: Settling, step: Fused) -> bool:
+def _fused(s: Settling, step: Fused) -> str:
     """An element-wise chain, into its place."""
     if step.reduces:
-        return False
+        return "it ends in a reduction"
     arrays = [s.array(i) for i in step.inputs]
     like = compiled(step, s.program, None)[0](*arrays)
     if (
         not isinstance(like, np.ndarray)
         or like.dtype != s.program.values[step.output].dtype.np_dtype
     ):
-        return False
+        return "its result has another type than planned"
     out = s.room([step.output], like.shape, like.dtype)
     s.place(step.output, out)
     names = [s.name(v) for v in (*step.inputs, step.output)]
     s.emit(f"{s.new_param(settled(step, s.program, arrays, out))}({', '.join(names)})")
-    return True
+    return TAKEN
 
 
-def _into(s: Settling, node: Node) -> bool:
+def _into(s: Settling, node: Node) -> str:
     """A NumPy function that can write where it is told."""
     form = INTO.get(node.opdef.name)
     if form is None or len(node.outputs) != 1 or node.opdef.name == "BiasAdd":
-        return False
+        return "NumPy has no function that writes its result where it is told"
     info = s.program.values[node.outputs[0]]
     like = s.function(node)(*[s.array(i) for i in node.inputs])
     if info.dtype._kind not in "fiuc" or not isinstance(like, np.ndarray) or not like.ndim:
-        return False
+        return "its result is no array of numbers"
     if like.dtype != info.dtype.np_dtype:
-        return False
+        return "its result has another type than planned"
     s.place(node.outputs[0], s.room(node.outputs, like.shape, like.dtype))
     names = [s.name(i) for i in node.inputs]
     s.emit(form.format(*names, out=s.name(node.outputs[0])))
-    return True
+    return TAKEN
 
 
-_BINDERS: dict[str, Callable[[Settling, Node], bool]] = {
+_BINDERS: dict[str, Callable[[Settling, Node], str]] = {
     "MatMul": _product,
     "_FusedMatMul": _product,
     "_HeldMatMul": _product,

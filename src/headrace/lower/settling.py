@@ -1,41 +1,48 @@
-"""From a plan and the shapes of its feeds to a run over memory that stays where it is (see
-settled.py).
+"""Lowering with known shapes: a run over memory that stays where it is (see settled.py).
 
-Steps are looked at in their order. A value is one of four kinds:
+It is the lowering of codegen.py, with the shapes of the feeds at hand. A step whose results are
+known before the run (binding_times.py) needs no line: stages BUILD and SHAPE are computed here,
+once, stage WRITE when the version stamp of a variable has changed. A value of stage RUN is
 
-- ``known``: a constant, or something that depends on shapes alone. Computed here, once.
-- ``steady``: depends on variables (and constants) alone. Computed when a variable was written.
-- ``fixed``: depends on feeds. It lies in memory that was set aside for it, and each run writes it
-  there.
+- ``fixed``: it lies in memory that was set aside for it, and each run writes it there, or
 - ``moving``: an array that may be another one in each run: a variable that the program goes on to
   write, or a large result of a kernel that has no way to write where it is told.
 
-A step that makes a fixed value becomes a line of the generated function: the execution of a
-primitive (settled_steps.py), a NumPy function with ``out=``, or, for all other ops, their kernel
-and a copy of what it gives. Views of fixed memory need no line. Memory is used again once nobody
-reads it any more.
+A step that makes a fixed value becomes the execution of a primitive (settled_steps.py), a NumPy
+function with ``out=``, or, for all other ops, their kernel and a copy of what it gives. Views of
+fixed memory need no line. Memory is used again once nobody reads it any more.
+
+What comes after the first write, and what has an effect, is lowered as if no shape were known: its
+instructions follow in the same function.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import dtypes, shapes
+from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import numpy_xp
 from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.bindable import OF_KNOWN
+from headrace.lower.binding_times import before_writes, first_stages, stage_of
+from headrace.lower.code_lines import Compiled
+from headrace.lower.codegen import Lowering
 from headrace.lower.fused_code import make_fused
 from headrace.lower.fusion import Fused
 from headrace.lower.kept_part import KeptPart
+from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
+from headrace.lower.listing import MOVING as MOVED
+from headrace.lower.liveness import lifetimes
 from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import State
-from headrace.program.nodes import Node, Program, VariableInfo
+from headrace.program.nodes import Node, VariableInfo
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -51,13 +58,10 @@ __all__ = [
     "Settling",
     "Unsettled",
     "settle",
-    "why_unbound",
 ]
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
-#: Weights from which a plain product is reason enough to bind a plan.
-PRODUCT = 1 << 12
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they
@@ -67,158 +71,53 @@ COPIED = 1024
 LEFT = 1 << 16
 #: Memory that one binding may take.
 MAX_BYTES = 256 << 20
-#: Ops for whose sake a plan is bound.
-_WORTH = frozenset(
-    [
-        "_HeldMatMul",
-        "_HeldConv2D",
-        "_HeldLSTMLayer",
-        "_Attention",
-        "_LayerNorm",
-        "Conv2D",
-        "_FusedConv2D",
-    ]
-)
-#: Ops whose result depends on the shape of their input alone.
-_OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank", "_InverseSize"])
-_VIEWS = frozenset(["ReadVariableOp"])
-#: Ops whose result's shape depends on values, which are shapes: they must be known.
-_OF_KNOWN = frozenset(["BroadcastGradientArgs"])
-#: What training steps of dense layers consist of, beside element-wise ops and views.
-_DENSE = frozenset(
-    [
-        "MatMul",
-        "_FusedMatMul",
-        "ReluGrad",
-        "TanhGrad",
-        "SigmoidGrad",
-        "EluGrad",
-        "Sum",
-        "Mean",
-        "Max",
-        "BiasAdd",
-        "BiasAddGrad",
-        "SoftmaxCrossEntropyWithLogits",
-        "SparseSoftmaxCrossEntropyWithLogits",
-        "L2Loss",
-        "AddN",
-        "ConcatV2",
-        "Pack",
-        "Fill",
-        "Softmax",
-        "LogSoftmax",
-        "OneHot",
-        "ZerosLike",
-        "Tile",
-        "BroadcastTo",
-        "BroadcastGradientArgs",
-        "ReadVariableOp",
-        "_InverseSize",
-        "Prod",
-        "ArgMax",
-        "Range",
-        "Select",
-    ]
-)
 
 
 class Unsettled(Exception):
     """This plan, with these shapes, is left to the general way."""
 
 
-def why_unbound(plan: Plan, training: bool = False) -> str | None:
-    """Why a plan cannot be bound to shapes, or gains nothing by it; None if it can.
+class Binding:
+    """``run(state, values, *feeds)`` for feeds of these shapes."""
 
-    It takes pure steps one after the other, with something among them that is the kernel library's.
-    """
-    found = False
-    for step in plan.block:
-        if isinstance(step, Fused):
-            continue
-        if not isinstance(step, Node):
-            return "it has branches, loops or grouped writes"
-        why_not = _why_not_plain(step, plan)
-        if why_not is not None:
-            return f"{step.op.name} ({step.opdef.name}) {why_not}"
-        if training and not _is_dense(step):
-            return f"{step.op.name} ({step.opdef.name}) is not of a dense layer: nothing is gained"
-        found = found or step.opdef.name in _WORTH or _is_product(step, plan.program)
-    if not found:
-        return "no product, convolution or layer in it is large enough for the kernel library"
-    if plan.program.effects or None in plan.program.fetches:
-        return "it has effects beside its results"
-    return None
+    __slots__ = ("__weakref__", "compiled", "notes", "renewal", "rest_line", "run")
 
+    def __init__(
+        self, compiled: Compiled, renewal: _Renewal, notes: dict[str, int], rest_line: int
+    ) -> None:
+        self.compiled = compiled
+        self.renewal = renewal  # holds the primitives and their memory
+        self.run = compiled.run
+        self.notes = notes  # how many lines are primitives, and how many others there are
+        self.rest_line = rest_line  # from this line on a run has effects
 
-def _is_dense(node: Node) -> bool:
-    """Whether a training step with this op is one of dense layers.
-
-    Others gain nothing, their work is in kernels.
-    """
-    traits, name = node.opdef.traits, node.opdef.name
-    return traits.elementwise or traits.view or name in _DENSE or name in _OF_SHAPE
-
-
-def _is_product(node: Node, program: Program) -> bool:
-    if node.opdef.name not in ("MatMul", "_FusedMatMul"):
+    def had_effects(self, error: BaseException) -> bool:
+        """Whether a run that raised had begun with what must not be done twice."""
+        traceback = error.__traceback__
+        while traceback is not None:
+            if traceback.tb_frame.f_code is self.run.__code__:
+                return traceback.tb_lineno >= self.rest_line
+            traceback = traceback.tb_next
         return False
-    size = shapes.num_elements(program.values[node.inputs[1]].shape)
-    return size is not None and size >= PRODUCT
-
-
-def _why_not_plain(node: Node, plan: Plan) -> str | None:
-    traits = node.opdef.traits
-    if node.writes:
-        return "writes a variable"
-    if traits.random:
-        return "draws random numbers"
-    if traits.host_only:
-        return "has no way to write where it is told"
-    if traits.data_dependent_shape and node.opdef.name not in _OF_KNOWN:
-        return "has a result whose shape depends on values"
-    if traits.stateful and node.opdef.name != "ReadVariableOp":
-        return "has a state"
-    if "rt" in node.opdef.kernel_params or node.opdef.name in ("Merge", "RefMerge"):
-        return "needs the session"
-    if any(plan.program.values[o].dtype is dtypes.string for o in node.outputs):
-        return "makes strings"
-    return None
-
-
-class Binding(NamedTuple):
-    """``run(arrays of the variables, *feeds)``, after ``renew(arrays, kept values)`` whenever one
-    of them has changed.
-    """
-
-    run: Callable[..., tuple[Any, ...]]
-    renew: Callable[[Sequence[Any], Sequence[Any]], None]
-    variables: tuple[VariableInfo, ...]
-    keys: tuple[str, ...]
-    n_steady: int  # so many of them, the first ones, are not written by the program
-    notes: dict[str, int]  # how many lines are primitives, and how many others there are
-    lines: dict[int, Node | Fused]  # line number -> step
-
-    def current(self, state: State) -> list[Any]:
-        return [state.need(v.key, v.op) for v in self.variables]
 
 
 def settle(
-    plan: Plan,
-    state: State,
-    values: dict[str, Any],
-    feeds: Sequence[Any],
-    kept: KeptPart | None,
-    lends: bool = False,
+    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: KeptPart | None
 ) -> Binding:
-    """``lends``: results are read until the next run only, so they may lie in the settled
-    memory.
-    """
-    variables = used_variables(plan, kept)
+    """Bind a plan to the shapes of these feeds."""
+    count = len(plan.block)
+    if any(v.written for v in plan.program.variables):
+        first, rest = before_writes(plan.block, plan.program)
+        block = (*first, *rest)
+        plan, count = Plan(plan.program, block, lifetimes(block, plan.program)), len(first)
+    variables = used_variables(plan, count, kept)
+    # (before the values: a write in between shows)
+    stamps = state.stamps(v.key for v in variables if not v.written)
     held = [state.need(v.key, v.op) for v in variables]
     kept_values = () if kept is None else kept(state, values)
-    settling = Settling(plan, variables, held, kept_values, feeds, lends)
+    settling = Settling(plan, count, variables, held, kept_values, feeds)
     try:
-        return settling.bind()
+        return settling.bind(stamps, kept)
     except BaseException:
         # they refer to it: its memory would stay until the collector of cycles comes
         settling.renewals.clear()
@@ -229,53 +128,52 @@ def _outermost(step: Node | Fused) -> Node:
     return step.nodes[-1] if isinstance(step, Fused) else step
 
 
-def used_variables(plan: Plan, kept: KeptPart | None) -> tuple[VariableInfo, ...]:
-    """Those that steps, kept values or results take.
+def used_variables(plan: Plan, count: int, kept: KeptPart | None) -> tuple[VariableInfo, ...]:
+    """Those that the first ``count`` steps, kept values or results take.
 
     First the ones that the program does not write.
     """
-    used = {i for step in plan.block for i in step.inputs}  # type: ignore[union-attr]
+    used = {i for step in plan.block[:count] for i in step.inputs}  # type: ignore[union-attr]
     used.update(f for f in plan.program.fetches if f is not None)
     keys = () if kept is None else kept.keys
-    variables = plan.program.variables
-    found = [v for v in variables if v.start in used or v.current in used or v.key in keys]
+    found = [
+        v
+        for v in plan.program.variables
+        if v.start in used or (v.current in used and not v.written) or v.key in keys
+    ]
     return tuple(sorted(found, key=lambda v: v.written))
 
 
-class Settling:
+class Settling(Lowering):
     """The state of the work, for those who bind steps (settled_steps.py)."""
 
     def __init__(
         self,
         plan: Plan,
+        count: int,
         variables: tuple[VariableInfo, ...],
         held: Sequence[Any],
         kept: Sequence[Any],
         feeds: Sequence[Any],
-        lends: bool,
     ) -> None:
-        self.lends = lends
+        super().__init__(plan, None)
+        self.count = count  # so many steps, the first ones, are bound
+        self.trains = count < len(plan.block)
+        self.in_rest = False  # the steps that are bound are done
         kernels = library()
         if kernels is None:
             raise Unsettled("no kernel library")
-        self.kernels, self.library = kernels, kernels.fixed
-        self.plan, self.program, self.lives = plan, plan.program, plan.lives
+        self.accelerator, self.library = kernels, kernels.fixed
         self.variables = variables
+        self.stages = first_stages(self.program, len(kept))
         self.env: dict[int, Any] = {}
-        self.kinds: dict[int, str] = {}
-        self.lines: list[str] = []
-        self.params: dict[str, Any] = {
-            "np": np,
-            "empty": np.empty,
-            "float32": np.float32,
-            "fail": _fail,
-            "fail_for_nan": _fail_for_nan,
-        }
-        self.names: dict[int, str] = {}  # of values in lines
-        self.position = 0
+        self.kinds: dict[int, str] = {}  # of values of stage RUN
+        self.params.update(
+            empty=np.empty, float32=np.float32, fail=_fail, fail_for_nan=_fail_for_nan
+        )
         self.dying: dict[int, list[Any]] = {}  # memory by the step after which it is free
         self.passing: dict[int, list[str]] = {}  # names of moving results, likewise
-        self.free: list[Any] = []
+        self.blocks: list[Any] = []  # free memory
         self.nbytes = 0
         self.steady: list[tuple[Callable[..., Any], Node | Fused]] = []
         self.renewals: list[Callable[[], None]] = []
@@ -292,30 +190,30 @@ class Settling:
         self.uses = _uses(plan)
         # packed weights and the like, by the step that they belong to
         self.alive: dict[Any, Any] = {}
-        self.held_at: dict[int, int] = {}
-        self._hold()
+        self.keep_starts()
         self._take(held, kept, feeds)
 
-    def _hold(self) -> None:
-        """A training step changes what the processor and BLAS are set to, as every large run does
-        (kernels/numpy/openblas.py).
-        """
-        if self.lends:
-            self.emit(f"{self.param('hold', hold_blas)}()")
-
     def _take(self, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
+        """The first instruction: variables as they are expected, feeds into their places."""
+        given = len(self.program.feeds) - len(kept)
+        self.begin("feeds", self.program.feeds[:given]).implementation = "copy"
+        if self.trains:
+            # a training step changes what the processor and BLAS are set to, as every large run
+            # does (kernels/numpy/openblas.py)
+            self.emit(f"{self.param('hold', hold_blas)}()")
         self.n_steady = sum(not v.written for v in self.variables)
         self.variable_shapes = [_look(v) for v in held[: self.n_steady]]
-        for i, v in enumerate(self.variables):
-            for value in (v.start, v.current):
-                self.env[value], self.kinds[value] = held[i], MOVING if v.written else STEADY
+        for v, array in zip(self.variables, held):
+            for value in (v.start,) if v.written else (v.start, v.current):
+                self.env[value] = array
                 self.of_variable[value] = True
-                self.held_at[value] = i
-            if v.written:
-                self.emit(f"if H[{i}].shape != {held[i].shape}: fail()")
-        given = len(self.program.feeds) - len(kept)
+                if v.written:
+                    self.kinds[value] = MOVING
+                    self.emit(f"if {self.name(value)}.shape != {array.shape}: fail()")
+                else:
+                    self.checked[0].add(value)  # by the stamps, before anything else
         for value, array in zip(self.program.feeds[given:], kept):
-            self.env[value], self.kinds[value], self.of_variable[value] = array, STEADY, False
+            self.env[value], self.of_variable[value] = array, False
         self.kept_values = self.program.feeds[given:]
         self.kept_shapes = [_look(v) for v in kept]
         for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
@@ -358,31 +256,34 @@ class Settling:
 
     def _block(self, size: int) -> Any:
         """Free memory of about this size, or new."""
-        fitting = [b for b in self.free if size <= b.size <= 4 * size]
+        fitting = [b for b in self.blocks if size <= b.size <= 4 * size]
         if fitting:
             best = min(fitting, key=lambda b: int(b.size))
-            self.free = [b for b in self.free if b is not best]
+            self.blocks = [b for b in self.blocks if b is not best]
             return best
         self.nbytes += size
         if self.nbytes > MAX_BYTES:
             raise Unsettled("too large")
         return self.library.aligned(size)
 
-    def release(self) -> None:
-        self.free += self.dying.pop(self.position, [])
+    def free_memory(self) -> None:
+        """After a bound step: memory and names that nobody reads any more."""
+        self.blocks += self.dying.pop(self.position, [])
         gone = self.passing.pop(self.position, [])
         if gone:
             self.emit(" = ".join([*gone, "None"]))
 
     # values -------------------------------------------------------------------------------------
     def kind(self, value: int) -> str:
-        found = self.kinds.get(value)
+        """KNOWN, STEADY, FIXED or MOVING."""
+        stage = self.stages.get(value, Stage.RUN)
+        if stage <= Stage.SHAPE:
+            if value not in self.env:
+                self.env[value] = self.program.constants[value]
+            return KNOWN
+        found = STEADY if stage is Stage.WRITE else self.kinds.get(value)
         if found is None:
-            array = self.program.constants.get(value)
-            if array is None:
-                raise Unsettled(f"value {value} is not there")
-            self.env[value], found = array, KNOWN
-            self.kinds[value] = KNOWN
+            raise Unsettled(f"value {value} is not there")
         return found
 
     def array(self, value: int) -> Any:
@@ -404,15 +305,22 @@ class Settling:
         self.params[name] = value
         return name
 
+    def param_list(self, name: str) -> list[Any]:
+        """A list that is a parameter, if lines use it."""
+        return self.params.setdefault(name, [])  # type: ignore[no-any-return]
+
     def new_param(self, value: Any) -> str:
         return self.param(f"p{len(self.params)}", value)
 
-    def emit(self, text: str) -> None:
-        self.lines.append(text)
+    def temporary(self) -> str:
+        self.n_temps += 1
+        return f"t{self.n_temps - 1}"
 
     def name(self, value: int) -> str:
         """How lines call a value."""
         found = self.names.get(value)
+        if self._is_general(value):
+            return super().name(value)
         if found is None:
             kind = self.kind(value)
             if kind in (KNOWN, FIXED):
@@ -422,16 +330,23 @@ class Settling:
             self.names[value] = found
         return found
 
+    def _is_general(self, value: int) -> bool:
+        """Whether a value has the name that it has where no shape is known."""
+        if self.is_variable(value):
+            return True
+        if self.in_rest:
+            return value not in self.env or value in self.program.constants
+        return False
+
     def _steady_name(self, value: int) -> str:
-        if value in self.held_at:
-            return f"H[{self.held_at[value]}]"
         if not self.of_variable[value]:
             self.wanted.append(value)
+            self.param_list("W")
             return f"W[{len(self.wanted) - 1}]"
         # a view of a variable is made in each run: it must not be held in between
         function, step = next((f, s) for f, s in self.steady if value in _outputs(s))
         args = ", ".join(self.name(i) for i in step.inputs)  # (these may be lines as well)
-        name = f"t{len(self.lines)}"
+        name = self.temporary()
         at = _outputs(step).index(value)
         call = f"{self.new_param(function)}({args})"
         self.emit(f"{name} = {call}" + (f"[{at}]" if len(_outputs(step)) > 1 else ""))
@@ -442,12 +357,7 @@ class Settling:
         """Where a primitive writes a float32 value (and what else is found there), and what lines
         call it.
         """
-        if (
-            self._is_only_result(value)
-            and not also
-            and not self.lends
-            and math.prod(shape) >= COPIED
-        ):
+        if self._is_only_result(value) and not also and math.prod(shape) >= COPIED:
             name = self.fresh[value] = f"r{len(self.lines)}"
             self.emit(f"{name} = empty({shape}, float32)")
             array = np.zeros(shape, np.float32)
@@ -504,63 +414,119 @@ class Settling:
         self.renewals.append(function)
 
     # steps --------------------------------------------------------------------------------------
-    def bind(self) -> Binding:
+    def bind(self, stamps: list[int], kept: KeptPart | None) -> Binding:
+        """The function; ``stamps`` are those of the unwritten variables' values."""
         from headrace.lower.settled_steps import bind_step
 
-        steps: dict[int, Node | Fused] = {}
-        for step in self.plan.block:
+        for step in self.plan.block[: self.count]:
             assert isinstance(step, (Node, Fused))
-            first = len(self.lines)
             try:
                 self._step(step, bind_step)
             except Unsettled as reason:
                 raise Unsettled(f"{_outermost(step).op.name}: {reason}") from None
-            # (two lines of definitions come before the first)
-            steps.update({n + 3: step for n in range(first, len(self.lines))})
-            self.release()
+            self.free_memory()
             self.position += 1
         if not self.calls:
             raise Unsettled("nothing for the kernel library")
-        if self.lends and self.work < MIN_WORK:
+        if self.trains and self.work < MIN_WORK:
             raise Unsettled("too little work")
-        results = ", ".join(self._result(f) for f in self.program.fetches if f is not None)
         scratch = self.library.give_scratch(self.calls)
-        self.emit(f"return ({results},)")
-        feeds = "".join(f", f{n}" for n in range(self.n_feeds))
-        body = "\n".join(f"  {line}" for line in self.lines)
-        source = (
-            f"def make(W, {', '.join(self.params)}):\n def run(H{feeds}):\n{body}\n return run\n"
+        rest_line = len(self.lines) + 1
+        self._rest()
+        self.give_results()
+        renewal = _Renewal(self, scratch, stamps, kept)
+        prologue = self.bound_prologue(renewal, kept)
+        compiled = self.assemble(
+            prologue, self.n_feeds, self.function_name, True, renewal.keys, len(self.kept_values)
         )
-        namespace: dict[str, Any] = {}
-        exec(compile(source, "<headrace settled>", "exec"), namespace)
-        kept_alive: list[Any] = []
-        run = namespace["make"](kept_alive, *self.params.values())
-        renew = _Renewal(self, kept_alive, scratch)
         notes = {
             "primitives": len(self.calls),
             "lines": len(self.lines),
             "bytes": self.nbytes + scratch.nbytes,
         }
-        keys = tuple(v.key for v in self.variables)
-        return Binding(run, renew, self.variables, keys, self.n_steady, notes, steps)
+        # (the parameters refer to what refers to them: memory goes with the function)
+        self.params = {}
+        return Binding(compiled._replace(params={}), renewal, notes, rest_line + len(prologue) + 2)
 
-    def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], bool]) -> None:
-        kinds = {self.kind(i) for i in step.inputs}
-        of_shape = isinstance(step, Node) and step.opdef.name in _OF_SHAPE
-        if of_shape or kinds <= {KNOWN}:
-            self._compute(step, KNOWN)
+    def bound_prologue(self, renewal: _Renewal, kept: KeptPart | None) -> list[str]:
+        """Variables are loaded, then their stamps compared: a stamp changes before its variable
+        does.
+        """
+        out = self.loads()
+        if renewal.keys:
+            steady = [i for i in sorted(self.loaded) if not self.program.variables[i].written]
+            renewal.loaded = [self.program.variables[i] for i in steady]
+            left = "".join(f"v{i}, " for i in steady)
+            left = f"{left}= " if left else ""
+            keys, again = self.param("K", renewal.keys), self.param("B", renewal)
+            out.append(f"  if S.stamps({keys}) != {again}.stamps: {left}{again}(S, V)")
+            if kept is not None:
+                out.append(f"  else: {self.param('counts', kept.counts)}.hits += 1")
+        return [*out, *self.guards()]
+
+    def _rest(self) -> None:
+        """What has effects, as it is lowered where no shape is known.
+
+        It reads what was bound as it reads feeds: nobody's to overwrite or to give away.
+        """
+        lives = self.lives
+        if not self.trains:
+            return
+        for step in self.plan.block[: self.count]:
+            for value in _outputs(step):  # type: ignore[arg-type]
+                lives.fresh.discard(value)
+                lives.whole.discard(value)
+                lives.shared.add(lives.root(value))
+        for value in [v for v in self.names if v in self.program.constants]:
+            del self.names[value]
+        self.in_rest = True
+        self.outermost(self.plan.block[self.count :])
+
+    def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], str]) -> None:
+        outputs = _outputs(step)
+        op = step.opdef.name if isinstance(step, Node) else "fused"
+        instr = self.begin(op, step.inputs, outputs, step)
+        instr.stage = stage = stage_of(step, self.stages, True)
+        self.stages.update(dict.fromkeys(outputs, stage))
+        if stage <= Stage.SHAPE:
+            instr.implementation = "when bound"
+            self._compute(step, self.function(step))
         elif isinstance(step, Node) and self._is_of_values(step):
             raise Unsettled("a shape that is not known")
-        elif kinds <= {KNOWN, STEADY}:
+        elif stage is Stage.WRITE:
+            instr.implementation = "when written"
+            instr.storage = VIEW if _is_view(step) else NEW
             self.steady.append((self.function(step), step))
-            self._compute(step, STEADY)
-            for value in _outputs(step):
+            self._compute(step, self.steady[-1][0])
+            for value in outputs:
                 self.of_variable[value] = _is_view(step) and self._lies_in_variable(value, step)
-        elif not self._view(step) and not self._moving_view(step) and not bind_step(self, step):
-            for value in step.inputs:
-                if value in self.doubtful:
-                    self.leave_nan(self.name(value), self.doubtful[value] | {value})
-            self.general(step)
+        elif self._view(step) or self._moving_view(step):
+            instr.implementation, instr.storage = "view", VIEW
+        else:
+            self._select(step, instr, bind_step)
+
+    def _select(
+        self, step: Node | Fused, instr: Instr, bind_step: Callable[[Settling, Any], str]
+    ) -> None:
+        """The first implementation that takes the step."""
+        primitives, summed = len(self.calls), _outputs(step)[0] in self.sums
+        why_not = bind_step(self, step)
+        if not why_not:
+            instr.implementation = "primitive" if len(self.calls) > primitives else "NumPy out="
+            if summed:
+                instr.implementation = "in a product"
+            instr.storage = VIEW if summed else MEMORY
+            if any(o in self.fresh for o in _outputs(step)):
+                instr.storage = CALLERS
+                self.given.extend(_outputs(step))
+            return
+        for value in step.inputs:
+            if value in self.doubtful:
+                self.leave_nan(self.name(value), self.doubtful[value] | {value})
+        instr.storage, instr.reason = MEMORY, why_not
+        self.by_kernel(step)
+        if self.kinds.get(_outputs(step)[0]) == MOVING:
+            instr.storage = MOVED
 
     def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
         """A line that leaves an array with NaN to the general way.
@@ -577,7 +543,7 @@ class Settling:
         """Whether the shape of a result may be another one in the next run, with feeds of the same
         shapes.
         """
-        if step.opdef.name in _OF_KNOWN:
+        if step.opdef.name in OF_KNOWN:
             return True
         shaping = step.opdef.traits.known_inputs
         if all(self.kind(step.inputs[k]) == KNOWN for k in shaping if k < len(step.inputs)):
@@ -589,10 +555,8 @@ class Settling:
         sources = [self.env[i] for i in step.inputs if self.of_variable.get(i)]
         return any(np.may_share_memory(self.env[value], source) for source in sources)
 
-    def _compute(self, step: Node | Fused, kind: str) -> None:
-        function = self.steady[-1][0] if kind == STEADY else self.function(step)
-        for value, array in zip(_outputs(step), self._results(function, step)):
-            self.env[value], self.kinds[value] = array, kind
+    def _compute(self, step: Node | Fused, function: Callable[..., Any]) -> None:
+        self.env.update(zip(_outputs(step), self._results(function, step)))
 
     def _results(self, function: Callable[..., Any], step: Node | Fused) -> tuple[Any, ...]:
         found = function(*[self.array(i) for i in step.inputs])
@@ -635,12 +599,13 @@ class Settling:
         """A line that gives a result its name; it is let go after its last use."""
         (value,) = _outputs(step)
         call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
-        name = f"t{len(self.lines)}"
+        name = self.temporary()
         self.emit(f"{name} = {call}")
         self.env[value], self.kinds[value], self.names[value] = array, MOVING, name
-        self.passing.setdefault(max(self.last_use(value), self.position), []).append(name)
+        last = self.lives.last.get(value, self.position)  # (views of it hold it themselves)
+        self.passing.setdefault(max(last, self.position), []).append(name)
 
-    def general(self, step: Node | Fused) -> None:
+    def by_kernel(self, step: Node | Fused) -> None:
         """The kernel, and its results put where they belong."""
         function = self.function(step)
         outputs = _outputs(step)
@@ -648,7 +613,7 @@ class Settling:
         if any(a.dtype.kind not in "fiubcV" for a in arrays):
             raise Unsettled("a value of another type")
         large = any(a.nbytes >= LEFT for a in arrays)
-        if large and self.lends:
+        if large and self.trains:
             raise Unsettled("a training step whose work is in other kernels")
         if len(outputs) == 1 and not _is_view(step) and large:
             self._let_move(step, function, arrays[0])
@@ -656,7 +621,7 @@ class Settling:
         call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
         copyto = self.param("copyto", np.copyto)
         if len(outputs) > 1:
-            call_name = f"t{len(self.lines)}"
+            call_name = self.temporary()
             self.emit(f"{call_name} = {call}")
         for n, (value, array) in enumerate(zip(outputs, arrays)):
             if not self.uses.get(value):
@@ -668,13 +633,13 @@ class Settling:
         if len(outputs) == 1 and not self.uses.get(outputs[0]):
             self.place(outputs[0], arrays[0])
 
-    def _result(self, value: int) -> str:
+    def result(self, value: int, alone: bool) -> str:
         """A fetched value as the caller's own."""
         fresh = self.fresh.get(value)
         if fresh is not None:
             return fresh
-        if self.lends and self.kind(value) in (FIXED, MOVING):
-            return self.name(value)
+        if value not in self.env or (self.trains and self.is_variable(value)):
+            return super().result(value, alone)
         array = self.array(value)
         if isinstance(array, np.ndarray) and array.dtype.kind == "O":
             raise Unsettled("a result of another type")
@@ -684,27 +649,49 @@ class Settling:
             return f"{self.name(value)}.copy()"
         return f"np.array({self.name(value)})"
 
+    def is_variable(self, value: int) -> bool:
+        return value in self.by_start or value in self.by_current
+
 
 class _Renewal:
-    """Brings what depends on variables up to date."""
+    """Brings what depends on unwritten variables up to date, when one of their stamps has changed.
 
-    __slots__ = ("kept_alive", "scratch", "settling")
+    ``renewal(S, V)`` gives the variables that lines read.
+    """
 
-    def __init__(self, settling: Settling, kept_alive: list[Any], scratch: object) -> None:
-        self.settling, self.kept_alive, self.scratch = settling, kept_alive, scratch
+    __slots__ = ("kept", "kept_alive", "keys", "loaded", "scratch", "settling", "stamps")
+
+    def __init__(
+        self, settling: Settling, scratch: object, stamps: list[int], kept: KeptPart | None
+    ) -> None:
+        self.settling, self.scratch, self.stamps, self.kept = settling, scratch, stamps, kept
+        self.keys = tuple(v.key for v in settling.variables[: settling.n_steady])
+        self.loaded: list[VariableInfo] = []
+        self.kept_alive: list[Any] = settling.param_list("W")
+        self.kept_alive[:] = [settling.env[v] for v in settling.wanted]
         self.let_go()
 
     def __del__(self) -> None:
         self.settling.renewals.clear()  # they refer to it: its memory goes at once
 
-    def __call__(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
+    def __call__(self, state: State, values: dict[str, Any]) -> list[Any]:
+        with state.lock:  # no write may come between what is remembered and what is computed
+            stamps = state.stamps(self.keys)
+            if stamps != self.stamps:
+                held = [state.need(v.key, v.op) for v in self.settling.variables]
+                kept = () if self.kept is None else self.kept(state, values)
+                self._renew(held[: self.settling.n_steady], kept)
+                self.stamps = stamps
+            return [state.need(v.key, v.op) for v in self.loaded]
+
+    def _renew(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
         s = self.settling
-        if [_look(v) for v in held[: s.n_steady]] != s.variable_shapes:
+        if [_look(v) for v in held] != s.variable_shapes:
             raise Unsettled("a variable has another shape")
         if [_look(v) for v in kept] != s.kept_shapes:
             raise Unsettled("a kept value has another shape")
-        for i, v in enumerate(s.variables[: s.n_steady]):
-            s.env[v.start] = s.env[v.current] = held[i]
+        for v, array in zip(s.variables, held):
+            s.env[v.start] = s.env[v.current] = array
         s.env.update(zip(s.kept_values, kept))
         for function, step in s.steady:
             s.env.update(zip(_outputs(step), s._results(function, step)))
@@ -751,7 +738,7 @@ def _outputs(step: Node | Fused) -> tuple[int, ...]:
 
 
 def _is_view(step: Node | Fused) -> bool:
-    return isinstance(step, Node) and (step.opdef.traits.view or step.opdef.name in _VIEWS)
+    return isinstance(step, Node) and step.opdef.traits.view
 
 
 def _uses(plan: Plan) -> dict[int, list[Any]]:

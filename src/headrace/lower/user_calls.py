@@ -97,7 +97,8 @@ def emit_start(code: CodeLines, node: Node, args: list[str]) -> None:
     name = f"j{len(code.joining)}"
     code.joining[name] = node
     starter = start if node.opdef.traits.calls_user else start_queue_operation
-    code.emit(f"{name} = {code.param(starter.__name__, starter)}({kernel}, {given}", node)
+    code.emit(f"{name} = {code.param(starter.__name__, starter)}({kernel}, {given}")
+    code.instr.implementation = "kernel on a thread"
 
 
 def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
@@ -112,9 +113,10 @@ def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
         if node is None or (inputs is not None and not _needs(statement, inputs, node)):
             continue
         code.joining[name] = None
+        code.begin("join", node.outputs, (), node).implementation = "wait"
         names = [code.new(o) for o in node.outputs]
         left = f"{', '.join(names)} = " if names else ""
-        code.emit(f"{left}{name}.result()", node)
+        code.emit(f"{left}{name}.result()")
 
 
 def _needs(statement: Any, inputs: tuple[int, ...], started: Node) -> bool:

@@ -22,7 +22,7 @@ from headrace.core import shapes
 from headrace.program.constants import peek
 from headrace.program.nodes import Block, If, Node, Program, While
 
-__all__ = ["text_of"]
+__all__ = ["ValueNames", "text_of"]
 
 #: A line is at most so wide.
 WIDTH = 100
@@ -39,7 +39,9 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDTH else line[: WIDTH - 2] + " …"
 
 
-class _Printer:
+class ValueNames:
+    """How values are called in texts."""
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.names: dict[int, str] = {}
@@ -48,6 +50,17 @@ class _Printer:
             if v.current != v.start:
                 self.names[v.current] = f"{v.name}'"
 
+    def name(self, value: int) -> str:
+        found = self.names.get(value)
+        if found is None:
+            found = f"%{value}"
+            if value in self.program.constants:
+                found = _constant(peek(self.program.constants, value)) or found
+            self.names[value] = found
+        return found
+
+
+class _Printer(ValueNames):
     def lines(self) -> Iterator[str]:
         p = self.program
         for f in p.feeds:
@@ -58,15 +71,6 @@ class _Printer:
         yield f"fetch {', '.join(wanted) or 'nothing'}"
         if p.effects:
             yield f"effects {', '.join(map(self.name, p.effects))}"
-
-    def name(self, value: int) -> str:
-        found = self.names.get(value)
-        if found is None:
-            found = f"%{value}"
-            if value in self.program.constants:
-                found = _constant(peek(self.program.constants, value)) or found
-            self.names[value] = found
-        return found
 
     def _type(self, value: int) -> str:
         if not 0 <= value < len(self.program.values):

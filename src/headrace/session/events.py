@@ -87,7 +87,7 @@ def timing(on: bool) -> None:
 
 def snapshot() -> dict[str, Any]:
     """The counters now."""
-    from headrace.lower.codegen import _counts
+    from headrace.lower.code_lines import COUNTS
     from headrace.lower.kept_part import KeptPart
 
     return {
@@ -99,8 +99,8 @@ def snapshot() -> dict[str, Any]:
         "plans": EVENTS.plans,
         "plan_seconds": EVENTS.plan_seconds,
         "plan_hits": EVENTS.plan_hits,
-        "code_compiled": _counts["compiled"],
-        "code_shared": _counts["shared"],
+        "code_compiled": COUNTS["compiled"],
+        "code_shared": COUNTS["shared"],
         "kept_hits": KeptPart.counts.hits,
         "kept_misses": KeptPart.counts.misses,
     }

@@ -14,6 +14,7 @@ from headrace.kernels.numpy import philox
 from headrace.kernels.packed_weights import WeightsWay
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.listing_text import text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.session_state import State
@@ -84,6 +85,8 @@ class Explanation:
     native: str  # the compiler of fused steps, or why there is none
     weights: WeightsWay | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
+    listing: str = field(repr=False, default="")  # what runs while shapes are not known, as text
+    bound_listings: list[str] = field(repr=False, default_factory=list)  # and what is bound
     times: StepTimes | None = None  # how long each step took, if that was asked for
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,6 +108,7 @@ def explain(
     segments = {id(s): g for g in executable.details.segments for s in g.steps}
     _steps(executable.plan.block, program, steps, 0, session._state, segments)
     notes = program.notes
+    listing = executable.details.listing
     return Explanation(
         fetches=[_label(e) for e in elements],
         feeds=[_feed_label(program, f) for f in program.feeds[: len(program.feeds) - plan.kept]],
@@ -123,7 +127,7 @@ def explain(
         variables_written=[v.name for v in program.variables if v.written],
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
-        buffers_reused=executable.details.reused_buffers,
+        buffers_reused=0 if listing is None else listing.n_reused,
         kept=_kept(executable.details.kept),
         may_settle=isinstance(executable.run, SettledRuns),
         unbound=executable.details.unbound,
@@ -132,9 +136,17 @@ def explain(
         kernel_library=accel.status(),
         native=compiler_status(),
         weights=program.weights_way,
-        source=executable.details.source,
+        source="" if listing is None else "\n".join(listing.lines),
+        listing="" if listing is None else text_of_listing(listing),
+        bound_listings=_bound_listings(session, executable.run),
         times=times,
     )
+
+
+def _bound_listings(session: Any, run: Any) -> list[str]:
+    if not isinstance(run, SettledRuns):
+        return []
+    return [text_of_listing(found) for _, found in run.listings(session._state)]
 
 
 def _kept(part: Executable | None) -> list[str]:
@@ -172,7 +184,7 @@ def _variables_read(program: Program, kept: Executable | None) -> list[str]:
 
 
 def _label(element: Tensor) -> str:
-    return element.name if hasattr(element, "name") else element.op.name  # type: ignore[no-any-return]
+    return element.name if hasattr(element, "name") else element.op.name
 
 
 def _feed_label(program: Program, value: int) -> str:
@@ -245,7 +257,7 @@ def _why_not_native(node: Node, program: Program, state: State) -> str:
         variable = program.variables[node.writes[0]]
         size = shapes.num_elements(program.values[variable.start].shape) or 0
         dtype = np.dtype(variable.dtype.as_numpy_dtype)
-        return str(opdef.native.why_not(dtype, state.versions.get(variable.key, 0), size))
+        return str(opdef.native.why_not(dtype, state.versions[variable.key], size))
     if opdef.traits.random:
         return "" if philox.NATIVE.reason == "native" else philox.NATIVE.reason
     return reason_alone(opdef.name)
@@ -317,6 +329,9 @@ def _text(e: Explanation) -> list[str]:
         lines.append(f"  near misses {len(e.near_misses)}")
     for rule, op, why_not in e.near_misses[:_MISSES_SHOWN]:
         lines.append(f"       {rule} at {op}: {why_not}")
+    # (the one that runs: bound, if there is one)
+    for text in e.bound_listings or [e.listing]:
+        lines += [f"  {line}" for line in text.splitlines()]
     return lines
 
 

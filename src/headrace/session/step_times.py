@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from headrace.core import trace
 from headrace.lower.executable import Executable
-from headrace.lower.fusion import Fused
+from headrace.lower.listing import nodes_of
 from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 
-__all__ = ["Span", "StepTime", "StepTimes", "measure", "nodes_of", "timed_spans"]
+__all__ = ["Span", "StepTime", "StepTimes", "measure", "timed_spans"]
 
 #: Runs before the measured ones: shapes settle and weights are packed in them.
 WARM = 5
@@ -107,8 +107,8 @@ def _codes(executable: Executable, state: State) -> list[tuple[CodeType, Mapping
     if executable.details.kept is not None:
         codes += executable.details.kept.details.codes
     if isinstance(executable.run, SettledRuns):
-        codes += executable.run.codes(state)
-    return codes
+        codes += executable.run.listings(state)
+    return [(code, listing.steps) for code, listing in codes]
 
 
 class Span(NamedTuple):
@@ -165,11 +165,6 @@ def _spans(
     finally:
         sys.settrace(before)
     return result, spans
-
-
-def nodes_of(step: Any) -> Sequence[Any]:
-    """The nodes that a step computes."""
-    return step.nodes if isinstance(step, (Fused, Grouped)) else (step,)
 
 
 def _step_time(step: Any, seconds: float, whole: float) -> StepTime:

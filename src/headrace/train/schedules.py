@@ -183,7 +183,8 @@ def polynomial_decay(
     """
     with name_scope(name or "PolynomialDecay") as scope:
         start = _initial(learning_rate)
-        count_more(start._op.graph, 1)  # TF makes the number of steps twice
+        if cycle:
+            count_more(start._op.graph, 1)  # TF makes the number of steps twice
         dtype = start.dtype.base_dtype
         end, exponent = cast(end_learning_rate, dtype), cast(power, dtype)
         step, steps = cast(global_step, dtype), cast(decay_steps, dtype)
@@ -192,7 +193,7 @@ def polynomial_decay(
             first = apply_op("Equal", step, 0)
             steps = apply_op("Mul", steps, apply_op("Select", first, cast(1.0, dtype), round_))
         else:
-            step = apply_op("Minimum", step, steps)
+            step = apply_op("Minimum", step, decay_steps)
         p = apply_op("RealDiv", step, steps)
         fall = apply_op("Mul", start - end, apply_op("Pow", 1 - p, exponent))
         return apply_op("Add", fall, end, name=scope)

@@ -56,7 +56,7 @@ from headrace.core.shapes import Dimension, dimension_value, TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.errors import OpError
 from headrace.ops.array.arranging import (
-    batch_to_space, batch_to_space_nd, depth_to_space, extract_image_patches, meshgrid,
+    batch_to_space, batch_to_space_nd, depth_to_space, extract_image_patches,
     required_space_to_batch_paddings, reverse, reverse_sequence, reverse_v2, roll,
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
@@ -67,6 +67,7 @@ from headrace.ops.array.array_shape import (
 from headrace.ops.array.broadcast_shapes import (
     broadcast_dynamic_shape, broadcast_static_shape, broadcast_to,
 )  # fmt: skip
+from headrace.ops.array.coordinate_grids import meshgrid
 from headrace.ops.array.filling import (fill, ones, ones_like, zeros, zeros_like)
 from headrace.ops.array.basic import (
     constant, identity, identity_n, no_op, placeholder, placeholder_with_default, stop_gradient,

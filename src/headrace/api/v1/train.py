@@ -71,6 +71,7 @@ LAZY_NAMES = late({
     "headrace.train.monitored.saving_hooks": (
         "CheckpointSaverHook CheckpointSaverListener StepCounterHook SummarySaverHook"
     ),
+    "headrace.profiler.profiler_hook": "ProfilerHook",
     "headrace.train.monitored.scaffold": "Scaffold",
     "headrace.train.monitored.session_manager": "SessionManager",
     "headrace.train.optimizers.sync_replicas": "SyncReplicasOptimizer",

@@ -48,7 +48,7 @@ from headrace.eager.module import Module
 from headrace.eager.py_function import py_function
 from headrace.eager.tape import GradientTape
 from headrace.ops.array.arranging import (
-    batch_to_space_v2 as batch_to_space, meshgrid, required_space_to_batch_paddings,
+    batch_to_space_v2 as batch_to_space, required_space_to_batch_paddings,
     reverse_sequence_v2 as reverse_sequence, reverse_v2 as reverse, roll, space_to_batch_nd,
     space_to_batch_v2 as space_to_batch,
 )
@@ -59,6 +59,7 @@ from headrace.ops.array.array_shape import (
 from headrace.ops.array.broadcast_shapes import (
     broadcast_dynamic_shape, broadcast_static_shape, broadcast_to,
 )  # fmt: skip
+from headrace.ops.array.coordinate_grids import meshgrid
 from headrace.ops.array.filling import (
     fill, ones, ones_like_v2 as ones_like, zeros, zeros_like_v2 as zeros_like,
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
@@ -26,19 +26,28 @@ _MAX_INT64 = 2**63 - 1
 
 
 def seed_pair(seed: TensorLike | None) -> tuple[Any, Any]:
-    """The two seeds of an op, as numbers."""
+    """The two seeds of an op: numbers, or tensors where ``seed`` is fed."""
     if isinstance(seed, Tensor):
         known = static_value(seed)
         if known is None:
-            raise ValueError(
-                f"The seed of a dataset must be known while the graph is built, got {seed}."
-            )
+            return _fed_seeds(seed)
         seed = int(known)
     first, second = get_seed(seed)
     graph = get_default_graph()
     if second is not None and not graph._is_eager:
         count_more(graph, 7)  # TF looks at the seeds with ops
     return first or 0, second or 0
+
+
+def _fed_seeds(seed: Tensor) -> tuple[Any, Any]:
+    """As for a number, but (0, 0), which would mean any seeds, is replaced when it runs."""
+    first, _ = get_seed(0)
+    graph_seed = first or 0
+    second = convert_to_tensor(seed, dtypes.int64)
+    if graph_seed == 0:
+        zero = apply_op("Equal", second, _int64(0, "seed"))
+        second = apply_op("Select", zero, _int64(2**31 - 1, "seed2"), second)
+    return graph_seed, second
 
 
 class Creation:
@@ -48,16 +57,22 @@ class Creation:
     _base: ClassVar[Any]
 
     @classmethod
-    def from_tensors(cls, tensors: object, name: str | None = None) -> Any:
+    def _of_base(cls, *args: Any) -> Self:
+        """An instance of ``_base``; type checkers see the class of the dataset it is made from."""
+        made: Self = cls._base(*args)
+        return made
+
+    @classmethod
+    def from_tensors(cls, tensors: object, name: str | None = None) -> Self:
         """One element: ``tensors``."""
         value = structure.normalize(tensors)
         spec = structure.spec_of(value)
         shapes = structure.component_shapes(spec)
         parts = structure.to_components(spec, value)
-        return cls._base(apply_op("TensorDataset", parts, output_shapes=shapes, name=name), spec)
+        return cls._of_base(apply_op("TensorDataset", parts, output_shapes=shapes, name=name), spec)
 
     @classmethod
-    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Any:
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Self:
         """The rows of ``tensors``."""
         value = structure.normalize(tensors)
         whole = structure.spec_of(value)
@@ -68,12 +83,12 @@ class Creation:
         spec = structure.unbatched(whole)
         parts = structure.to_row_components(whole, value)
         shapes = structure.component_shapes(spec)
-        return cls._base(
+        return cls._of_base(
             apply_op("TensorSliceDataset", parts, output_shapes=shapes, name=name), spec
         )
 
     @classmethod
-    def from_sparse_tensor_slices(cls, sparse_tensor: Any) -> Any:
+    def from_sparse_tensor_slices(cls, sparse_tensor: Any) -> Self:
         """(indices, values, shape) of each row of a sparse tensor."""
         rank = sparse_tensor.shape.rank
         inner = None if rank is None else rank - 1
@@ -83,10 +98,10 @@ class Creation:
             TensorSpec([inner], dtypes.int64),
         )
         parts = sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape
-        return cls._base(apply_op("SparseTensorSliceDataset", *parts), spec)
+        return cls._of_base(apply_op("SparseTensorSliceDataset", *parts), spec)
 
     @classmethod
-    def range(cls, *args: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Any:
+    def range(cls, *args: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Self:
         """``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``."""
         if not 1 <= len(args) <= 3:
             raise ValueError("range() takes one, two or three numbers")
@@ -99,7 +114,7 @@ class Creation:
             output_shapes=[()],
             name=name,
         )
-        return cls._base(variant, spec)
+        return cls._of_base(variant, spec)
 
     @classmethod
     def from_generator(
@@ -110,7 +125,7 @@ class Creation:
         args: Any = None,
         output_signature: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """What a Python function's iterator yields; each pass calls the function again."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
@@ -135,10 +150,10 @@ class Creation:
             output_types=structure.component_types(spec),
             output_shapes=structure.component_shapes(spec),
         )
-        return cls._base(variant, spec)
+        return cls._of_base(variant, spec)
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
         """Elements of several datasets side by side, in the structure that the datasets are given
         in.
         """
@@ -169,7 +184,7 @@ class Creation:
             output_types=structure.component_types(spec),
             output_shapes=structure.component_shapes(spec),
         )
-        return cls._base(variant, spec, tuple(flat))
+        return cls._of_base(variant, spec, tuple(flat))
 
     @classmethod
     def list_files(
@@ -200,7 +215,7 @@ class Creation:
         seed: Any = None,
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """Random int64 numbers below 2**32, without end."""
         spec = TensorSpec((), dtypes.int64)
         first, second = seed_pair(seed)
@@ -212,7 +227,7 @@ class Creation:
             output_shapes=[()],
             name=name,
         )
-        return cls._base(variant, spec)
+        return cls._of_base(variant, spec)
 
     @classmethod
     def counter(
@@ -226,7 +241,7 @@ class Creation:
         up = static_value(convert_to_tensor(step))
         end = -_MAX_INT64 if up is not None and int(up) < 0 else _MAX_INT64
         wanted = dtypes.as_dtype(dtype)
-        numbers = cls.range(start, end, step)
+        numbers: Any = cls.range(start, end, step)
         if wanted is dtypes.int64:
             return numbers
         return numbers.map(lambda n: apply_op("Cast", n, DstT=wanted))

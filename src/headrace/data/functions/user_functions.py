@@ -170,9 +170,9 @@ def traced(
     graph = DataGraph(
         f"{what.split('.')[-1].rstrip('()')}_fn", None if around._is_eager else around
     )
-    tables = _tables_of(around)
+    tables = _tables_of(around), _tables_of(graph)
     made = trace_into(graph, flat, tuple(names), {}, autograph=False)
-    if max(_tables_of(around), _tables_of(graph)) > tables:
+    if (_tables_of(around), _tables_of(graph)) != tables:
         warnings.warn(
             f"Creating resources inside a function passed to {what} is not supported. Create each "
             "resource outside the function, and capture it inside the function to use it.",

@@ -19,8 +19,7 @@ from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import const, invalid, one_of, shape, size
-from headrace.ops.array.filling import ones
+from headrace.ops.array.array_shape import const, invalid, one_of, shape
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, AxisLike, ShapeLike, TensorLike
@@ -33,7 +32,6 @@ __all__ = [
     "depth_to_space_v2",
     "extract_image_patches",
     "extract_image_patches_v2",
-    "meshgrid",
     "required_space_to_batch_paddings",
     "reverse",
     "reverse_sequence",
@@ -53,6 +51,7 @@ __all__ = [
 
 def _reverse_shape(c: Inference) -> list[Shape]:
     s, axes = c.shape(0), c.value(1)
+    c.require_rank(1, 1)
     if s is not None and axes is not None:
         seen = set()
         for a in axes.tolist():
@@ -761,29 +760,3 @@ def extract_image_patches_v2(
     ``sizes``, ``strides`` and ``rates`` are [1, rows, columns, 1].
     """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
-
-
-def meshgrid(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
-    """Coordinate tensors from vectors; ``indexing`` "xy" exchanges the first two dimensions."""
-    indexing = kwargs.pop("indexing", "xy")
-    name = kwargs.pop("name", "meshgrid")
-    if kwargs:
-        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
-    if indexing not in ("xy", "ij"):
-        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
-    with name_scope(name, "meshgrid", list(args)):
-        if not args:
-            return []
-        vectors = [convert_to_tensor(a) for a in args]
-        dims = [size(v) for v in vectors]
-        order = list(range(len(args)))
-        if indexing == "xy" and len(args) > 1:
-            order[:2] = [1, 0]
-        full = apply_op("Pack", [dims[i] for i in order])
-        lines = [_along(v, order.index(i), len(args)) for i, v in enumerate(vectors)]
-        ones_everywhere = ones(full, vectors[0]._dtype._base)
-        return [apply_op("Mul", line, ones_everywhere, name="mul") for line in lines]
-
-
-def _along(vector: Tensor, axis: int, rank: int) -> Tensor:
-    return apply_op("Reshape", vector, const([-1 if i == axis else 1 for i in range(rank)]))

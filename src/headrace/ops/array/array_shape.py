@@ -88,6 +88,7 @@ SHAPE = define(
     shape=lambda c: [(c.rank(0),)],
     kernel=lambda xp, x, *, out_type: np.array(x.shape, out_type.np_dtype),
     grad=NOT_DIFFERENTIABLE,
+    of_shape=True,
 )
 
 
@@ -104,6 +105,7 @@ SHAPE_N = define(
     shape=lambda c: [(c.rank(i),) for i in range(c.n_inputs)],
     kernel=_shape_n_kernel,
     grad=NOT_DIFFERENTIABLE,
+    of_shape=True,
 )
 SIZE = define(
     "Size",
@@ -111,6 +113,7 @@ SIZE = define(
     shape=shape_fns.scalar,
     kernel=lambda xp, x, *, out_type: np.array(x.size, out_type.np_dtype),
     grad=NOT_DIFFERENTIABLE,
+    of_shape=True,
 )
 RANK = define(
     "Rank",
@@ -118,6 +121,7 @@ RANK = define(
     shape=shape_fns.scalar,
     kernel=lambda xp, x: np.array(x.ndim, np.int32),
     grad=NOT_DIFFERENTIABLE,
+    of_shape=True,
 )
 
 
@@ -226,6 +230,7 @@ RESHAPE = define(
     grad=lambda op, g: [_to_input_shape(op, g), None],
     view=True,
     known_inputs=(1,),
+    whole=True,
 )
 
 
@@ -272,6 +277,7 @@ EXPAND_DIMS = define(
     grad=lambda op, g: [_to_input_shape(op, g), None],
     view=True,
     known_inputs=(1,),
+    whole=True,
 )
 
 
@@ -339,6 +345,7 @@ SQUEEZE = define(
     kernel=_squeeze_kernel,
     grad=lambda op, g: [_to_input_shape(op, g)],
     view=True,
+    whole=True,
 )
 
 
@@ -502,6 +509,7 @@ ENSURE_SHAPE = define(
     kernel=_ensure_shape_kernel,
     grad=lambda op, g: [g],
     view=True,
+    whole=True,
 )
 
 

@@ -73,6 +73,7 @@ IDENTITY = define(
     kernel=lambda xp, x: x,
     grad=lambda op, g: [g],
     view=True,
+    whole=True,
 )
 IDENTITY_N = define(
     "IdentityN",
@@ -89,6 +90,7 @@ STOP_GRADIENT = define(
     kernel=lambda xp, x: x,
     grad=NOT_DIFFERENTIABLE,
     view=True,
+    whole=True,
 )
 PREVENT_GRADIENT = define(
     "PreventGradient",

@@ -67,6 +67,8 @@ FILL = define(
     grad=lambda op, g: [None, apply_op("Sum", g, _all_axes(g), keep_dims=False)],
     known_inputs=(0,),
     shape_input=0,
+    dense=True,
+    repeats=1,
 )
 
 
@@ -91,6 +93,8 @@ ZEROS_LIKE = define(
     shape=shape_fns.unchanged,
     kernel=_zeros_like_kernel,
     grad=NOT_DIFFERENTIABLE,
+    dense=True,
+    like_elementwise=True,
 )
 ONES_LIKE = define(
     "OnesLike",
@@ -98,6 +102,7 @@ ONES_LIKE = define(
     shape=shape_fns.unchanged,
     kernel=lambda xp, x: xp.ones(x.shape, x.dtype),
     grad=NOT_DIFFERENTIABLE,
+    like_elementwise=True,
 )
 
 
@@ -109,12 +114,18 @@ def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
 def _filled(shape: object, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
-        plain = _plain_or_none(shape)
+        try:
+            plain = _plain_or_none(shape)
+        except TypeError:  # not a shape, but perhaps a tensor: [2.0, 3.0]
+            shape = convert_to_tensor(shape, dtypes.int32)
+            plain = None
         if plain is not None:
             count = shapes.num_elements(plain)
             if count is not None and count < _SMALL:
                 array = np.full(plain, value, dtype.np_dtype)  # type: ignore[type-var]
                 graph = get_default_graph()
+                if isinstance(shape, (int, np.integer)):
+                    count_more(graph, 2)  # TF fills where the shape is a number
                 return make_const(graph, array, dtype, graph._full_name(name or default))
     with name_scope(name, default, [shape]) as scope:
         if not isinstance(shape, Tensor):

@@ -144,6 +144,7 @@ CONCAT = define(
     kernel=lambda xp, *v: concat_arrays(xp, v[:-1], v[-1].item()),
     grad=_concat_grad,
     known_inputs=(-1,),
+    dense=True,
 )
 CONCAT_V1 = define(
     "Concat",
@@ -258,6 +259,7 @@ PACK = define(
     shape=_pack_shape,
     kernel=_pack_kernel,
     grad=_pack_grad,
+    dense=True,
 )
 
 
@@ -362,6 +364,8 @@ def _parallel_concat_shape(c: Inference) -> list[Shape]:
             raise ValueError(
                 f"Size of first dimension must be 1, but input {i} is {shapes.show(s)}"
             )
+        if shapes.known(s) is None:
+            raise ValueError("All input shapes must be fully defined.")
         merged = shapes.merge(merged, s)
     return [out]
 

@@ -71,6 +71,7 @@ ONE_HOT = define(
     kernel=one_hot_kernel,
     grad=_one_hot_grad,
     known_inputs=(1,),
+    dense=True,
 )
 
 

@@ -132,6 +132,7 @@ RANGE = define(
     kernel=_range_kernel,
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(0, 1, 2),
+    dense=True,
 )
 LINSPACE = define(
     "LinSpace",

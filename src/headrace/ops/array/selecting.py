@@ -93,6 +93,8 @@ SELECT = define(
     shape=_select_shape,
     kernel=_select_kernel,
     grad=_select_grad,
+    dense=True,
+    like_elementwise=True,
 )
 
 
@@ -315,6 +317,8 @@ def _in_top_k(xp: ArrayNamespace, predictions: Array, targets: Array, k: int) ->
             f"First dimension of predictions {shapes.show(predictions.shape)} must match "
             f"length of targets {targets.size}"
         )
+    if np.ndim(k):
+        raise invalid(f"k must be 0-D, got shape {shapes.show(np.shape(k))}")
     inside = (targets >= 0) & (targets < predictions.shape[1])
     mine = xp.take_along_axis(predictions, xp.where(inside, targets, 0)[:, None], 1)
     larger = (predictions > mine).sum(1)

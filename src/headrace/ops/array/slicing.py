@@ -263,6 +263,8 @@ def _sliced(
 ) -> Shape:
     count = len(strides)
     if ellipsis_mask & (ellipsis_mask - 1):
+        if None in strides:  # TensorFlow looks at nothing before it runs
+            return None
         raise ValueError("Multiple ellipses in slice spec not allowed")
     if source is None:
         return None
@@ -427,7 +429,6 @@ def strided_slice(
 ) -> Tensor:
     """Python slices with explicit masks. On a variable the result has ``assign``."""
     if strides is None:
-        begin = convert_to_tensor(begin)
         from headrace.ops.array.filling import ones_like
 
         strides = ones_like(begin)

@@ -69,6 +69,12 @@ def _sorted(values: TensorLike, axis: object, direction: str, which: int) -> Ten
         )
     rank = values._rank()
     at = axis if isinstance(axis, int) else int(static_value(convert_to_tensor(axis)))
+    if rank is not None and at != -1 and not -rank <= at < rank:
+        position = at + rank if at < 0 else at
+        raise ValueError(
+            f"slice index {position} of dimension 0 out of bounds: axis {at} of a tensor of rank "
+            f"{rank}"
+        )
     last = at == -1 or (rank is not None and at % rank == rank - 1)
     perm = None
     if not last:

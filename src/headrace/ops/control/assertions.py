@@ -179,6 +179,9 @@ def _pair(
         name: str | None = None,
     ) -> Operation:
         if what == "assert_equal" and not get_default_graph()._is_eager:
+            if x is y:
+                with name_scope(name, what, [x, y, data]):
+                    return basic.no_op()
             get_default_graph().unique_name(name or what)  # TF enters the scope twice
         return _compared(what, sign, op, compare, x, y, data, summarize, message, name)
 
@@ -313,6 +316,16 @@ assert_non_positive, assert_non_positive_v2 = _signed(
 # ranks and shapes -------------------------------------------------------------------------------
 
 
+def _rank_tensor(wanted: object, message: object) -> Tensor:
+    tensor = convert_to_tensor(wanted, name="rank")
+    if tensor._dtype._base is not dtypes.int32:
+        raise TypeError(
+            f"{message or ''}  {tensor.name} must be of type <dtype: 'int32'>: the rank is "
+            f"{tensor.dtype.name}"
+        )
+    return tensor
+
+
 def _checked_rank(
     what: str,
     x: Any,
@@ -327,7 +340,7 @@ def _checked_rank(
 ) -> Operation:
     with name_scope(name, what, [x, data]):
         x = convert_to_tensor(x, name="x")
-        wanted = convert_to_tensor(wanted, name="rank")
+        wanted = _rank_tensor(wanted, message)
         if wanted._shape not in ((), None):
             raise ValueError("Rank must be a scalar.")
         need, have = static_value(wanted), x._rank()
@@ -415,7 +428,7 @@ def assert_rank_in(
     """Assert that the number of dimensions is one of several."""
     with name_scope(name, "assert_rank_in", [x, data]):
         x = convert_to_tensor(x, name="x")
-        wanted = [convert_to_tensor(r) for r in ranks]
+        wanted = [_rank_tensor(r, message) for r in ranks]
         known, have = [static_value(w) for w in wanted], x._rank()
         if have is not None and all(k is not None for k in known):
             allowed = tuple(int(k) for k in known)

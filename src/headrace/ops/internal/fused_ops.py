@@ -102,6 +102,7 @@ FUSED_MATMUL = define(
     shape=linalg.MATMUL.shape,
     kernel=_fused_matmul_kernel,
     grad=NOT_DIFFERENTIABLE,
+    dense=True,
 )
 
 
@@ -118,6 +119,7 @@ INVERSE_SIZE = define(
     shape=lambda c: [()],
     kernel=_inverse_size_kernel,
     grad=NOT_DIFFERENTIABLE,
+    of_shape=True,
 )
 
 
@@ -159,6 +161,7 @@ LAYER_NORM = define(
     shape=_like_first,
     kernel=_layer_norm_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )
 
 
@@ -210,4 +213,5 @@ ATTENTION = define(
     shape=_attention_shape,
     kernel=_attention_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )

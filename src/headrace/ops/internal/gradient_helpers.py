@@ -84,6 +84,7 @@ BROADCAST_GRADIENT_ARGS = define(
     grad=NOT_DIFFERENTIABLE,
     data_dependent_shape=True,
     known_inputs=(0, 1),
+    dense=True,
 )
 
 

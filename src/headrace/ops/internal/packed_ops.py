@@ -82,6 +82,7 @@ HELD_MATMUL = define(
     shape=_matmul_shape,
     kernel=_matmul_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )
 
 
@@ -102,6 +103,7 @@ HELD_LSTM_LAYER = define(
     shape=lambda c: [None] * (c.attr("N") + 1),
     kernel=_lstm_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )
 HELD_CONV2D = define(
     "_HeldConv2D",
@@ -111,4 +113,5 @@ HELD_CONV2D = define(
     shape=nn_conv.CONV2D.shape,
     kernel=_conv_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )

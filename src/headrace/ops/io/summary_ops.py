@@ -60,6 +60,10 @@ def _scalar_kernel(xp: ArrayNamespace, tags: Array, values: Array) -> bytes:
     return summary.SerializeToString()  # type: ignore[no-any-return]
 
 
+#: Above this number of values it is quicker to sort them and look up the limits among them.
+_WORTH_SORTING = 1000
+
+
 @functools.cache
 def _limits() -> Array:
     limits, limit = [], 1e-12
@@ -76,27 +80,38 @@ def histogram_of(values: Array) -> Any:
 
     flat = np.asarray(values, np.float64).ravel()
     limits = _limits()
-    counts = np.bincount(np.searchsorted(limits, flat, side="right"), minlength=len(limits))
-    kept_limits, kept_counts = [], []
-    i = 0
-    while i < len(limits):
-        end, count = limits[i], counts[i]
-        i += 1
-        while count <= 0 and i < len(limits) and counts[i] <= 0:
-            end = limits[i]
-            i += 1
-        kept_limits.append(float(end))
-        kept_counts.append(float(count))
+    counts = _bucket_counts(flat, limits)
+    # a run of empty buckets is one, with the last one's limit
+    kept = counts > 0
+    kept[:-1] |= kept[1:]
+    kept[-1] = True
     largest = sys.float_info.max
+    with np.errstate(over="ignore"):
+        squares = flat * flat
     return HistogramProto(
         min=float(flat.min()) if flat.size else largest,
         max=float(flat.max()) if flat.size else -largest,
         num=float(flat.size),
-        sum=float(sum(flat.tolist())),
-        sum_squares=float(sum(x * x for x in flat.tolist())),
-        bucket_limit=kept_limits,
-        bucket=kept_counts,
+        sum=_sum_in_order(flat),
+        sum_squares=_sum_in_order(squares),
+        bucket_limit=limits[kept].tolist(),
+        bucket=counts[kept].astype(np.float64).tolist(),
     )
+
+
+def _bucket_counts(flat: Array, limits: Array) -> Array:
+    """How many values each bucket has: bucket i is from limit i-1 to below limit i."""
+    if flat.size < _WORTH_SORTING:
+        found = np.searchsorted(limits, flat, side="right")
+        return np.bincount(found, minlength=len(limits))[: len(limits)]
+    below = np.searchsorted(np.sort(flat), limits, side="left")
+    return np.diff(below, prepend=0)
+
+
+def _sum_in_order(flat: Array) -> float:
+    """The sum, added one after the other as TensorFlow does; np.sum adds in pairs."""
+    with np.errstate(over="ignore"):
+        return float(np.cumsum(flat)[-1]) if flat.size else 0.0
 
 
 def add_histogram(summary: Any, tag: Array, values: Array) -> None:

@@ -257,6 +257,7 @@ MATMUL: OpDef = define(
     shape=_matmul_shape,
     kernel=_matmul_kernel,
     grad=_matmul_grad,
+    dense=True,
 )
 BATCH_MATMUL = define(
     "BatchMatMul",

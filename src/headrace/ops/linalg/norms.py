@@ -172,6 +172,10 @@ def eye(
         name, "eye", [x for x in (num_rows, num_columns, batch_shape) if isinstance(x, Tensor)]
     ):
         square = num_columns is None
+        sizes = [num_rows] if square else [num_rows, num_columns]
+        whole = all(isinstance(n, (int, np.integer, Dimension)) for n in sizes)
+        if not whole and not any(isinstance(n, Tensor) for n in sizes):
+            raise TypeError("num_rows and num_columns must be positive integer values.")
         rows = _size(num_rows)
         columns = rows if square else _size(num_columns)
         batch = _sizes([] if batch_shape is None else batch_shape)

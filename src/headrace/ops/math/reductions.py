@@ -276,14 +276,23 @@ def _define_reduction(
     kernel: Callable[..., Any],
     grad: Callable[..., Any] | _Marker,
     signature: str = _REDUCTION,
+    dense: bool = False,
 ) -> OpDef:
-    return define(name, signature, shape=_reduced, kernel=kernel, grad=grad, known_inputs=(1,))
+    return define(
+        name,
+        signature,
+        shape=_reduced,
+        kernel=kernel,
+        grad=grad,
+        known_inputs=(1,),
+        dense=dense,
+    )
 
 
-SUM = _define_reduction("Sum", kernels.sum_kernel, _sum_grad)
-MEAN = _define_reduction("Mean", kernels.mean_kernel, _mean_grad)
-PROD = _define_reduction("Prod", kernels.prod_kernel, _prod_grad)
-MAX = _define_reduction("Max", kernels.max_kernel, _extreme_grad)
+SUM = _define_reduction("Sum", kernels.sum_kernel, _sum_grad, dense=True)
+MEAN = _define_reduction("Mean", kernels.mean_kernel, _mean_grad, dense=True)
+PROD = _define_reduction("Prod", kernels.prod_kernel, _prod_grad, dense=True)
+MAX = _define_reduction("Max", kernels.max_kernel, _extreme_grad, dense=True)
 MIN = _define_reduction("Min", kernels.min_kernel, _extreme_grad)
 EUCLIDEAN_NORM = _define_reduction(
     "EuclideanNorm", kernels.euclidean_norm_kernel, _euclidean_norm_grad
@@ -297,6 +306,7 @@ ARG_MAX = define(
     kernel=kernels.argmax_kernel,
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(1,),
+    dense=True,
 )
 ARG_MIN = define(
     "ArgMin",
@@ -330,6 +340,7 @@ L2_LOSS = define(
     shape=shape_fns.scalar,
     kernel=kernels.l2_loss_kernel,
     grad=lambda op, g: [op._inputs[0] * g],
+    dense=True,
 )
 
 

@@ -45,6 +45,8 @@ def _known(value: Any) -> int | None:
     """A Python int, if the value is known while building."""
     if isinstance(value, Tensor):
         value = static_value(value)
+    if value is not None and abs(value) > 2**31 - 1:
+        raise TypeError(f"{value} has type int64, expected an int32.")
     return None if value is None else int(value)
 
 
@@ -71,6 +73,8 @@ def _raised_cosine(
     if not kind.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {kind}")
     with name_scope(name, default, [length, periodic]):
+        if isinstance(length, float):
+            raise TypeError(f"Expected int32, got {length} of type 'float' instead.")
         n = _known(length)
         if n is not None:
             last = max(n - 1 + (1 - n % 2 if periodic else 0), 1)

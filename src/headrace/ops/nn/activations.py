@@ -383,6 +383,7 @@ SOFTMAX = define(
     shape=_at_least_vector,
     kernel=_softmax_kernel,
     grad=_softmax_grad,
+    dense=True,
 )
 LOG_SOFTMAX = define(
     "LogSoftmax",
@@ -390,6 +391,7 @@ LOG_SOFTMAX = define(
     shape=_at_least_vector,
     kernel=_log_softmax_kernel,
     grad=_log_softmax_grad,
+    dense=True,
 )
 
 # what users call --------------------------------------------------------------------------------

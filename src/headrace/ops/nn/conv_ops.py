@@ -304,6 +304,8 @@ def window_dim(
         raise ValueError(f"Dilation rate must be >= 1, but got {dilation}")
     if stride < 1:
         raise ValueError(f"Stride must be > 0, but got {stride}")
+    if stride > 2**31 - 1:
+        raise ValueError(f"Attr strides has value {stride} out of range for an int32")
     if size is None or (kernel is None and padding != "SAME"):
         return None
     if padding != "SAME" and kernel is not None:
@@ -475,6 +477,7 @@ CONV2D = _2D.forward = define(
     shape=_conv_shape,
     kernel=_conv_kernel,
     grad=_2D.grad,
+    layer=True,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
 #: "BiasAdd", "Add" and "Relu", in this order; ``args`` are the bias and the array to add, as far as
@@ -487,6 +490,7 @@ FUSED_CONV2D = define(
     shape=_conv_shape,
     kernel=_fused_conv_kernel,
     grad=NOT_DIFFERENTIABLE,
+    layer=True,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
     "Conv2DBackpropInput",

@@ -296,6 +296,7 @@ XENT = define(
     shape=_xent_shape,
     kernel=_xent_kernel,
     grad=_xent_grad,
+    dense=True,
 )
 SPARSE_XENT = define(
     "SparseSoftmaxCrossEntropyWithLogits",
@@ -304,6 +305,7 @@ SPARSE_XENT = define(
     shape=_sparse_xent_shape,
     kernel=_sparse_xent_kernel,
     grad=_sparse_xent_grad,
+    dense=True,
 )
 
 # BiasAdd ----------------------------------------------------------------------------------------
@@ -386,6 +388,7 @@ BIAS_ADD = define(
     shape=_bias_add_shape,
     kernel=_bias_add_kernel,
     grad=_bias_add_grad,
+    dense=True,
 )
 BIAS_ADD_V1 = define(
     "BiasAddV1",
@@ -400,6 +403,7 @@ BIAS_ADD_GRAD = define(
     shape=_bias_add_grad_shape,
     kernel=_bias_add_grad_kernel,
     grad=_bias_add_grad_grad,
+    dense=True,
 )
 
 

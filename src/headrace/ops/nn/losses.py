@@ -161,17 +161,22 @@ def _check_broadcastable(weights: Tensor, values: Tensor) -> Operation | None:
 
 
 def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Operation:
-    """Fails unless the weights are a scalar or of the same rank, with equal or unit dimensions."""
+    """Checks that weights are a scalar, or of the values' rank with the same or unit sizes."""
     have, want = shape_of(weights), shape_of(values)
     ranks = apply_op("Size", have), apply_op("Size", want)
-    # of different ranks, the first dimensions are compared in vain
+    is_scalar = apply_op("Equal", ranks[0], 0)
     count = apply_op("ExpandDims", apply_op("Minimum", *ranks), 0)
-    first = apply_op("Slice", have, [0], count)
-    same = apply_op("Equal", first, apply_op("Slice", want, [0], count))
-    fits = apply_op("LogicalOr", same, apply_op("Equal", first, 1))
-    valid = apply_op("LogicalAnd", apply_op("Equal", *ranks), apply_op("All", fits, [0]))
-    valid = apply_op("LogicalOr", apply_op("Equal", ranks[0], 0), valid)
-    data = [_NOT_BROADCASTABLE, "weights.shape=", have, "values.shape=", want]
+    sizes = apply_op("Slice", have, [0], count)
+    fits = apply_op(
+        "LogicalOr",
+        apply_op("Equal", sizes, apply_op("Slice", want, [0], count)),
+        apply_op("Equal", sizes, 1),
+    )
+    all_fit = apply_op("All", fits, [0], keep_dims=False)
+    same_rank = apply_op("Equal", *ranks)
+    valid = apply_op("LogicalOr", is_scalar, apply_op("LogicalAnd", same_rank, all_fit))
+    data: list[Any] = [_NOT_BROADCASTABLE, "weights.shape=", weights.name, have]
+    data += ["values.shape=", values.name, want, "is_scalar=", is_scalar]
     return apply_operation(
         lookup("Assert"),
         valid,

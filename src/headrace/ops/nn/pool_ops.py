@@ -204,8 +204,13 @@ def _pooled(
         raise ValueError(
             f"ksize and strides must have {len(x)} values, but got: {len(ksize)} and {len(strides)}"
         )
-    if min(ksize) < 1:
+    if 0 in ksize:
         raise ValueError("ksize cannot be zero.")
+    if min(ksize) < 0:
+        at = list(ksize).index(min(ksize))
+        raise errors.InvalidArgumentError(
+            None, None, f"Sliding window ksize for dimension {at} was zero: it is {min(ksize)}."
+        )
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
 
 

@@ -55,6 +55,7 @@ def sparse_add(
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
     if isinstance(a, kinds) and isinstance(b, kinds):
         left, right = _sparse(a), _sparse(b)
+        left.shape.assert_is_compatible_with(right.shape)
         limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
         sizes = left.dense_shape, right.dense_shape
         return SparseTensor(

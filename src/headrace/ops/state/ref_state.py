@@ -75,12 +75,22 @@ def check_scatter_shapes(variable: Shape, indices: Shape, updates: Shape) -> Non
     shapes.merge(updates, indices + variable[1:])
 
 
+def _is_empty(shape: Shape) -> bool:
+    return shape is not None and shapes.num_elements(shape) == 0
+
+
+def _has_elements(shape: Shape) -> bool:
+    return bool(shapes.num_elements(shape))
+
+
 def check_scatter_nd_shapes(variable: Shape, indices: Shape, updates: Shape) -> None:
     """indices: [..., depth]; updates: indices.shape[:-1] + variable.shape[depth:]."""
     if indices is None or updates is None or not indices:
         return
     outer, depth = indices[:-1], indices[-1]
     n = len(outer)
+    if _is_empty(variable) and (_has_elements(indices) or _has_elements(updates)):
+        raise ValueError("Indices and updates specified for empty output shape")
     if len(updates) < n or not shapes.compatible(outer, updates[:n]):
         raise ValueError(
             f"The outer {n} dimensions of indices.shape={shapes.show(indices)} must match "

@@ -9,6 +9,7 @@ same program changes over at the same run, also when a process trains twice.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,9 @@ def _find(
     return kernels.find_update(rule, dtype, attrs)
 
 
+_numbers = itertools.count()
+
+
 class GroupUpdate:
     """New values of small variables that are updated together (lower/grouped_updates.py).
 
@@ -136,18 +140,19 @@ class GroupUpdate:
     ``counts`` is the session's; an update is compiled when it has come often enough there.
     """
 
-    __slots__ = ("at", "attrs", "rule", "sizes", "why_not")
+    __slots__ = ("attrs", "number", "rule", "sizes", "why_not")
 
     def __init__(self, native: NativeUpdate, attrs: dict[str, Any], sizes: list[int]) -> None:
-        self.rule, self.at, self.attrs, self.sizes = native.rule, native.at, attrs, sizes
+        self.rule, self.attrs, self.sizes = native.rule, attrs, sizes
+        self.number = ("updates", next(_numbers))
         self.why_not = "it has not run often enough"
 
     def __call__(
         self, counts: dict[Any, Any], arrays: tuple[Any, ...], shared: Any, gradients: Any
     ) -> tuple[Any, ...] | None:
-        found = counts.get(self, 0)
+        found = counts.get(self.number, 0)
         if type(found) is int:
-            found = counts[self] = self._count(found, arrays[0].dtype)
+            found = counts[self.number] = self._count(found, arrays[0].dtype)
         if type(found) is int or found is None:
             return None
         made = tuple([np.empty_like(a) for a in arrays])

@@ -1,4 +1,4 @@
-"""Datasets of datasets, run on TF 1.15 (make_cases.py) and on Headrace."""
+"""Datasets of datasets, fed seeds, run on TF 1.15 (make_cases.py) and on Headrace."""
 
 
 def _elements(tf, dataset):
@@ -47,3 +47,19 @@ def specs_of_batches_of_datasets(tf):
     found.append(D.from_tensor_slices([D.range(3), D.range(2)]))
     found.append(ranges.batch(2).batch(5, drop_remainder=True).unbatch())
     return [repr(dataset.element_spec) for dataset in found] + [repr(found[1])]
+
+
+def shuffles_with_a_fed_seed(tf):
+    found = []
+    for graph_seed in (None, 0, 5):
+        with tf.Graph().as_default(), tf.Session() as session:
+            if graph_seed is not None:
+                tf.set_random_seed(graph_seed)
+            seed = tf.placeholder(tf.int64, [])
+            dataset = tf.data.Dataset.range(6).shuffle(6, seed=seed)
+            iterator = tf.data.make_initializable_iterator(dataset)
+            element = iterator.get_next()
+            for fed in (3, 0, 3):
+                session.run(iterator.initializer, {seed: fed})
+                found.append([session.run(element) for _ in range(6)])
+    return found

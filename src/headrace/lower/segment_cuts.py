@@ -1,0 +1,167 @@
+"""Which consecutive steps of a plan may be one native function (native_segments.py).
+
+Decided from static facts alone, when a plan is made: the ops have rules, they are pure, and arrays
+are certainly small, or so for usual batches.
+
+    facts = ShapeFacts(program)
+    for is_segment, part in facts.cut(plan.block, excluded):
+        ...
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Union
+
+from headrace.core import shapes
+from headrace.kernels.native.native_types import has_code, kind_of
+from headrace.lower import segment_rules
+from headrace.lower.fusion import Fused, PlanStatement
+from headrace.lower.native_groups import native_expected
+from headrace.lower.segment_rules import LARGE_INPUTS, OF_SHAPE, REARRANGING
+from headrace.program.nodes import Node, Program, walk
+
+if TYPE_CHECKING:
+    from headrace.core.opdef import OpDef
+
+__all__ = ["ShapeFacts", "Step", "nodes_of"]
+
+#: Elements of an array in a segment; of a row, where the number of rows is not known.
+MAX_ELEMENTS, MAX_ROW = 1 << 16, 256
+#: Steps of a segment: fewer gain nothing, more take long to compile.
+MIN_STEPS, MAX_STEPS = 3, 128
+#: Operations of a program that is looked at: the first run of a larger one takes long enough.
+MAX_PROGRAM = 2000
+
+Step = Union[Node, Fused]
+Part = tuple[bool, tuple[PlanStatement, ...]]
+
+
+def nodes_of(step: Step) -> tuple[Node, ...]:
+    return step.nodes if isinstance(step, Fused) else (step,)
+
+
+class ShapeFacts:
+    """What the cuts of one program depend on.
+
+    ``structural``: constants that belong to the code (shapes, axes, flags; constants that are
+    floats are inputs of a segment). ``of_shape``: values that follow from shapes and those.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.is_worth = native_expected() and len(program.body) <= MAX_PROGRAM
+        self.structural: frozenset[int] = frozenset()
+        self.of_shape: frozenset[int] = frozenset()
+        if self.is_worth:
+            self._look()
+
+    def _look(self) -> None:
+        values = self.program.values
+        kinds = {v: kind_of(values[v].dtype.name) for v in self.program.constants}
+        known = {v for v, kind in kinds.items() if kind in ("i", "u", "b")}
+        self.structural = frozenset(known)
+        for node in walk(self.program.body):
+            follows = node.opdef.name in OF_SHAPE or known.issuperset(node.inputs)
+            if not follows or not node.inputs or node.writes or not _is_pure(node.opdef):
+                continue
+            if all(kind_of(values[o].dtype.name) for o in node.outputs):
+                known.update(node.outputs)
+        self.of_shape = frozenset(known - self.structural)
+
+    def cut(
+        self, block: Sequence[PlanStatement], excluded: Callable[[Node], bool]
+    ) -> Iterator[Part]:
+        """The statements in order: (True, a segment's steps) or (False, (another statement,))."""
+        if not self.is_worth:
+            yield from ((False, (s,)) for s in block)
+            return
+        pending: list[PlanStatement] = []
+        for s in block:
+            if isinstance(s, (Node, Fused)) and self._may_join(s, excluded):
+                pending.append(s)
+                if len(pending) == MAX_STEPS:
+                    yield from _cut(pending)
+                    pending = []
+                continue
+            yield from _cut(pending)
+            pending = []
+            yield False, (s,)
+        yield from _cut(pending)
+
+    def _may_join(self, step: Step, excluded: Callable[[Node], bool]) -> bool:
+        return all(self._node_may_join(n) and not excluded(n) for n in nodes_of(step))
+
+    def _node_may_join(self, node: Node) -> bool:
+        if node.writes or not _is_pure(node.opdef):
+            return False
+        if self.of_shape.issuperset(node.outputs):
+            return True
+        values = self.program.values
+        if not _has_rule(node.opdef, tuple([values[i].dtype.name for i in node.inputs])):
+            return False
+        inputs = node.inputs
+        if node.opdef.name in LARGE_INPUTS:
+            large = LARGE_INPUTS[node.opdef.name]
+            inputs = tuple([v for k, v in enumerate(inputs) if k not in large])
+        for v in (*inputs, *node.outputs):
+            info = values[v]
+            if not kind_of(info.dtype.name) or not _is_small(info.shape):
+                return False
+        return True
+
+
+def _cut(pending: list[PlanStatement]) -> Iterator[Part]:
+    """A segment, if it has enough work; views at its ends gain nothing."""
+    first, last = 0, len(pending)
+    while first < last and _is_view(pending[first]):
+        first += 1
+    while last > first and _is_view(pending[last - 1]):
+        last -= 1
+    if last - first < MIN_STEPS or sum(map(_is_work, pending[first:last])) < MIN_STEPS:
+        first = last = len(pending)
+    yield from ((False, (s,)) for s in pending[:first])
+    if first < last:
+        yield True, tuple(pending[first:last])
+    yield from ((False, (s,)) for s in pending[last:])
+
+
+def _is_work(s: PlanStatement) -> bool:
+    return isinstance(s, Fused) or (
+        isinstance(s, Node) and not s.opdef.traits.view and s.opdef.name not in OF_SHAPE
+    )
+
+
+def _is_view(s: PlanStatement) -> bool:
+    return isinstance(s, Node) and s.opdef.traits.view
+
+
+@functools.lru_cache(1024)
+def _is_pure(opdef: OpDef) -> bool:
+    traits = opdef.traits
+    if traits.random or traits.host_only or "rt" in opdef.kernel_params:
+        return False
+    return not traits.stateful or opdef.name == "ReadVariableOp"
+
+
+@functools.lru_cache(1024)
+def _has_rule(opdef: OpDef, dtypes: tuple[str, ...]) -> bool:
+    name = opdef.name
+    if name in segment_rules.RULES or name in REARRANGING:
+        return True
+    return (opdef.traits.elementwise or name in ("ZerosLike", "OnesLike")) and has_code(
+        name, *dtypes
+    )
+
+
+@functools.lru_cache(1024)
+def _is_small(shape: shapes.Shape) -> bool:
+    """Certainly, or for batches that are not large."""
+    if shape is None:
+        return True  # (seen when it is bound)
+    size = shapes.num_elements(shape)
+    if size is not None:
+        return size <= MAX_ELEMENTS
+    return math.prod(d for d in shape if d is not None) <= MAX_ROW
