@@ -25,6 +25,8 @@ def compared_tests() -> list[str]:
     """Test files that compare with golden values."""
     found = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if path.parent.name in ("kernels", "wire"):  # bytes and arrays: no public names
+            continue
         text = path.read_text(encoding="utf-8")
         if "golden" in text or "op_behaviour" in text:
             found.append(str(path))
@@ -53,7 +55,11 @@ def main() -> int:
         if result.returncode:
             print("a test failed: tested.txt is as it was", file=sys.stderr)
             return 1
-        TESTED.write_text(as_text(out.read_text().split()), encoding="utf-8")
+        from headrace.cli.symbol_check import (
+            have,  # attributes are by class name: some do not exist
+        )
+
+        TESTED.write_text(as_text(list(filter(have, out.read_text().split()))), encoding="utf-8")
     return 0
 
 

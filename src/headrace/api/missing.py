@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from headrace.api.instead import GONE, instead_of
+
 __all__ = ["RENAMED", "explain", "known_symbols", "late", "module_getattr", "names_of"]
 
 #: Names that TensorFlow had before 1.0 and that 1.15 has no longer, with what took their place.
@@ -23,6 +25,11 @@ RENAMED = {
     "audio_summary": "summary.audio",
     "merge_summary": "summary.merge",
     "merge_all_summaries": "summary.merge_all",
+    "merge_all_summary": "summary.merge_all",
+    "batch_svd": "svd",
+    "nn.seq2seq": "contrib.legacy_seq2seq",
+    "ReplicaDeviceSetter": "train.replica_device_setter",
+    "SyncReplicasOptimizer": "train.SyncReplicasOptimizer",
 }
 
 
@@ -65,7 +72,9 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
             "`import headrace as tf` or `headrace run --api v1`"
         )
         return f"{head}."
-    if full in known_symbols():
+    if full.startswith(GONE):
+        head = f"tf.{full} was removed before TensorFlow 1.15, which Headrace follows"
+    elif full in known_symbols():
         head = f"tf.{full} is part of TensorFlow 1.15, but Headrace does not have it yet"
     elif full.startswith("contrib."):
         head = f"tf.{full}: Headrace does not have this part of tf.contrib"
@@ -73,6 +82,9 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
         head = f"Headrace does not have tensorflow.{full}, a path inside of TensorFlow"
     else:
         head = f"TensorFlow 1.15 has no tf.{full}, and neither has Headrace"
+    advice = instead_of(full)
+    if advice is not None:
+        return f"{head}. Instead: {advice}."
     near = difflib.get_close_matches(name, [n for n in available if not n.startswith("_")], 3, 0.7)
     prefix = f"tf.{namespace}." if namespace else "tf."
     hints = [prefix + n for n in near] + [f"tf.{k}" for k in _elsewhere(name, full)]

@@ -84,18 +84,21 @@ def _tested_objects() -> tuple[frozenset[str], dict[int, object]]:
 _SHARED = (bool, int, float, str, bytes, tuple)
 
 
+@cache
 def _found(symbol: str) -> object | None:
     """What ``tf.<symbol>`` is, None if it is not there."""
-    found: object = paths.facade("", "tensorflow")
-    parts = symbol.split(".")
-    for i, part in enumerate(parts):
-        below = ".".join(parts[: i + 1])
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            if not (isinstance(found, ModuleType) and paths.exists(below)):
-                return None
-            found = paths.facade(below, "tensorflow")
+    if not symbol:
+        return paths.facade("", "tensorflow")
+    namespace, _, name = symbol.rpartition(".")
+    owner = _found(namespace)
+    if owner is None:
+        return None
+    try:
+        found: object = getattr(owner, name)
+    except AttributeError:
+        if not (isinstance(owner, ModuleType) and paths.exists(symbol)):
+            return None
+        found = paths.facade(symbol, "tensorflow")
     return found
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "FeedDict",
     "Fetchable",
     "Fetches",
+    "Hyperparameter",
     "InitializerLike",
     "Partitioner",
     "RegularizerLike",
@@ -101,6 +102,8 @@ Fetchable: TypeAlias = Union[
 ]
 #: What ``run`` takes: one thing to fetch, or any nesting of them.
 Fetches: TypeAlias = Union["Fetchable", "Sequence[Fetches]", "Mapping[Any, Fetches]", None]
+#: A learning rate: a value, or a function that gives it when an update is built.
+Hyperparameter: TypeAlias = Union["TensorLike", "Callable[[], TensorLike]"]
 #: ``activation(x)``, as tf.nn.relu.
 Activation: TypeAlias = "Callable[..., Tensor]"
 #: ``initializer(shape, dtype=..., partition_info=...)``, or the value itself.

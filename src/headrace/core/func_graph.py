@@ -177,7 +177,7 @@ class FuncGraph(Graph):
     def inside(self, outside: Tensor) -> Tensor | None:
         """The tensor by which something from outside is known here, None if it was not captured."""
         if outside._op.graph is self:
-            return outside  # type: ignore[no-any-return]
+            return outside
         if outside._op.type == "VarHandleOp":
             attrs = outside._op._attrs
             name = attrs.get("shared_name") or outside._op.name

@@ -54,7 +54,7 @@ class name_scope:
         if graph._is_eager:
             eager = graph.name_scope(self._name)
             self._entered.append((eager,))
-            return eager.__enter__()  # type: ignore[no-any-return]
+            return eager.__enter__()
         if self._values:
             graph = _graph_of(list(self._values), graph)
         default = graph.as_default()

@@ -248,5 +248,5 @@ def _inside(graph: Graph, source: Tensor) -> Tensor | None:
             return reference() if callable(reference) and source.graph is graph else None
         source = handle
     if source._op.graph is graph:
-        return source  # type: ignore[no-any-return]
+        return source
     return graph.inside(source) if graph._is_function else None  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ A graph and a checkpoint, or a SavedModel, to one frozen GraphDef.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.graphdef_reader import read_graph_def
@@ -15,6 +15,11 @@ from headrace.formats.model_files import freeze_model
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleReader
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
 
 __all__ = ["freeze_graph", "freeze_graph_with_def_protos"]
 
@@ -25,8 +30,8 @@ def _names(text: Any) -> list[str]:
 
 
 def freeze_graph_with_def_protos(
-    input_graph_def: Any,
-    input_saver_def: Any,
+    input_graph_def: GraphDef,
+    input_saver_def: SaverDef,
     input_checkpoint: str,
     output_node_names: Any,
     restore_op_name: Any,
@@ -93,7 +98,7 @@ def _from_checkpoint(
     return freeze_graph_def(graph_def, values)
 
 
-def _value(reader: BundleReader, node: Any) -> Any:
+def _value(reader: BundleReader, node: NodeDef) -> Any:
     """A variable's value; a part of a partitioned variable is cut from the whole."""
     if node.name in reader:
         return reader.read(node.name)
@@ -108,7 +113,7 @@ def _value(reader: BundleReader, node: Any) -> Any:
 
 
 def freeze_graph(
-    input_graph: Any,
+    input_graph: GraphDef,
     input_saver: Any,
     input_binary: bool,
     input_checkpoint: Any,

@@ -23,6 +23,9 @@ from headrace.formats.tensor_proto import to_message
 from headrace.program.snapshot import variable_key
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
     from headrace.core.annotations import TensorLike
     from headrace.core.graph import Graph
     from headrace.core.tensor import Tensor
@@ -51,11 +54,11 @@ _CALLS: dict[str, tuple[tuple[str, ...], str, int]] = {
 
 def convert_variables_to_constants(
     sess: object,
-    input_graph_def: Any,
+    input_graph_def: GraphDef,
     output_node_names: Sequence[str],
     variable_names_whitelist: Iterable[str] | None = None,
     variable_names_blacklist: Iterable[str] | None = None,
-) -> Any:
+) -> GraphDef:
     """The part of ``input_graph_def`` that the outputs need, with variables as constants of their
     values in ``sess``.
     """
@@ -74,7 +77,7 @@ def convert_variables_to_constants(
     return out
 
 
-def variable_nodes(graph_def: Any) -> list[Any]:
+def variable_nodes(graph_def: GraphDef) -> list[Any]:
     """The nodes that are variables."""
     return [n for n in graph_def.node if n.op in _REFS or n.op == "VarHandleOp"]
 
@@ -91,7 +94,7 @@ def _read(sess: Any, nodes: Sequence[Any]) -> dict[str, Any]:
     return {n.name: values[n.name] for n in nodes}
 
 
-def _reading(graph: Graph, node: Any) -> Tensor | None:
+def _reading(graph: Graph, node: NodeDef) -> Tensor | None:
     """A tensor of the graph that has a variable's value, if there is one."""
     tensor = graph.get_tensor_by_name(f"{node.name}:0")
     if node.op in _REFS:
@@ -102,13 +105,13 @@ def _reading(graph: Graph, node: Any) -> Tensor | None:
     return None
 
 
-def freeze_graph_def(graph_def: object, values: Mapping[str, Any]) -> Any:
+def freeze_graph_def(graph_def: object, values: Mapping[str, Any]) -> GraphDef:
     """The graph with the variable nodes named in ``values`` as constants."""
     return _Freezer(graph_def, values).run()
 
 
 class _Freezer:
-    def __init__(self, graph_def: Any, values: Mapping[str, Any]) -> None:
+    def __init__(self, graph_def: GraphDef, values: Mapping[str, Any]) -> None:
         self.graph_def = graph_def
         self.values = values
         self.functions = {f.signature.name: f for f in graph_def.library.function}
@@ -176,7 +179,7 @@ class _Freezer:
                             types[(node.name, output)] = types[source(text)]
                             grown = True
 
-    def _node(self, node: Any, frozen: dict[int, int]) -> list[Any]:
+    def _node(self, node: NodeDef, frozen: dict[int, int]) -> list[Any]:
         new = type(node)()
         new.CopyFrom(node)
         if "_output_shapes" in new.attr:
@@ -201,7 +204,7 @@ class _Freezer:
         return convert(new, frozen[0])
 
     # functions ------------------------------------------------------------------------------------
-    def _call(self, node: Any, frozen: dict[int, int]) -> None:
+    def _call(self, node: NodeDef, frozen: dict[int, int]) -> None:
         names, type_attr, first = _CALLS[node.op]
         types = node.attr[type_attr].list.type
         arguments = {i - first: t for i, t in frozen.items()}
@@ -281,7 +284,7 @@ def _function_source(function: object) -> Callable[[str], tuple[str, int]]:
     return source
 
 
-def _handed_on(node: Any, i: int) -> Sequence[int]:
+def _handed_on(node: NodeDef, i: int) -> Sequence[int]:
     """The outputs that are the handle which input ``i`` is."""
     if node.op in ("Switch",):
         return (0, 1) if i == 0 else ()
@@ -292,7 +295,7 @@ def _handed_on(node: Any, i: int) -> Sequence[int]:
     return ()
 
 
-def _read_op(node: Any, kind: int) -> list[Any]:
+def _read_op(node: NodeDef, kind: int) -> list[Any]:
     groups = [(k, v) for k, v in node.attr.items() if k == "_class"]
     new = type(node)(name=node.name, op="Identity", input=list(node.input), device=node.device)
     new.attr["T"].type = kind
@@ -301,7 +304,7 @@ def _read_op(node: Any, kind: int) -> list[Any]:
     return [new]
 
 
-def _gather_op(node: Any, kind: int) -> list[Any]:
+def _gather_op(node: NodeDef, kind: int) -> list[Any]:
     batch = node.attr["batch_dims"].i if "batch_dims" in node.attr else 0
     axis = type(node)(name=f"{node.name}/axis", op="Const", device=node.device)
     index = node.attr["Tindices"].type
@@ -318,13 +321,13 @@ def _gather_op(node: Any, kind: int) -> list[Any]:
     return [axis, new]
 
 
-def _gather_nd_op(node: Any, kind: int) -> list[Any]:
+def _gather_nd_op(node: NodeDef, kind: int) -> list[Any]:
     new = type(node)(name=node.name, op="GatherNd", input=list(node.input), device=node.device)
     new.attr["Tparams"].type, new.attr["Tindices"].type = kind, node.attr["Tindices"].type
     return [new]
 
 
-def _shape_op(node: Any, kind: int) -> list[Any]:
+def _shape_op(node: NodeDef, kind: int) -> list[Any]:
     new = type(node)(name=node.name, op="Shape", input=list(node.input), device=node.device)
     new.attr["T"].type = kind
     new.attr["out_type"].type = node.attr["out_type"].type or 3
@@ -339,7 +342,7 @@ _CONVERSIONS: dict[str, Callable[[Any, int], list[Any]]] = {
 }
 
 
-def _constant(out: Any, node: Any, value: TensorLike) -> None:
+def _constant(out: Any, node: NodeDef, value: TensorLike) -> None:
     dtype = as_dtype(node.attr["dtype"].type)
     out.name, out.op = node.name, "Const"
     out.attr["dtype"].type = dtype.as_datatype_enum

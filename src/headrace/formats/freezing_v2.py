@@ -22,6 +22,8 @@ from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.tracing import TracedFunction
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
     from headrace.session.session import BaseSession
 
 __all__ = ["convert_variables_to_constants_from_session_graph", "convert_variables_to_constants_v2"]
@@ -53,7 +55,7 @@ def convert_variables_to_constants_v2(
     return _as_function(func, frozen)
 
 
-def _without_captures(graph: FuncGraph, graph_def: Any) -> Any:
+def _without_captures(graph: FuncGraph, graph_def: GraphDef) -> GraphDef:
     """Captured eager tensors as constants."""
     captured = {inner._op.name: outer for outer, inner in graph.captures}
     out = type(graph_def)()
@@ -92,11 +94,11 @@ def _as_function(func: ConcreteFunction, graph_def: object) -> ConcreteFunction:
 
 def convert_variables_to_constants_from_session_graph(
     session: BaseSession | None,
-    graph_def: Any,
+    graph_def: GraphDef,
     output_node_names: Any,
     variable_names_allowlist: Any = None,
     variable_names_denylist: Any = None,
-) -> Any:
+) -> GraphDef:
     """TF 2's name for ``graph_util.convert_variables_to_constants``."""
     return convert_variables_to_constants(
         session, graph_def, output_node_names, variable_names_allowlist, variable_names_denylist

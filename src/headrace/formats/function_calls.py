@@ -10,7 +10,7 @@ graph that was built here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes
 from headrace.core.build import apply_op
@@ -30,6 +30,9 @@ from headrace.ops.array.basic import constant, identity
 from headrace.ops.control.case_branches import switch_case
 from headrace.ops.control.control_flow import cond
 from headrace.ops.control.while_loops import while_loop
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = ["FunctionLibrary"]
 
@@ -71,7 +74,7 @@ class FunctionLibrary:
     def call(
         self,
         importer: Any,
-        node: Any,
+        node: NodeDef,
         inputs: tuple[Tensor, ...],
         controls: tuple[Operation, ...],
         full: str,
@@ -194,7 +197,7 @@ class _Caller:
         self,
         library: FunctionLibrary,
         importer: Any,
-        node: Any,
+        node: NodeDef,
         inputs: tuple[Tensor, ...],
         entry: tuple[Operation, ...],
         full: str,
@@ -456,14 +459,14 @@ class _BodyImporter(NodeImporter):
             raise ValueError(f"Function '{name}' takes fewer than {len(arguments)} arguments")
         return out
 
-    def sources(self, node: Any) -> list[str]:
+    def sources(self, node: NodeDef) -> list[str]:
         return list(node.input)
 
     def source_name(self, source: str) -> str | None:
         name = source[1:] if source[:1] == "^" else source.partition(":")[0]
         return None if name in self.arguments and name not in self.kinds else name
 
-    def resolve(self, source: str, node: Any) -> Tensor | Operation:
+    def resolve(self, source: str, node: NodeDef) -> Tensor | Operation:
         if source[:1] == "^":
             name = source[1:]
             if name in self.kinds:
@@ -512,7 +515,7 @@ class _BodyImporter(NodeImporter):
             self.offsets[name] = known
         return known
 
-    def _call_outputs(self, node: Any, op: Operation) -> dict[str, tuple[int, int]]:
+    def _call_outputs(self, node: NodeDef, op: Operation) -> dict[str, tuple[int, int]]:
         if node.op in _FUNCTIONAL:
             return {"output": (0, len(op._outputs))}
         args = self.library.get(node.op).signature.output_arg

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from headrace.formats.subgraphs import (
     strip_unused,
 )
 from headrace.formats.tensor_proto import to_array, to_message
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = ["TransformGraph", "ensure_graph_is_valid", "fold_batch_norms", "optimize_for_inference"]
 
@@ -62,7 +66,7 @@ def optimize_for_inference(
     return graph
 
 
-def fold_batch_norms(input_graph_def: Any) -> Any:
+def fold_batch_norms(input_graph_def: GraphDef) -> GraphDef:
     """Batch norms of constants behind a convolution of constants, folded into its weights and a
     bias.
     """
@@ -86,7 +90,7 @@ def fold_batch_norms(input_graph_def: Any) -> Any:
 
 
 def _folded(
-    node: Any, nodes: dict[str, Any], readers: dict[str, int]
+    node: NodeDef, nodes: dict[str, Any], readers: dict[str, int]
 ) -> dict[str, list[Any]] | None:
     """What replaces which node, if this norm can be folded."""
     epsilon_attr, order = _NORMS[node.op]
@@ -176,8 +180,8 @@ def _names(texts: Iterable[str]) -> list[str]:
 
 
 def _strip_unused_nodes(
-    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
-) -> Any:
+    graph: GraphDef, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> GraphDef:
     """Between inputs and outputs.
 
     ``type`` and ``shape`` (one, or after ``name`` for each) of new placeholders.
@@ -212,8 +216,8 @@ def _per_name(given: dict[str, list[str]], key: str, names: list[str]) -> dict[s
 
 
 def _remove_nodes(
-    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
-) -> Any:
+    graph: GraphDef, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> GraphDef:
     """Nodes of the types ``op``, each of one data input, taken out."""
     kinds = set(given.get("op", ()))
     kept = {*_names(inputs), *_names(outputs)}

@@ -15,7 +15,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import shapes
@@ -29,6 +29,9 @@ from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import decode, decode_any
 from headrace.program.flow_structure import find_structure
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = ["NodeImporter", "check_ops", "op_definition"]
 
@@ -148,7 +151,7 @@ class NodeImporter:
         """The node that must be there first; None for what is there anyway."""
         raise NotImplementedError
 
-    def resolve(self, source: Any, node: Any) -> Tensor | Operation:
+    def resolve(self, source: Any, node: NodeDef) -> Tensor | Operation:
         raise NotImplementedError
 
     def _is_later_type(self, dtype: DType, allowed: frozenset[DType]) -> bool:
@@ -209,7 +212,7 @@ class NodeImporter:
         """
         return None
 
-    def _missing(self, node: Any, sources: list[Any], kinds: dict[str, str]) -> set[str] | None:
+    def _missing(self, node: NodeDef, sources: list[Any], kinds: dict[str, str]) -> set[str] | None:
         ops = self.ops
         found: set[str] | None = None
         for source in sources:
@@ -247,7 +250,7 @@ class NodeImporter:
             "NextIteration of a loop may be used before it is made."
         )
 
-    def _node(self, node: Any, sources: list[Any]) -> Operation:
+    def _node(self, node: NodeDef, sources: list[Any]) -> Operation:
         inputs: list[Tensor] = []
         controls: list[Operation] = []
         later = False
@@ -277,7 +280,7 @@ class NodeImporter:
         return name is None or name in self.ops
 
     def _operation(
-        self, node: Any, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...]
+        self, node: NodeDef, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...]
     ) -> Operation:
         kind = node.op
         full = self._full_name(node.name)
@@ -314,7 +317,7 @@ class NodeImporter:
         graph._names_in_use.setdefault(full.lower(), 1)
         return full
 
-    def _attrs(self, opdef: OpDef, node: Any) -> dict[str, Any]:
+    def _attrs(self, opdef: OpDef, node: NodeDef) -> dict[str, Any]:
         attrs = opdef.defaults.copy()
         known = opdef.attrs
         messages = node.attr
@@ -345,14 +348,14 @@ class NodeImporter:
             )
         return attrs
 
-    def _substituted(self, message: Any, node: Any) -> Any:
+    def _substituted(self, message: Any, node: NodeDef) -> Any:
         found = self.attr_values.get(message.placeholder)
         if found is None:
             raise ValueError(f"attribute placeholder '{message.placeholder}' has no value")
         return found
 
     def _extra_attr(
-        self, opdef: OpDef, node: Any, name: str, message: Any, attrs: dict[str, Any]
+        self, opdef: OpDef, node: NodeDef, name: str, message: Any, attrs: dict[str, Any]
     ) -> None:
         if name[:1] == "_":
             if name == "_class":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes, trace
 from headrace.core.call_records import note_library
@@ -29,6 +29,10 @@ from headrace.formats.graphdef_writer import (
     TF_VERSION,
 )
 
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
 __all__ = ["import_graph_def", "is_graph_def", "parse_graph_def", "read_graph_def"]
 
 
@@ -37,7 +41,7 @@ def is_graph_def(message: object) -> bool:
     return getattr(descriptor, "full_name", "").rpartition(".")[2] == "GraphDef"
 
 
-def parse_graph_def(data: bytes, where: str = "the data") -> Any:
+def parse_graph_def(data: bytes, where: str = "the data") -> GraphDef:
     """A GraphDef from its bytes, binary or text. ValueError if it is neither."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
@@ -60,14 +64,14 @@ def parse_graph_def(data: bytes, where: str = "the data") -> Any:
         ) from None
 
 
-def read_graph_def(path: str | os.PathLike[str]) -> Any:
+def read_graph_def(path: str | os.PathLike[str]) -> GraphDef:
     """The GraphDef in a file, binary or text."""
     with open(os.fspath(path), "rb") as file:
         return parse_graph_def(file.read(), f"'{os.fspath(path)}'")
 
 
 def import_graph_def(
-    graph_def: Any,
+    graph_def: GraphDef,
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     name: str | None = None,
@@ -198,7 +202,9 @@ class _GraphImporter(NodeImporter):
             gradients = {g.function_name: g.gradient_func for g in library.gradients}
             note_library(self.graph, library.copies, gradients)
 
-    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+    def quick_inputs(
+        self, node: NodeDef
+    ) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
         if self.mapped:
             return None
         inputs, controls, ops = [], [], self.ops
@@ -223,7 +229,7 @@ class _GraphImporter(NodeImporter):
             inputs.append(op._outputs[int(index)])
         return tuple(inputs), tuple(controls)
 
-    def sources(self, node: Any) -> list[tuple[str, int]]:
+    def sources(self, node: NodeDef) -> list[tuple[str, int]]:
         parsed = self.parsed
         out = []
         for text in node.input:
@@ -236,7 +242,7 @@ class _GraphImporter(NodeImporter):
     def source_name(self, source: tuple[str, int]) -> str | None:
         return None if self.mapped and _text(source) in self.mapped else source[0]
 
-    def resolve(self, source: tuple[str, int], node: Any) -> Tensor | Operation:
+    def resolve(self, source: tuple[str, int], node: NodeDef) -> Tensor | Operation:
         if self.mapped:
             text = _text(source)
             found = self.mapped.get(text)
@@ -273,7 +279,7 @@ class _GraphImporter(NodeImporter):
             raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
         return op._outputs[int(index)]
 
-    def _without_defaults(self, node: Any) -> Any:
+    def _without_defaults(self, node: NodeDef) -> Any:
         """The node without attributes that are unknown here and have the producer's default."""
         opdef = op_definition(node.op)
         defaults = self.producer_defaults.get(node.op)

@@ -11,13 +11,17 @@ Functions that attributes name (those of ``tf.data``) are written into the Graph
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.call_records import CalledFunction, CallRecord
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
 from headrace.formats.attr_values import FunctionName, encode, encode_shape
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = [
     "GRAPH_DEF_VERSION",
@@ -133,7 +137,7 @@ def graph_def_of(
     from_version: int | None = None,
     add_shapes: bool = False,
     expand_calls: bool = False,
-) -> Any:
+) -> GraphDef:
     """A GraphDef of the graph, or of the operations made since ``graph.version`` was
     ``from_version``.
 
@@ -162,7 +166,7 @@ def graph_def_of(
     return message
 
 
-def node_def_of(op: Operation) -> Any:
+def node_def_of(op: Operation) -> NodeDef:
     """A NodeDef of the operation."""
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 

@@ -31,6 +31,10 @@ from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (
 from headrace.wire.graph_files import write_bytes
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
+
     from headrace.core.annotations import TensorLike
 
 __all__ = [
@@ -110,7 +114,7 @@ def _included(item: TensorLike, scope: str | None, left_out: Iterable[str]) -> b
 
 
 def add_collection_def(
-    meta_graph_def: Any,
+    meta_graph_def: MetaGraphDef,
     key: Any,
     graph: Graph | None = None,
     export_scope: str | None = None,
@@ -175,7 +179,7 @@ def create_meta_graph_def(
     exclude_nodes: Iterable[str] | None = None,
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
-) -> Any:
+) -> MetaGraphDef:
     """A MetaGraphDef of a graph (or of ``graph_def``) with its collections."""
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError(f"graph must be of type Graph, not {type(graph)}")
@@ -313,7 +317,7 @@ def _part_of(
     return out
 
 
-def _foreign_savers(graph_def: Any, saver_def: Any) -> set[str]:
+def _foreign_savers(graph_def: GraphDef, saver_def: SaverDef) -> set[str]:
     """Nodes of savers other than ``saver_def``'s.
 
     All in name scopes that hold Save or Restore operations.
@@ -328,7 +332,7 @@ def _foreign_savers(graph_def: Any, saver_def: Any) -> set[str]:
 # reading ------------------------------------------------------------------------------------------
 
 
-def read_meta_graph(source: Any) -> Any:
+def read_meta_graph(source: Any) -> MetaGraphDef:
     """The MetaGraphDef in a file, binary or text; a message as it is."""
     if getattr(getattr(source, "DESCRIPTOR", None), "name", "") == "MetaGraphDef":
         return source

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
@@ -32,6 +32,10 @@ from headrace.program.snapshot import variable_key
 from headrace.session.session import Session
 from headrace.train.saver import import_meta_graph
 from headrace.wire.tensor_bundle import BundleReader, bundle_exists
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
 __all__ = [
     "Model",
@@ -103,7 +107,7 @@ def _tags(path: str, wanted: Sequence[str]) -> Sequence[str]:
     return list(metas[0].meta_info_def.tags) if len(metas) == 1 else wanted
 
 
-def _signature(meta: Any, name: str | None) -> Any:
+def _signature(meta: MetaGraphDef, name: str | None) -> Any:
     names = [n for n in meta.signature_def if not n.startswith("__")]
     if name is None:
         name = "serving_default" if "serving_default" in names else next(iter(sorted(names)), None)
@@ -180,7 +184,7 @@ class Summary(NamedTuple):
     missing: dict[str, int]  # op types that are not defined here, and how often they occur
 
 
-def missing_ops(graph_def: Any) -> dict[str, int]:
+def missing_ops(graph_def: GraphDef) -> dict[str, int]:
     """Op types of a GraphDef and its functions that cannot be run here."""
     library = FunctionLibrary(graph_def.library)
     nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
@@ -220,7 +224,7 @@ def _type_text(number: int) -> str:
         return f"type {number}"
 
 
-def _graph_lines(graph_def: Any) -> list[str]:
+def _graph_lines(graph_def: GraphDef) -> list[str]:
     counts = Counter(n.op for n in graph_def.node)
     constants = sum(n.attr["value"].tensor.ByteSize() for n in graph_def.node if n.op == "Const")
     read = {source_of(t) for n in graph_def.node for t in n.input}
@@ -246,7 +250,7 @@ def _graph_lines(graph_def: Any) -> list[str]:
     return lines
 
 
-def _meta_lines(meta: Any) -> list[str]:
+def _meta_lines(meta: MetaGraphDef) -> list[str]:
     lines = [
         f"MetaGraph, tags: {', '.join(meta.meta_info_def.tags) or '-'}; written by "
         f"TensorFlow {meta.meta_info_def.tensorflow_version or '?'}"

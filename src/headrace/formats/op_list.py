@@ -6,11 +6,14 @@ stripped_op_list(graph_def)                    # an OpList of the ops in a Graph
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.opdef import Arg, Attr, OpDef
 from headrace.formats.attr_values import encode
 from headrace.formats.graphdef_nodes import op_definition
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
 
 __all__ = ["op_def", "strip_default_attrs", "stripped_op_list"]
 
@@ -56,7 +59,7 @@ def _write_attr(attr: Attr, message: Any) -> None:
         message.allowed_values.list.type.extend(sorted(d._enum for d in attr.allowed))
 
 
-def stripped_op_list(graph_def: Any) -> Any:
+def stripped_op_list(graph_def: GraphDef) -> Any:
     """The definitions of all ops that a GraphDef uses, its functions included."""
     from tensorboard.compat.proto.op_def_pb2 import OpList
 
@@ -70,7 +73,7 @@ def stripped_op_list(graph_def: Any) -> Any:
     return out
 
 
-def strip_default_attrs(graph_def: Any) -> None:
+def strip_default_attrs(graph_def: GraphDef) -> None:
     """Take out attributes that have their op's default value, in functions too."""
     defaults: dict[str, dict[str, Any]] = {}
     for node in [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]:

@@ -29,6 +29,8 @@ from headrace.formats.signatures import predict_signature_def
 from headrace.wire.graph_files import write_bytes
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
     from headrace.core.graph import Graph
     from headrace.session.session import BaseSession
 
@@ -181,7 +183,7 @@ class SavedModelBuilder:
         main_op: Any,
         strip_default_attrs: bool,
         saver: Any,
-    ) -> Any:
+    ) -> MetaGraphDef:
         _check_signatures(signatures)
         for op, what in ((main_op, "main_op"), (legacy_init_op, "legacy_init_op")):
             if op is not None and not isinstance(op, Operation):
@@ -205,7 +207,7 @@ class SavedModelBuilder:
         self._copy_assets(meta, assets)
         return meta
 
-    def _copy_assets(self, meta: Any, assets: Sequence[Any] | None) -> None:
+    def _copy_assets(self, meta: MetaGraphDef, assets: Sequence[Any] | None) -> None:
         """Files named by string tensors: copied into the folder, and listed."""
         from headrace.core.infer import static_value
 
@@ -343,7 +345,7 @@ def asset_path(export_dir: str, filename: str) -> str:
     return path
 
 
-def assets_of(meta: Any) -> list[tuple[str, str]]:
+def assets_of(meta: MetaGraphDef) -> list[tuple[str, str]]:
     """(name of the tensor, name of the file) of each asset.
 
     TF 1.15 lists them in a collection only.
@@ -378,7 +380,7 @@ class SavedModelLoader:
     def saved_model(self) -> Any:
         return self._saved_model
 
-    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> MetaGraphDef:
         wanted = {tags} if isinstance(tags, str) else set(tags)
         have = [set(m.meta_info_def.tags) for m in self._saved_model.meta_graphs]
         for meta, own in zip(self._saved_model.meta_graphs, have):
@@ -417,7 +419,7 @@ class SavedModelLoader:
         self._initialize(sess, meta, scope)
         return meta
 
-    def _restore(self, sess: BaseSession, meta: Any, scope: str) -> None:
+    def _restore(self, sess: BaseSession, meta: MetaGraphDef, scope: str) -> None:
         if not meta.HasField("saver_def") or not os.path.exists(f"{self.variables_path}.index"):
             return
         saver = meta.saver_def
@@ -425,7 +427,7 @@ class SavedModelLoader:
             scope + saver.restore_op_name, {scope + saver.filename_tensor_name: self.variables_path}
         )
 
-    def _initialize(self, sess: BaseSession, meta: Any, scope: str) -> None:
+    def _initialize(self, sess: BaseSession, meta: MetaGraphDef, scope: str) -> None:
         feeds = {
             scope + tensor: asset_path(self._export_dir, name) for tensor, name in assets_of(meta)
         }

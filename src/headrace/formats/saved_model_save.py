@@ -43,6 +43,10 @@ from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleWriter
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
     from headrace.core.graph import Graph
 
 __all__ = ["save"]
@@ -157,7 +161,7 @@ class _Writer:
                 writer.add(name, value)
 
     # the MetaGraph --------------------------------------------------------------------------------
-    def fill(self, meta: Any) -> None:
+    def fill(self, meta: MetaGraphDef) -> None:
         objects = meta.object_graph_def
         functions = meta.graph_def.library
         meta.graph_def.versions.producer = GRAPH_DEF_VERSION
@@ -254,7 +258,7 @@ class _Writer:
             out.append(self.by_handle[key])
         return out
 
-    def _handles(self, graph_def: Any) -> dict[int, str]:
+    def _handles(self, graph_def: GraphDef) -> dict[int, str]:
         """A node for each variable; returns their names."""
         taken: set[str] = set()
         out = {}
@@ -275,7 +279,12 @@ class _Writer:
 
     # signatures -----------------------------------------------------------------------------------
     def _signature(
-        self, meta: Any, key: str, concrete: ConcreteFunction, holder: Any, handles: dict[int, str]
+        self,
+        meta: MetaGraphDef,
+        key: str,
+        concrete: ConcreteFunction,
+        holder: Any,
+        handles: dict[int, str],
     ) -> None:
         """A function with named arguments and results, and a call of it in the plain graph."""
         graph = concrete.graph
@@ -310,7 +319,7 @@ class _Writer:
 
     def _call(
         self,
-        meta: Any,
+        meta: MetaGraphDef,
         key: str,
         name: str,
         inputs: dict[str, Tensor],
@@ -349,7 +358,7 @@ def _info(message: Any, name: str, tensor: Tensor) -> None:
     encode_shape(tensor._shape, message.tensor_shape)
 
 
-def _constant(node: Any, value: Any) -> None:
+def _constant(node: NodeDef, value: Any) -> None:
     to_message(value, None, node.attr["value"].tensor)
     node.attr["dtype"].type = node.attr["value"].tensor.dtype
 

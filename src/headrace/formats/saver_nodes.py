@@ -18,6 +18,9 @@ from headrace.formats.tensor_proto import to_message
 from headrace.wire.tensor_bundle import BundleWriter, Slice
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
     from headrace.session.session import BaseSession
 
 __all__ = ["Saved", "add_saver", "add_saver_for", "saved_variables", "write_variables"]
@@ -62,7 +65,7 @@ def add_saver(meta: object, graph: Graph) -> None:
     add_saver_for(meta, saved_variables(graph))
 
 
-def add_saver_for(meta: Any, found: Sequence[Saved]) -> None:
+def add_saver_for(meta: MetaGraphDef, found: Sequence[Saved]) -> None:
     """As ``add_saver``, for these variables."""
     if not found:
         return
@@ -84,7 +87,7 @@ def add_saver_for(meta: Any, found: Sequence[Saved]) -> None:
 
 
 class _Nodes:
-    def __init__(self, graph_def: Any, prefix: str) -> None:
+    def __init__(self, graph_def: GraphDef, prefix: str) -> None:
         self.graph_def = graph_def
         self.prefix = prefix
 

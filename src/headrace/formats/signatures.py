@@ -7,13 +7,16 @@ predict_signature_def({"x": x}, {"y": y})
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Tensor
 from headrace.formats.attr_values import encode_shape
 from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.meta_graph_pb2 import SignatureDef, TensorInfo
 
 __all__ = [
     "CLASSIFY_INPUTS",
@@ -49,7 +52,7 @@ REGRESS_METHOD_NAME = "tensorflow/serving/regress"
 REGRESS_OUTPUTS = "outputs"
 
 
-def build_tensor_info(tensor: Any) -> Any:
+def build_tensor_info(tensor: Any) -> TensorInfo:
     """A TensorInfo: name, type and shape of a tensor (dense or sparse)."""
     from tensorboard.compat.proto.meta_graph_pb2 import TensorInfo
 
@@ -67,7 +70,7 @@ def build_tensor_info(tensor: Any) -> Any:
 
 
 def get_tensor_from_tensor_info(
-    tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
+    tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
 ) -> Any:
     """The tensor of a graph that a TensorInfo names."""
     graph = get_default_graph() if graph is None else graph
@@ -93,7 +96,7 @@ def build_signature_def(
     inputs: Mapping[str, Any] | None = None,
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
-) -> Any:
+) -> SignatureDef:
     """A SignatureDef of TensorInfos."""
     from tensorboard.compat.proto.meta_graph_pb2 import SignatureDef
 
@@ -110,7 +113,7 @@ def _infos(tensors: Mapping[str, Any]) -> dict[str, Any]:
     return {k: build_tensor_info(t) for k, t in tensors.items()}
 
 
-def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> SignatureDef:
     """For TF Serving's Predict: any tensors to any tensors."""
     if not inputs:
         raise ValueError("Prediction inputs cannot be None or empty.")
@@ -119,7 +122,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     return build_signature_def(_infos(inputs), _infos(outputs), PREDICT_METHOD_NAME)
 
 
-def regression_signature_def(examples: object, predictions: Any) -> Any:
+def regression_signature_def(examples: object, predictions: Any) -> SignatureDef:
     """For Regress: serialized Examples to float32."""
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
@@ -138,7 +141,7 @@ def regression_signature_def(examples: object, predictions: Any) -> Any:
     )
 
 
-def classification_signature_def(examples: object, classes: Any, scores: Any) -> Any:
+def classification_signature_def(examples: object, classes: Any, scores: Any) -> SignatureDef:
     """For Classify: serialized Examples to class names and scores."""
     if examples is None:
         raise ValueError("Classification examples cannot be None.")
@@ -162,7 +165,7 @@ def classification_signature_def(examples: object, classes: Any, scores: Any) ->
     )
 
 
-def is_valid_signature(signature_def: Any) -> bool:
+def is_valid_signature(signature_def: SignatureDef) -> bool:
     """Whether TF Serving can serve it.
 
     A known method, with the inputs and outputs that the method has.

@@ -8,13 +8,17 @@ small = remove_training_nodes(small, protected_nodes=["logits"])
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.graph import Graph
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation
 from headrace.formats.graphdef_reader import is_graph_def
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = [
     "ensure_graph_is_valid",
@@ -38,7 +42,7 @@ def _check(graph_def: object) -> None:
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
 
 
-def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
+def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
     """The nodes that ``dest_nodes`` (names of operations) depend on, in their order.
 
     Library and versions are kept.
@@ -70,7 +74,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     return out
 
 
-def splice_out(graph_def: Any, gone: dict[str, str]) -> Any:
+def splice_out(graph_def: GraphDef, gone: dict[str, str]) -> GraphDef:
     """The graph without the nodes ``gone``.
 
     Their readers read what each name maps to, and no longer wait for them.
@@ -97,7 +101,9 @@ def splice_out(graph_def: Any, gone: dict[str, str]) -> Any:
     return out
 
 
-def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | None = None) -> Any:
+def remove_training_nodes(
+    input_graph: GraphDef, protected_nodes: Iterable[str] | None = None
+) -> GraphDef:
     """Without CheckNumerics, and without Identity nodes that control dependencies do not touch."""
     _check(input_graph)
     kept = set(protected_nodes or ())
@@ -121,11 +127,11 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
 
 
 def strip_unused(
-    input_graph_def: Any,
+    input_graph_def: GraphDef,
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
     placeholder_type_enum: Any,
-) -> Any:
+) -> GraphDef:
     """The part between inputs and outputs.
 
     Inputs become placeholders of the given type (one, or one for each).
@@ -155,7 +161,7 @@ def strip_unused(
     return extract_sub_graph(replaced, output_node_names)
 
 
-def ensure_graph_is_valid(graph_def: Any) -> None:
+def ensure_graph_is_valid(graph_def: GraphDef) -> None:
     """ValueError if names occur twice or inputs are missing."""
     names: set[str] = set()
     for node in graph_def.node:
@@ -191,7 +197,7 @@ _VARIABLE_OPS = frozenset(
 )
 
 
-def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+def must_run_on_cpu(node: NodeDef, pin_variables_on_cpu: bool = False) -> bool:
     """TF 1.15's answer to which operations have no GPU kernel."""
     if isinstance(node, Operation):
         kind, types = (

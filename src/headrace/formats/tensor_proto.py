@@ -24,6 +24,8 @@ from headrace.core.convert import make_ndarray as array_of
 from headrace.core.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+
     from headrace.core.annotations import Array
 
 __all__ = [
@@ -56,7 +58,9 @@ _LITTLE = sys.byteorder == "little"
 _BITS = (dtypes.float16, dtypes.bfloat16)
 
 
-def to_message(array: Array, dtype: DType | None = None, message: Any = None) -> Any:
+def to_message(
+    array: Array, dtype: DType | None = None, message: TensorProto | None = None
+) -> TensorProto:
     """A TensorProto that holds ``array``; fills in ``message`` if one is given."""
     if message is None:
         from tensorboard.compat.proto.tensor_pb2 import TensorProto
@@ -111,7 +115,7 @@ def to_shape(message: Any) -> shapes.Shape:
 _NUMERIC = {d._enum: d for d in dtypes._ALL if d._kind != "r" and not d._is_ref}
 
 
-def to_array(message: Any, limit: int = MAX_REPEATED_BYTES) -> Any:
+def to_array(message: TensorProto, limit: int = MAX_REPEATED_BYTES) -> Any:
     """The array that a TensorProto holds. ValueError where its parts do not agree."""
     dtype = _dtype(message.dtype)
     dims = _dims(message.tensor_shape)
@@ -211,7 +215,7 @@ def make_tensor_proto(
     shape: Any = None,
     verify_shape: bool = False,
     allow_broadcast: bool = False,
-) -> Any:
+) -> TensorProto:
     """A TensorProto from a value, as ``tf.make_tensor_proto``.
 
     With ``shape``, the last element is repeated to fill it.

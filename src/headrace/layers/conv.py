@@ -193,7 +193,7 @@ class ConvCore(CoreLayer):
             return bias_add(outputs, self.bias, data_format="NHWC")
         if self.rank == 1:
             bias = reshape(self.bias, (1, self.filters, 1))
-            return outputs + bias  # type: ignore[no-any-return]
+            return outputs + bias
         return bias_add(outputs, self.bias, data_format="NCHW")
 
     def _activated(self, outputs: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ def _less_one(lengths: Any) -> Any:
     return ops.maximum(ops.constant(0, dtype=lengths.dtype), lengths - 1)
 
 
-def _zero_if_empty(lengths: Any, values: TensorLike) -> Any:
+def _zero_if_empty(lengths: TensorLike, values: TensorLike) -> Any:
     return ops.where(ops.less_equal(lengths, 0), ops.zeros_like(values), values)
 
 

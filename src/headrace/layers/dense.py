@@ -117,7 +117,7 @@ class DenseCore(CoreLayer):
             raise ValueError(
                 f"The innermost dimension of input_shape must be defined, but saw: {shape}"
             )
-        return shape[:-1].concatenate(self.units)  # type: ignore[no-any-return]
+        return shape[:-1].concatenate(self.units)
 
     def get_config(self) -> dict[str, Any]:
         return {

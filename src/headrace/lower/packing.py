@@ -69,7 +69,7 @@ def _way(asked: str) -> WeightsWay:
     if found is None:
         why = f"there is no kernel library: {accel.status()}"
         return WeightsWay(asked, "float32", "float32", why, "float32's rounding")
-    return found.weights_way(asked)  # type: ignore[no-any-return]
+    return found.weights_way(asked)
 
 
 @functools.cache

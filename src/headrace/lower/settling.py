@@ -95,7 +95,7 @@ class Binding:
         """Whether a run that raised had begun with what must not be done twice."""
         traceback = error.__traceback__
         while traceback is not None:
-            if traceback.tb_frame.f_code is self.run.__code__:  # type: ignore[attr-defined]
+            if traceback.tb_frame.f_code is self.run.__code__:
                 return traceback.tb_lineno >= self.rest_line
             traceback = traceback.tb_next
         return False

@@ -184,7 +184,7 @@ def _variables_read(program: Program, kept: Executable | None) -> list[str]:
 
 
 def _label(element: Tensor) -> str:
-    return element.name if hasattr(element, "name") else element.op.name  # type: ignore[no-any-return]
+    return element.name if hasattr(element, "name") else element.op.name
 
 
 def _feed_label(program: Program, value: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import errors
 from headrace.core import trace
@@ -19,13 +19,16 @@ from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.session.devices import CPU
 
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import ConfigProto
+
 __all__ = ["LOCAL_TARGETS", "LocalServer", "Placement", "check_cluster", "check_target"]
 
 
 class LocalServer(NamedTuple):
     """What sessions need to know of a ``tf.train.Server``."""
 
-    config: Any  # the ConfigProto of sessions that bring none
+    config: ConfigProto  # the ConfigProto of sessions that bring none
     tasks: dict[tuple[str, int], str]  # the cluster's addresses by job and number
 
 
@@ -81,7 +84,7 @@ class Placement:
     __slots__ = ("_accepted", "_logged", "_tasks", "cpus", "log", "soft", "whole_graph")
 
     def __init__(
-        self, config: Any, whole_graph: bool = True, server: LocalServer | None = None
+        self, config: ConfigProto, whole_graph: bool = True, server: LocalServer | None = None
     ) -> None:
         self._tasks = {("localhost", 0)} if server is None else set(server.tasks)
         self.cpus, self.soft, self.log, self.whole_graph = 1, False, False, whole_graph

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
@@ -24,21 +24,24 @@ from headrace.lower.session_state import State
 from headrace.session.devices import CPU
 from headrace.session.step_times import Span, timed_spans
 
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import RunMetadata, RunOptions
+
 __all__ = ["add_partition_graph", "run_traced", "wants_graphs", "wants_trace"]
 
 
-def wants_trace(options: Any) -> bool:
+def wants_trace(options: RunOptions) -> bool:
     """Whether the options of a run ask for times (SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE)."""
     return bool(getattr(options, "trace_level", 0))
 
 
-def wants_graphs(options: Any) -> bool:
+def wants_graphs(options: RunOptions) -> bool:
     """Whether the options of a run ask for the graph that was run."""
     return bool(getattr(options, "output_partition_graphs", False))
 
 
 def run_traced(
-    call: Callable[[], Any], executable: Executable, state: State, run_metadata: Any
+    call: Callable[[], Any], executable: Executable, state: State, run_metadata: RunMetadata
 ) -> Any:
     """``call()``, which runs ``executable``, with the times of its steps in ``run_metadata``."""
     offset = time.time() - time.perf_counter()
@@ -64,7 +67,7 @@ def _add_node(device: Any, span: Span, offset: float) -> None:
 
 
 def add_partition_graph(
-    run_metadata: Any, elements: Sequence[Any], feeds: Sequence[Tensor]
+    run_metadata: RunMetadata, elements: Sequence[Any], feeds: Sequence[Tensor]
 ) -> None:
     """The part of the graph that the run needs, as a GraphDef."""
     roots = [e._op if isinstance(e, Tensor) else getattr(e, "op", e) for e in elements]

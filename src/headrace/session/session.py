@@ -39,6 +39,8 @@ from headrace.session.fetches import plan_fetches, with_dead_check
 from headrace.session.placement import Placement, check_target
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
+
     from headrace.core.annotations import FeedDict, TensorLike
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
@@ -56,7 +58,7 @@ def default_options() -> Options:
     return options_for(_default_executor[0])
 
 
-def _wants_exact(config: Any) -> bool:
+def _wants_exact(config: ConfigProto) -> bool:
     """TensorFlow's own ways to switch off what rewrites a graph.
 
     Then nothing is rewritten that may change bits.
@@ -141,7 +143,7 @@ class BaseSession:
         self,
         target: str = "",
         graph: Graph | None = None,
-        config: Any = None,
+        config: ConfigProto | None = None,
         executor: str | None = None,
         exact: bool | None = None,
         weights: str = "float32",
@@ -229,7 +231,11 @@ class BaseSession:
 
     # running ------------------------------------------------------------------------------------
     def run(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Compute ``fetches`` with the values in ``feed_dict``.
 
@@ -259,7 +265,7 @@ class BaseSession:
         return call(feed_dict)
 
     def _timed(
-        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: Any
+        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: RunMetadata
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
@@ -276,7 +282,11 @@ class BaseSession:
             EVENTS.emit("run", session=self, seconds=seconds)
 
     def _recording(
-        self, call: Callable[[Any], Any], feed_dict: FeedDict, options: Any, run_metadata: Any
+        self,
+        call: Callable[[Any], Any],
+        feed_dict: FeedDict,
+        options: RunOptions,
+        run_metadata: RunMetadata,
     ) -> Callable[[Any], Any]:
         """``call``, or the same that fills in the metadata that the options ask for."""
         from headrace.session import run_metadata as metadata
@@ -348,7 +358,7 @@ class BaseSession:
             # session.
             tensors = {k: v for k, v in feed_dict.items() if is_symbolic(v)}
             feed_dict = {**feed_dict, **dict(zip(tensors, self.run(list(tensors.values()))))}
-        return feed_dict  # type: ignore[no-any-return]
+        return feed_dict
 
     def _remember(self, key: object, call: Callable[[Any], Any]) -> None:
         calls = self._calls
@@ -668,7 +678,7 @@ class Session(BaseSession):
         self,
         target: str = "",
         graph: Graph | None = None,
-        config: Any = None,
+        config: ConfigProto | None = None,
         executor: str | None = None,
         exact: bool | None = None,
         weights: str = "float32",
@@ -698,7 +708,7 @@ class Session(BaseSession):
             self.close()
 
     @staticmethod
-    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
+    def reset(target: str = "", containers: Any = None, config: ConfigProto | None = None) -> None:
         """TF's way to clear the containers of a remote target.
 
         In this process there is nothing to clear.
@@ -711,7 +721,9 @@ class InteractiveSession(BaseSession):
     _places_whole_graph = False
     _active_session_count = 0
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         if InteractiveSession._active_session_count > 0:
             warnings.warn(

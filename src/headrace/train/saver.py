@@ -34,6 +34,10 @@ from headrace.train.saveables import op_list_to_dict, validate_and_slice_inputs
 from headrace.train.saver_builder import BulkSaverBuilder, _messages
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
+
     from headrace.core.annotations import TensorLike
     from headrace.session.session import BaseSession
 
@@ -346,7 +350,7 @@ class Saver:
         clear_extraneous_savers: bool = False,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> Any:
+    ) -> MetaGraphDef:
         """The default graph with its collections and this saver, as a MetaGraphDef.
 
         Written to ``filename`` if given.
@@ -476,8 +480,8 @@ def _explained(error: errors.OpError, reason: str) -> errors.OpError:
 def export_meta_graph(
     filename: object = None,
     meta_info_def: Any = None,
-    graph_def: Any = None,
-    saver_def: Any = None,
+    graph_def: GraphDef | None = None,
+    saver_def: SaverDef | None = None,
     collection_list: Any = None,
     as_text: bool = False,
     graph: Any = None,
@@ -487,7 +491,7 @@ def export_meta_graph(
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
     **kwargs: Any,
-) -> Any:
+) -> MetaGraphDef:
     """A MetaGraphDef of a graph (or of a name scope in it) with its collections.
 
     Written to ``filename`` if given.

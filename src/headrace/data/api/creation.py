@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
@@ -57,16 +57,22 @@ class Creation:
     _base: ClassVar[Any]
 
     @classmethod
-    def from_tensors(cls, tensors: object, name: str | None = None) -> Any:
+    def _of_base(cls, *args: Any) -> Self:
+        """An instance of ``_base``; type checkers see the class of the dataset it is made from."""
+        made: Self = cls._base(*args)
+        return made
+
+    @classmethod
+    def from_tensors(cls, tensors: object, name: str | None = None) -> Self:
         """One element: ``tensors``."""
         value = structure.normalize(tensors)
         spec = structure.spec_of(value)
         shapes = structure.component_shapes(spec)
         parts = structure.to_components(spec, value)
-        return cls._base(apply_op("TensorDataset", parts, output_shapes=shapes, name=name), spec)
+        return cls._of_base(apply_op("TensorDataset", parts, output_shapes=shapes, name=name), spec)
 
     @classmethod
-    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Any:
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Self:
         """The rows of ``tensors``."""
         value = structure.normalize(tensors)
         whole = structure.spec_of(value)
@@ -77,12 +83,12 @@ class Creation:
         spec = structure.unbatched(whole)
         parts = structure.to_row_components(whole, value)
         shapes = structure.component_shapes(spec)
-        return cls._base(
+        return cls._of_base(
             apply_op("TensorSliceDataset", parts, output_shapes=shapes, name=name), spec
         )
 
     @classmethod
-    def from_sparse_tensor_slices(cls, sparse_tensor: Any) -> Any:
+    def from_sparse_tensor_slices(cls, sparse_tensor: Any) -> Self:
         """(indices, values, shape) of each row of a sparse tensor."""
         rank = sparse_tensor.shape.rank
         inner = None if rank is None else rank - 1
@@ -92,10 +98,10 @@ class Creation:
             TensorSpec([inner], dtypes.int64),
         )
         parts = sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape
-        return cls._base(apply_op("SparseTensorSliceDataset", *parts), spec)
+        return cls._of_base(apply_op("SparseTensorSliceDataset", *parts), spec)
 
     @classmethod
-    def range(cls, *args: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Any:
+    def range(cls, *args: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Self:
         """``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``."""
         if not 1 <= len(args) <= 3:
             raise ValueError("range() takes one, two or three numbers")
@@ -108,7 +114,7 @@ class Creation:
             output_shapes=[()],
             name=name,
         )
-        return cls._base(variant, spec)
+        return cls._of_base(variant, spec)
 
     @classmethod
     def from_generator(
@@ -119,7 +125,7 @@ class Creation:
         args: Any = None,
         output_signature: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """What a Python function's iterator yields; each pass calls the function again."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
@@ -144,10 +150,10 @@ class Creation:
             output_types=structure.component_types(spec),
             output_shapes=structure.component_shapes(spec),
         )
-        return cls._base(variant, spec)
+        return cls._of_base(variant, spec)
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
         """Elements of several datasets side by side, in the structure that the datasets are given
         in.
         """
@@ -178,7 +184,7 @@ class Creation:
             output_types=structure.component_types(spec),
             output_shapes=structure.component_shapes(spec),
         )
-        return cls._base(variant, spec, tuple(flat))
+        return cls._of_base(variant, spec, tuple(flat))
 
     @classmethod
     def list_files(
@@ -209,7 +215,7 @@ class Creation:
         seed: Any = None,
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """Random int64 numbers below 2**32, without end."""
         spec = TensorSpec((), dtypes.int64)
         first, second = seed_pair(seed)
@@ -221,7 +227,7 @@ class Creation:
             output_shapes=[()],
             name=name,
         )
-        return cls._base(variant, spec)
+        return cls._of_base(variant, spec)
 
     @classmethod
     def counter(
@@ -235,7 +241,7 @@ class Creation:
         up = static_value(convert_to_tensor(step))
         end = -_MAX_INT64 if up is not None and int(up) < 0 else _MAX_INT64
         wanted = dtypes.as_dtype(dtype)
-        numbers = cls.range(start, end, step)
+        numbers: Any = cls.range(start, end, step)
         if wanted is dtypes.int64:
             return numbers
         return numbers.map(lambda n: apply_op("Cast", n, DstT=wanted))

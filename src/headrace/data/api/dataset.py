@@ -12,7 +12,7 @@ names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.autograph.loop_operators import FOR_HANDLERS
 from headrace.autograph.py_builtins import BUILTIN_HANDLERS
@@ -90,7 +90,7 @@ class DatasetV2(Creation, Transformed, Mapped):
 
     @property
     def _graph_anchor(self) -> Tensor | None:
-        return self._variant_tensor  # type: ignore[no-any-return]
+        return self._variant_tensor
 
     def options(self) -> Options:
         return self._options
@@ -98,11 +98,11 @@ class DatasetV2(Creation, Transformed, Mapped):
     def _inputs(self) -> list[Any]:
         return list(self._parts)
 
-    def _new(self, variant: Any, spec: Any, *others: Any) -> Any:
+    def _new(self, variant: Tensor, spec: Any, *others: Any) -> Self:
         """A dataset made of this one."""
-        return self._base(variant, spec, (self, *others))
+        return self._of_base(variant, spec, (self, *others))
 
-    def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Any:
+    def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Self:
         """A dataset by an op that takes this one first."""
         spec = self.element_spec if spec is None else spec
         variant = apply_op(op, self._variant_tensor, *inputs, **_described(spec), **attrs)
@@ -137,7 +137,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         """The stage, where values are at hand."""
         return ops.stage_of(self._variant_tensor._static)
 
-    def _prepared(self) -> Any:
+    def _prepared(self) -> Self:
         """The dataset with its options applied, as an iterator goes through it."""
         dataset = self
         threads = self._options.threads()
@@ -260,9 +260,9 @@ class DatasetV2(Creation, Transformed, Mapped):
             )
         return made
 
-    def with_options(self, options: Options, name: str | None = None) -> Any:
+    def with_options(self, options: Options, name: str | None = None) -> Self:
         """The dataset with settings of its own."""
-        return self._base(self._variant_tensor, self.element_spec, (self,), options)
+        return self._of_base(self._variant_tensor, self.element_spec, (self,), options)
 
 
 def _described(spec: object) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op, apply_operation
@@ -70,7 +70,7 @@ class DatasetV1(DatasetV2):
             ]
         return names
 
-    def _prepared(self) -> Any:
+    def _prepared(self) -> Self:
         made = super()._prepared()
         return made._unary("ModelDataset")
 
@@ -122,13 +122,13 @@ class DatasetV1(DatasetV2):
         map_func: Callable[..., Any],
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
-    ) -> Any:
+    ) -> Self:
         return self._map(map_func, num_parallel_calls, deterministic, False)
 
-    def flat_map_with_legacy_function(self, map_func: Any) -> Any:
+    def flat_map_with_legacy_function(self, map_func: Any) -> Self:
         return self.flat_map(map_func)
 
-    def filter_with_legacy_function(self, predicate: Any) -> Any:
+    def filter_with_legacy_function(self, predicate: Any) -> Self:
         return self.filter(predicate)
 
 

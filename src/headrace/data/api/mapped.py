@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -28,12 +28,12 @@ class Mapped:
 
     if TYPE_CHECKING:
         element_spec: Any
-        _variant_tensor: Any
+        _variant_tensor: Tensor
 
         _keeps_cardinality: bool
 
-        def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
-        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Tensor: ...
+        def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Self: ...
+        def _new(self, variant: Tensor, spec: Any, *others: Any) -> Self: ...
 
     def map(
         self,
@@ -43,7 +43,7 @@ class Mapped:
         synchronous: Any = None,
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """``map_func(element)`` of each element."""
         return self._map(map_func, num_parallel_calls, deterministic, self._keeps_cardinality, name)
 
@@ -54,7 +54,7 @@ class Mapped:
         deterministic: bool | None,
         preserve: bool,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         f = traced(map_func, self.element_spec, "Dataset.map()")
         keep = {"f": f, "preserve_cardinality": preserve, "spec": f.output_spec, "name": name}
         if calls is None:
@@ -66,17 +66,17 @@ class Mapped:
         sloppy = deterministic is not None
         return self._unary("ParallelMapDataset", f.captured, _int32(calls), sloppy=sloppy, **keep)
 
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
         """The elements for which ``predicate(element)`` is true."""
         f = _predicate(predicate, self.element_spec, "Dataset.filter()")
         return self._unary("FilterDataset", f.captured, predicate=f, name=name)
 
-    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
         """The elements before the first for which ``predicate(element)`` is false."""
         f = _predicate(predicate, self.element_spec, "Dataset.take_while()")
         return self._unary("TakeWhileDataset", f.captured, predicate=f, name=name)
 
-    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:
         """The elements of the datasets that ``map_func(element)`` returns."""
         f = _to_dataset(map_func, self.element_spec, "flat_map")
         return self._unary("FlatMapDataset", f.captured, f=f, spec=_inner(f), name=name)
@@ -89,7 +89,7 @@ class Mapped:
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """The elements of the datasets that ``map_func(element)`` returns, ``cycle_length``
         datasets in turns.
         """
@@ -136,7 +136,7 @@ class Mapped:
         sloppy: bool,
         buffered: object,
         ahead: object,
-    ) -> Any:
+    ) -> Self:
         f = _to_dataset(map_func, self.element_spec, "parallel_interleave")
         buffered = 2 * block_length if buffered is None else buffered
         ahead = 2 * cycle_length if ahead is None else ahead
@@ -159,7 +159,7 @@ class Mapped:
         drop_remainder: bool,
         calls: int,
         preserve: bool = True,
-    ) -> Any:
+    ) -> Self:
         from headrace.data.api.transformed import _known
 
         f = traced(map_func, self.element_spec, "tf.data.experimental.map_and_batch()")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -42,25 +42,25 @@ class Transformed:
 
     if TYPE_CHECKING:
         element_spec: Any
-        _variant_tensor: Any
+        _variant_tensor: Tensor
 
-        def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
-        def _new(self, variant: Any, spec: TypeSpec, *others: Any) -> Tensor: ...
+        def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Self: ...
+        def _new(self, variant: Tensor, spec: Any, *others: Any) -> Self: ...
 
     # order and number ---------------------------------------------------------------------------
-    def take(self, count: TensorLike, name: str | None = None) -> Any:
+    def take(self, count: TensorLike, name: str | None = None) -> Self:
         """The first ``count`` elements; -1: all."""
         return self._unary("TakeDataset", count, name=name)
 
-    def skip(self, count: TensorLike, name: str | None = None) -> Any:
+    def skip(self, count: TensorLike, name: str | None = None) -> Self:
         """All but the first ``count`` elements; -1: none."""
         return self._unary("SkipDataset", count, name=name)
 
-    def repeat(self, count: TensorLike | None = None, name: str | None = None) -> Any:
+    def repeat(self, count: TensorLike | None = None, name: str | None = None) -> Self:
         """The elements ``count`` times, without end if it is None or -1."""
         return self._unary("RepeatDataset", -1 if count is None else count, name=name)
 
-    def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Any:
+    def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Self:
         """Every ``num_shards``-th element, from number ``index`` on."""
         shards, at = _known(num_shards), _known(index)
         if shards is not None and at is not None:
@@ -73,7 +73,7 @@ class Transformed:
         seed: TensorLike | None = None,
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """The elements in random order, drawn from ``buffer_size`` at a time."""
         size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
         known = _known(size)
@@ -85,15 +85,15 @@ class Transformed:
             "ShuffleDataset", size, first, second, reshuffle_each_iteration=again, name=name
         )
 
-    def cache(self, filename: str = "", name: str | None = None) -> Any:
+    def cache(self, filename: str = "", name: str | None = None) -> Self:
         """The elements, kept in memory or in a file after the first complete pass."""
         return self._unary("CacheDataset", filename, name=name)
 
-    def prefetch(self, buffer_size: int, name: str | None = None) -> Any:
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Self:
         """The elements, up to ``buffer_size`` of them produced ahead by a thread."""
         return self._unary("PrefetchDataset", -1 if buffer_size is None else buffer_size, name=name)
 
-    def concatenate(self, dataset: DatasetV2, name: str | None = None) -> Any:
+    def concatenate(self, dataset: DatasetV2, name: str | None = None) -> Self:
         """The elements of this dataset, then those of another."""
         ours, theirs = (
             structure.types_of(self.element_spec),
@@ -119,11 +119,11 @@ class Transformed:
         kind: Any = type(self)
         return kind.zip((kind.range(start, _MAX_INT64), self))
 
-    def unique(self, name: str | None = None) -> Any:
+    def unique(self, name: str | None = None) -> Self:
         """Each value once."""
         return self._unary("UniqueDataset", name=name)
 
-    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Self:
         """The elements that do not fail. With ``log_warning`` the errors are logged."""
         op = "_IgnoreErrorsLoggedDataset" if log_warning else "IgnoreErrorsDataset"
         return self._unary(op, name=name)
@@ -136,7 +136,7 @@ class Transformed:
         num_parallel_calls: Any = None,
         deterministic: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """Batches of ``batch_size`` elements.
 
         With ``num_parallel_calls`` a thread puts them together ahead.
@@ -157,7 +157,7 @@ class Transformed:
             )
         return self._unary("BatchDatasetV2", batch_size, drop_remainder, spec=spec, name=name)
 
-    def unbatch(self, name: str | None = None) -> Any:
+    def unbatch(self, name: str | None = None) -> Self:
         """The rows of the elements."""
         for leaf in nest.flatten(self.element_spec):
             if isinstance(leaf, TensorSpec) and leaf.shape.rank == 0:
@@ -171,7 +171,7 @@ class Transformed:
         stride: TensorLike = 1,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """Windows of ``size`` elements: nested datasets, one for each component."""
         from headrace.data.api.dataset import DatasetSpec
 
@@ -188,7 +188,7 @@ class Transformed:
         padding_values: Tensor | None = None,
         drop_remainder: Any = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Self:
         """Batches of elements that are filled up to one shape."""
         leaves = nest.flatten(self.element_spec)
         for leaf in leaves:
@@ -229,7 +229,7 @@ class Transformed:
 
     def dense_to_sparse_batch(
         self, batch_size: TensorLike, row_shape: TensorLike, name: str | None = None
-    ) -> Any:
+    ) -> Self:
         """Batches of arrays of different lengths, as sparse tensors."""
         leaf = self.element_spec
         if not isinstance(leaf, TensorSpec):

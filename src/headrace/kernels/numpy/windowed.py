@@ -143,7 +143,7 @@ def depthwise_input_grad(x_shape: Sequence[int], w: Array, gradient: Array, g: G
         whole = w.reshape(_grouped(w.shape))
         found = asked.conv_input_grad(x_shape, whole, gradient, g, x_shape[-1])
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     return im2col.depthwise_input_grad(x_shape, w, gradient, g)
 
 
@@ -152,7 +152,7 @@ def depthwise_filter_grad(x: Array, w_shape: Sequence[int], gradient: Array, g: 
     if asked is not None:
         found = asked.conv_filter_grad(x, _grouped(w_shape), gradient, g, x.shape[-1])
         if found is not None:
-            return found.reshape(w_shape)  # type: ignore[no-any-return]
+            return found.reshape(w_shape)
     return im2col.depthwise_filter_grad(x, w_shape, gradient, g)
 
 
@@ -166,7 +166,7 @@ def maximum(x: Array, axes: Axes) -> Array:
         return pooling.maximum(x, axes)
     if x.ndim == 5:  # the library starts from the lowest finite number
         found[found == pooling.lowest(found.dtype)] = -np.inf
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def maximum_grad(x: Array, y: Array, g: Array, axes: Axes) -> Array:

@@ -119,12 +119,12 @@ class Bijector:
     def validate_args(self) -> bool:
         return self._validate_args
 
-    def forward(self, x: Any, name: str = "forward") -> Any:
+    def forward(self, x: TensorLike, name: str = "forward") -> Tensor:
         """The function."""
         with self._scope(name, x):
             return self._forward(convert_to_tensor(x, name="x", preferred_dtype=self.dtype))
 
-    def inverse(self, y: Any, name: str = "inverse") -> Any:
+    def inverse(self, y: TensorLike, name: str = "inverse") -> Tensor:
         """The inverse."""
         with self._scope(name, y):
             return self._inverse(convert_to_tensor(y, name="y", preferred_dtype=self.dtype))
@@ -155,7 +155,7 @@ class Bijector:
                 found = -self._forward_log_det_jacobian(self._inverse(y))
             return self._reduced(found, y, int(event_ndims) - self._inverse_min)
 
-    def _reduced(self, found: Any, x: Any, axes: int) -> Any:
+    def _reduced(self, found: Tensor, x: Tensor, axes: int) -> Tensor:
         if axes < 0:
             raise ValueError(
                 f"event_ndims is smaller than what {type(self).__name__} works on: "
@@ -170,11 +170,11 @@ class Bijector:
             found = found * ones_like(inner)
         return reduce_sum(found, list(range(-axes, 0)))
 
-    def forward_event_shape(self, input_shape: Any) -> TensorShape:
+    def forward_event_shape(self, input_shape: TensorLike) -> TensorShape:
         """The event shape after the function."""
         return TensorShape(input_shape)
 
-    def inverse_event_shape(self, output_shape: Any) -> TensorShape:
+    def inverse_event_shape(self, output_shape: TensorLike) -> TensorShape:
         return TensorShape(output_shape)
 
     def _scope(self, name: str, value: TensorLike) -> Any:
@@ -284,7 +284,7 @@ class Softplus(Bijector):
     def hinge_softness(self) -> Tensor | None:
         return self._hinge_softness
 
-    def _scaled(self, x: Tensor) -> Any:
+    def _scaled(self, x: Tensor) -> Tensor:
         return x if self._hinge_softness is None else x / self._hinge_softness
 
     def _back(self, x: Tensor) -> Tensor:

@@ -41,6 +41,7 @@ from headrace.ops.random.random_ops import random_uniform
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -113,13 +114,13 @@ class TransformedDistribution(Distribution):
         inner = self._override_event or self._distribution.event_shape
         return self._bijector.forward_event_shape(inner)
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self._distribution.event_shape_tensor()
 
     def _batch_shape(self) -> Any:
         return self._override_batch or self._distribution.batch_shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self._distribution.batch_shape_tensor()
 
     @property
@@ -255,11 +256,11 @@ class Independent(Distribution):
     def reinterpreted_batch_ndims(self) -> int:
         return self._axes
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         whole = self._distribution.batch_shape
         return whole if whole.ndims is None else whole[: whole.ndims - self._axes]
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         whole = self._distribution.batch_shape_tensor()
         return whole[: shape_of(whole)[0] - self._axes]
 
@@ -286,7 +287,7 @@ class Independent(Distribution):
     def _entropy(self) -> Tensor:
         return self._summed(self._distribution.entropy())
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._distribution.mean()
 
     def _variance(self) -> Any:
@@ -295,7 +296,7 @@ class Independent(Distribution):
     def _stddev(self) -> Any:
         return self._distribution.stddev()
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._distribution.mode()
 
 
@@ -343,16 +344,16 @@ class MixtureSameFamily(Distribution):
     def _event_axes(self) -> int:
         return self._components_distribution.event_shape.ndims or 0
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._components_distribution.batch_shape[:-1]
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self._components_distribution.batch_shape_tensor()[:-1]
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._components_distribution.event_shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self._components_distribution.event_shape_tensor()
 
     def _with_axis(self, x: Tensor) -> Tensor:
@@ -442,16 +443,16 @@ class Mixture(Distribution):
     def num_components(self) -> int:
         return len(self._components)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._cat.batch_shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self._cat.batch_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._components[0].event_shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self._components[0].event_shape_tensor()
 
     def _weights(self) -> list[Any]:
@@ -634,7 +635,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
     def temperature(self) -> Tensor:
         return self._temperature
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.logits.shape.with_rank_at_least(1)[-1:]
 
     def _event_shape_tensor(self) -> Tensor:

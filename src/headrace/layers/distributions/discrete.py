@@ -53,6 +53,7 @@ from headrace.ops.random.random_ops import multinomial, random_uniform
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.shapes import TensorShape
 
 __all__ = [
     "Bernoulli",
@@ -85,7 +86,7 @@ class _WithLogits(Distribution):
 class _Scalars(_WithLogits):
     """Events are numbers; the batch is that of the logits."""
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._logits.shape
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -121,7 +122,7 @@ class Bernoulli(_Scalars):
         )
 
     @staticmethod
-    def _param_shapes(sample_shape: Any) -> Any:
+    def _param_shapes(sample_shape: TensorLike) -> dict[str, Tensor]:
         return {"logits": convert_to_tensor(sample_shape, dtypes.int32)}
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
@@ -189,11 +190,11 @@ class _OverClasses(_WithLogits):
                 self._batch_shape_val = shape[:-1]
 
     @property
-    def event_size(self) -> Any:
+    def event_size(self) -> Tensor:
         """The number of classes."""
         return self._event_size
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._logits.shape[:-1]
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -202,7 +203,7 @@ class _OverClasses(_WithLogits):
     def _entropy(self) -> Tensor:
         return -reduce_sum(log_softmax(self.logits) * self.probs, axis=-1)
 
-    def _flat_logits(self) -> Any:
+    def _flat_logits(self) -> Tensor:
         if self.logits.shape.ndims == 2:
             return self.logits
         return reshape(self.logits, [-1, self.event_size])
@@ -240,7 +241,7 @@ class Categorical(_OverClasses):
         shape = concat([[n], self.batch_shape_tensor()], 0)
         return cast(reshape(transpose(draws), shape), self.dtype)
 
-    def _aligned(self, k: Any, parameters: Any) -> tuple[Any, Any]:
+    def _aligned(self, k: Tensor, parameters: Any) -> tuple[Any, Any]:
         """Classes and parameters, broadcast against each other."""
         if k.dtype.is_floating:
             k = cast(k, dtypes.int32)
@@ -255,13 +256,13 @@ class Categorical(_OverClasses):
                 k.set_shape(parameters.shape[:-1])
         return k, parameters
 
-    def _cdf(self, k: Any) -> Tensor:
+    def _cdf(self, k: Tensor) -> Tensor:
         k, probs = self._aligned(convert_to_tensor(k, name="k"), self.probs)
         flat = reshape(probs, (-1, self._event_size))
         mask = sequence_mask(reshape(k, [-1]), self._event_size)
         return reshape(reduce_sum(where(mask, flat, zeros_like(flat)), axis=-1), shape_of(k))
 
-    def _log_prob(self, k: Any) -> Tensor:
+    def _log_prob(self, k: Tensor) -> Tensor:
         k, logits = self._aligned(convert_to_tensor(k, name="k"), self.logits)
         return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
@@ -272,7 +273,7 @@ class Categorical(_OverClasses):
 
 
 @RegisterKL(Categorical, Categorical)
-def _kl_categorical(a: Any, b: Any, name: str | None = None) -> Any:
+def _kl_categorical(a: Any, b: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
         difference = log_softmax(a.logits) - log_softmax(b.logits)
         return reduce_sum(softmax(a.logits) * difference, axis=-1)
@@ -298,13 +299,13 @@ class OneHotCategorical(_OverClasses):
             dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, name
         )
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.logits.shape.with_rank_at_least(1)[-1:]
 
     def _event_shape_tensor(self) -> Tensor:
         return shape_of(self.logits)[-1:]
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], shape_of(self.logits)], 0)
         draws = transpose(multinomial(self._flat_logits(), n, seed=seed))
         return reshape(one_hot(draws, self.event_size, dtype=self.dtype), shape)
@@ -368,7 +369,7 @@ class Binomial(_Scalars):
     def total_count(self) -> Tensor:
         return self._total_count
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return (self.total_count + self.probs).shape
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -527,7 +528,7 @@ class Multinomial(_WithLogits):
         shape = concat([[n], self.batch_shape_tensor(), [k]], 0)
         return reshape(transpose(found, [1, 0, 2]), shape)
 
-    def _checked(self, counts: Any) -> Any:
+    def _checked(self, counts: Tensor) -> Any:
         if not self.validate_args:
             return counts
         counts = check_counts(counts)
@@ -602,7 +603,7 @@ class DirichletMultinomial(Distribution):
     def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_concentration)
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.concentration.shape.with_rank_at_least(1)[-1:]
 
     def _event_shape_tensor(self) -> Tensor:

@@ -34,7 +34,7 @@ from headrace.ops.math.reductions import reduce_prod
 from headrace.ops.math.unary import exp, log, log1p, sqrt, square
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = [
     "FULLY_REPARAMETERIZED",
@@ -156,7 +156,7 @@ class Distribution:
         return found
 
     @staticmethod
-    def _param_shapes(sample_shape: Any) -> Any:
+    def _param_shapes(sample_shape: TensorLike) -> dict[str, Tensor]:
         raise NotImplementedError("_param_shapes not implemented")
 
     def __str__(self) -> str:
@@ -184,7 +184,7 @@ class Distribution:
     def event_shape(self) -> TensorShape:
         return TensorShape(self._event_shape())
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The batch shape, as a vector."""
         with self._name_scope(name):
             known = self.batch_shape
@@ -192,7 +192,7 @@ class Distribution:
                 return convert_to_tensor(known.as_list(), dtypes.int32, "batch_shape")
             return self._batch_shape_tensor()
 
-    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """The event shape, as a vector."""
         with self._name_scope(name):
             known = self.event_shape
@@ -240,7 +240,7 @@ class Distribution:
             samples = self._sample_n(number, seed)
             return self._finish_sample(samples, shape)
 
-    def _finish_sample(self, samples: Tensor, shape: Any) -> Tensor:
+    def _finish_sample(self, samples: Tensor, shape: ShapeLike) -> Tensor:
         inner = shape_of(samples)[1:]
         samples = reshape(samples, concat([shape, inner], 0))
         return self._set_sample_static_shape(samples, shape)
@@ -282,29 +282,29 @@ class Distribution:
         """The logarithm of the density (mass) at ``value``."""
         return self._of_value(value, name, self._log_prob, lambda x: log(self._prob(x)))
 
-    def prob(self, value: Any, name: str = "prob") -> Any:
+    def prob(self, value: TensorLike, name: str = "prob") -> Any:
         """The density (mass) at ``value``."""
         return self._of_value(value, name, self._prob, lambda x: exp(self._log_prob(x)))
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
+    def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Any:
         """The logarithm of P(X <= value)."""
         return self._of_value(value, name, self._log_cdf, lambda x: log(self._cdf(x)))
 
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
+    def cdf(self, value: TensorLike, name: str = "cdf") -> Any:
         """P(X <= value)."""
         return self._of_value(value, name, self._cdf, lambda x: exp(self._log_cdf(x)))
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
+    def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Any:
         """The logarithm of P(X > value)."""
         return self._of_value(
             value, name, self._log_survival_function, lambda x: log1p(-self.cdf(x))
         )
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Any:
+    def survival_function(self, value: TensorLike, name: str = "survival_function") -> Any:
         """P(X > value)."""
         return self._of_value(value, name, self._survival_function, lambda x: 1.0 - self.cdf(x))
 
-    def quantile(self, value: Any, name: str = "quantile") -> Any:
+    def quantile(self, value: TensorLike, name: str = "quantile") -> Any:
         """The x with P(X <= x) = value."""
         return self._of_value(value, name, self._quantile, None)
 
@@ -326,11 +326,11 @@ class Distribution:
         with self._name_scope(name):
             return self._entropy()
 
-    def mean(self, name: str = "mean") -> Any:
+    def mean(self, name: str = "mean") -> Tensor:
         with self._name_scope(name):
             return self._mean()
 
-    def mode(self, name: str = "mode") -> Any:
+    def mode(self, name: str = "mode") -> Tensor:
         with self._name_scope(name):
             return self._mode()
 
@@ -342,7 +342,7 @@ class Distribution:
         with self._name_scope(name):
             return _first_defined(self._stddev, lambda: sqrt(self._variance()))
 
-    def covariance(self, name: str = "covariance") -> Any:
+    def covariance(self, name: str = "covariance") -> Tensor:
         with self._name_scope(name):
             return self._covariance()
 
@@ -423,14 +423,14 @@ class ScalarDistribution(Distribution):
         return kept
 
     @classmethod
-    def _param_shapes(cls, sample_shape: Any) -> Any:
+    def _param_shapes(cls, sample_shape: TensorLike) -> dict[str, Tensor]:
         shape = convert_to_tensor(sample_shape, dtypes.int32)
         return dict.fromkeys(cls._parameter_names, shape)
 
     def _tensors(self) -> list[Tensor]:
         return [getattr(self, f"_{name}") for name in self._parameter_names]
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         first, *rest = self._tensors()
         found = first.shape
         for tensor in rest:
@@ -449,7 +449,7 @@ class ScalarDistribution(Distribution):
     def _event_shape_tensor(self) -> Tensor:
         return constant([], dtype=dtypes.int32)
 
-    def _full_shape(self, n: Any) -> Any:
+    def _full_shape(self, n: Any) -> Tensor:
         """The shape of ``n`` samples."""
         return concat([[n], self.batch_shape_tensor()], 0)
 

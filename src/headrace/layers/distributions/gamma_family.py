@@ -47,7 +47,8 @@ from headrace.ops.random.gamma_poisson import random_gamma, random_poisson
 from headrace.ops.random.random_ops import random_uniform
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.shapes import TensorShape
 
 __all__ = [
     "Beta",
@@ -116,7 +117,7 @@ class _ConcentrationRate(ScalarDistribution):
         return with_dependencies([check], value)
 
 
-def constant_like(value: float, dtype: Any) -> Any:
+def constant_like(value: float, dtype: DTypeLike) -> Tensor:
     """A scalar of a type."""
     return convert_to_tensor(value, dtype)
 
@@ -134,7 +135,7 @@ class Gamma(_ConcentrationRate):
     ) -> None:
         super().__init__(concentration, rate, validate_args, allow_nan_stats, name)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
     def _log_prob(self, x: Tensor) -> Any:
@@ -207,7 +208,7 @@ class InverseGamma(_ConcentrationRate):
     ) -> None:
         super().__init__(concentration, rate, validate_args, allow_nan_stats, name)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return 1.0 / random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
     def _log_prob(self, x: Tensor) -> Any:
@@ -271,7 +272,7 @@ class Exponential(Gamma):
         del self._parameters["concentration"]
 
     @classmethod
-    def _param_shapes(cls, sample_shape: Any) -> Any:
+    def _param_shapes(cls, sample_shape: TensorLike) -> dict[str, Tensor]:
         return {"rate": convert_to_tensor(sample_shape, dtypes.int32)}
 
     def _log_survival_function(self, value: Tensor) -> Any:
@@ -328,7 +329,7 @@ class Chi2(Gamma):
         return self._df
 
     @classmethod
-    def _param_shapes(cls, sample_shape: Any) -> Any:
+    def _param_shapes(cls, sample_shape: TensorLike) -> dict[str, Tensor]:
         return {"df": convert_to_tensor(sample_shape, dtypes.int32)}
 
 
@@ -408,7 +409,7 @@ class Beta(ScalarDistribution):
         total = lgamma(self.total_concentration)
         return lgamma(self.concentration1) + lgamma(self.concentration0) - total
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         if self.validate_args:
             one = ones([], self.dtype)
             above = assert_positive(x, message="sample must be positive")
@@ -532,11 +533,11 @@ class Dirichlet(Distribution):
         return self._concentration
 
     @property
-    def total_concentration(self) -> Any:
+    def total_concentration(self) -> Tensor:
         """The sum over the last axis."""
         return self._total_concentration
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.total_concentration.shape
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -655,7 +656,7 @@ class Poisson(ScalarDistribution):
     def interpolate_nondiscrete(self) -> bool:
         return self._interpolate_nondiscrete
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         if self.validate_args:
             x = with_dependencies([assert_non_negative(x)], x)
         density = self._log_rate * x - lgamma(1.0 + x)
@@ -678,7 +679,7 @@ class Poisson(ScalarDistribution):
     def _mode(self) -> Tensor:
         return floor(self.rate)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)
 
 

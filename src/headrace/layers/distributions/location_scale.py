@@ -91,7 +91,7 @@ class _LocationScale(ScalarDistribution):
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def _unit(self, n: Any, seed: int | None) -> Any:
+    def _unit(self, n: Any, seed: int | None) -> Tensor:
         """Uniform numbers in (0, 1), never 0."""
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
         return random_uniform(self._full_shape(n), least, 1.0, self.dtype, seed)
@@ -129,7 +129,7 @@ class Normal(_LocationScale):
     def _survival_function(self, x: Tensor) -> Tensor:
         return ndtr(-self._z(x))
 
-    def _quantile(self, p: Tensor) -> Any:
+    def _quantile(self, p: Tensor) -> Tensor:
         inverse = ndtri(p)
         with name_scope("reconstruct", values=[inverse]):
             return inverse * self.scale + self.loc
@@ -321,15 +321,15 @@ class Cauchy(_LocationScale):
     def _mode(self) -> Tensor:
         return self.loc * ones_like(self.scale)
 
-    def _undefined(self, what: str) -> Any:
+    def _undefined(self, what: str) -> Tensor:
         if not self.allow_nan_stats:
             raise ValueError(f"`{what}` is undefined for Cauchy distribution.")
         return fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._undefined("mean")
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self._undefined("stddev")
 
 
@@ -370,7 +370,7 @@ class StudentT(ScalarDistribution):
     def scale(self) -> Tensor:
         return self._scale
 
-    def _ones(self) -> Any:
+    def _ones(self) -> Tensor:
         return ones(self.batch_shape_tensor(), dtype=self.dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:

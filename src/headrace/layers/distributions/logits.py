@@ -86,7 +86,7 @@ def _check_classes(parameter: Any) -> None:
         raise ValueError("A categorical-distribution parameter must have at least 2 events.")
 
 
-def check_counts(x: Any, name: str = "embed_check_nonnegative_integer_form") -> Any:
+def check_counts(x: TensorLike, name: str = "embed_check_nonnegative_integer_form") -> Any:
     """``x``, checked when it is used to be non-negative whole numbers."""
     with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
@@ -97,7 +97,7 @@ def check_counts(x: Any, name: str = "embed_check_nonnegative_integer_form") -> 
         return with_dependencies(checks, x)
 
 
-def log_combinations(n: Any, counts: TensorLike, name: str = "log_combinations") -> Tensor:
+def log_combinations(n: TensorLike, counts: TensorLike, name: str = "log_combinations") -> Tensor:
     """The logarithm of n! / (counts_1! … counts_k!)."""
     with name_scope(name, values=[n, counts]):
         n = convert_to_tensor(n, name="n")

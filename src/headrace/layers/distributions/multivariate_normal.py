@@ -71,7 +71,7 @@ class _Diagonal:
     def solvevec(self, x: TensorLike) -> Any:
         return x / self.diag
 
-    def log_abs_determinant(self) -> Any:
+    def log_abs_determinant(self) -> Tensor:
         return reduce_sum(log(abs_of(self.diag)), -1)
 
     def variance(self) -> Any:
@@ -80,7 +80,7 @@ class _Diagonal:
     def stddev(self) -> Any:
         return abs_of(self.diag)
 
-    def covariance(self) -> Any:
+    def covariance(self) -> Tensor:
         return matrix_diag(square(self.diag))
 
 
@@ -93,7 +93,7 @@ class _Triangle:
     shape = property(lambda self: self.matrix.shape)
     dtype = property(lambda self: self.matrix.dtype)
 
-    def diag_part(self) -> Any:
+    def diag_part(self) -> Tensor:
         return matrix_diag_part(self.matrix)
 
     def to_dense(self) -> Any:
@@ -106,16 +106,16 @@ class _Triangle:
     def matvec(self, x: Tensor) -> Any:
         return matmul(self._wide(x), x[..., None])[..., 0]
 
-    def solvevec(self, x: Tensor) -> Any:
+    def solvevec(self, x: Tensor) -> Tensor:
         return matrix_triangular_solve(self._wide(x), x[..., None])[..., 0]
 
-    def log_abs_determinant(self) -> Any:
+    def log_abs_determinant(self) -> Tensor:
         return reduce_sum(log(abs_of(self.diag_part())), -1)
 
     def covariance(self) -> Any:
         return matmul(self.matrix, self.matrix, transpose_b=True)
 
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return matrix_diag_part(self.covariance())
 
     def stddev(self) -> Any:
@@ -172,13 +172,13 @@ class _MultivariateNormal(Distribution):
     def _event_shape(self) -> Any:
         return self._vector_shape()[-1:]
 
-    def _dynamic(self) -> Any:
+    def _dynamic(self) -> Tensor:
         return shape_of(self.scale.diag_part() + self._center())
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self._dynamic()[:-1]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self._dynamic()[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:

@@ -70,13 +70,13 @@ def _ndtr(x: Tensor) -> Tensor:
     return 0.5 * where_v2(less(z, half_sqrt_2), 1.0 + erf(w), tail)
 
 
-def ndtri(p: TensorLike, name: str = "ndtri") -> Any:
+def ndtri(p: TensorLike, name: str = "ndtri") -> Tensor:
     """The inverse of :func:`ndtr`."""
     with name_scope(name, values=[p]):
         return _ndtri(_checked(p, "p"))
 
 
-def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Any:
+def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
     kind = x.dtype.as_numpy_dtype
     value = zeros_like(x)
     for c in reversed(coefficients):
@@ -84,7 +84,7 @@ def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Any:
     return value
 
 
-def _ndtri(p: Any) -> Any:
+def _ndtri(p: Tensor) -> Tensor:
     kind = p.dtype.as_numpy_dtype
     smaller = where_v2(p > -np.expm1(-2.0), 1.0 - p, p)
     safe = where_v2(smaller <= 0.0, fill(shape_of(p), kind(0.5)), smaller)
@@ -103,7 +103,7 @@ def _ndtri(p: Any) -> Any:
     return where_v2(p <= 0.0, -infinity, where_v2(p >= 1.0, infinity, x))
 
 
-def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
+def log_ndtr(x: TensorLike, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
     """The logarithm of :func:`ndtr`, exact far below zero by a series of ``series_order`` terms."""
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
@@ -124,7 +124,7 @@ def _log_ndtr_lower(x: Tensor, series_order: int) -> Any:
     return scale + log(_asymptotic_series(x, series_order))
 
 
-def _asymptotic_series(x: Any, series_order: int) -> Any:
+def _asymptotic_series(x: Tensor, series_order: int) -> Any:
     kind = x.dtype.as_numpy_dtype
     if series_order <= 0:
         return kind(1)

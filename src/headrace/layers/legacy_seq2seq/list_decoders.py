@@ -193,7 +193,7 @@ def embedding_attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,
     attention_states: Tensor,
-    cell: Any,
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_heads: int = 1,

@@ -29,6 +29,7 @@ from headrace.variables.partitioners import fixed_size_partitioner
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
 __all__ = ["BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell"]
@@ -87,7 +88,7 @@ class BasicRNNCell(_SimpleCell):
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         depth = input_depth(inputs_shape)
         check_supported_dtypes(self.dtype)
         n = self._num_units
@@ -282,7 +283,7 @@ class LSTMCell(_SimpleCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         check_input_dtypes([inputs, state])
         if self._state_is_tuple:
             c_before, m_before = state

@@ -14,6 +14,8 @@ from headrace.variables.variable_scope import variable_scope
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import RNNCell
     from headrace.variables.scope_state import VariableScope
 
 __all__ = [
@@ -51,7 +53,7 @@ def bidirectional_dynamic_rnn(
             input=x, seq_lengths=sequence_length, seq_axis=time_axis, batch_axis=batch_axis
         )
 
-    def run(cell: Any, x: Any, state: Any, opened: Any) -> Any:
+    def run(cell: RNNCell, x: Tensor, state: Any, opened: Any) -> Any:
         return dynamic_rnn(
             cell,
             x,
@@ -135,7 +137,7 @@ def stack_bidirectional_rnn(
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
     dtype: DType | None = None,
-    sequence_length: Any = None,
+    sequence_length: TensorLike | None = None,
     scope: VariableScope | str | None = None,
 ) -> tuple[Any, Any, Any]:
     """Layers of ``static_bidirectional_rnn``, each over the joined outputs of the one before."""

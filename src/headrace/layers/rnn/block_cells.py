@@ -94,7 +94,7 @@ class LSTMBlockCell(LayerRNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         depth = dimension_value(TensorShape(inputs_shape)[1])
         if not depth:
             raise ValueError(f"Expecting inputs_shape[1] to be set: {inputs_shape}")
@@ -144,7 +144,7 @@ class LSTMBlockFusedCell(Layer):
         inputs: Tensor,
         initial_state: Any = None,
         dtype: DType | None = None,
-        sequence_length: Any = None,
+        sequence_length: TensorLike | None = None,
     ) -> Any:
         is_list = isinstance(inputs, list)
         stacked = ops.stack(inputs) if is_list else inputs

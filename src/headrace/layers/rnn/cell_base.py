@@ -22,7 +22,7 @@ from headrace.variables.variable_lists import trainable_variables
 from headrace.variables.variable_scope import get_variable_scope, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -126,7 +126,7 @@ def _shape_and_static(part: Any, name: str) -> tuple[Any, Any]:
     return ops.constant(shape.as_list(), dtype=dtypes.int32), known
 
 
-def zero_state_tensors(state_size: Any, batch_size: Any, dtype: DType) -> Any:
+def zero_state_tensors(state_size: Any, batch_size: TensorLike, dtype: DType) -> Any:
     """Zeros (batch, size…) for every size of the structure."""
 
     def zeros(size: Any) -> Any:
@@ -151,7 +151,7 @@ def check_input_dtypes(inputs: object) -> None:
         check_supported_dtypes(tensor.dtype)
 
 
-def input_depth(inputs_shape: Any) -> int:
+def input_depth(inputs_shape: TensorShape) -> int:
     """The last size of an input's shape; ValueError if it is not known."""
     shape = tuple(TensorShape(inputs_shape).as_list())
     if shape[-1] is None:

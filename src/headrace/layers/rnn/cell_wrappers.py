@@ -62,7 +62,7 @@ class RNNCellWrapper(RNNCell):
             return self.cell.zero_state(batch_size, dtype)
 
     def _call_wrapped_cell(
-        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: Tensor, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
         raise NotImplementedError
 
@@ -190,7 +190,7 @@ class DropoutWrapper(RNNCellWrapper):
         if variational_recurrent:
             self._make_noise(cell, input_size, dtype)
 
-    def _make_noise(self, cell: Any, input_size: Any, dtype: object) -> None:
+    def _make_noise(self, cell: RNNCell, input_size: Any, dtype: object) -> None:
         if dtype is None:
             raise ValueError("When variational_recurrent=True, dtype must be provided")
 
@@ -247,7 +247,7 @@ class DropoutWrapper(RNNCellWrapper):
         return _enumerated_map(chosen, fresh, chosen, values)
 
     def _call_wrapped_cell(
-        self, inputs: Any, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: Tensor, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> tuple[Tensor, Tensor | LSTMStateTuple]:
         if _drops(self._input_keep_prob):
             inputs = self._dropped(

@@ -32,8 +32,9 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import InitializerLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -105,7 +106,7 @@ class LayerNormBasicLSTMCell(RNNCell):
             return result
         return ops.bias_add(result, get_variable(BIAS, [out], dtype=args.dtype))
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         c, h = state
         args = ops.concat([inputs, h], 1)
         kind = args.dtype
@@ -149,7 +150,7 @@ class NASCell(LayerRNNCell):
     def output_size(self) -> Any:
         return self._num_units if self._num_proj is None else self._num_proj
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         n = self._BASE * self._num_units
         self.recurrent_kernel = self.add_variable("recurrent_kernel", [self.output_size, n])
         self.kernel = self.add_variable("kernel", [input_depth(inputs_shape), n])
@@ -161,7 +162,7 @@ class NASCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         sigmoid, tanh, relu = ops.sigmoid, ops.tanh, ops.relu
         c, m = state
         recurrent = ops.matmul(m, self.recurrent_kernel)
@@ -193,7 +194,7 @@ class NASCell(LayerRNNCell):
         return new_m, LSTMStateTuple(new_c, new_m)
 
 
-def _width(inputs: Any) -> int:
+def _width(inputs: Tensor) -> int:
     size = dimension_value(inputs.shape.with_rank(2)[1])
     if size is None:
         raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
@@ -268,7 +269,7 @@ class IntersectionRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Any, state: Tensor) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> Any:  # type: ignore[override]
         n = self._num_units
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             if _width(inputs) != n:
@@ -314,7 +315,7 @@ class _Independent(LayerRNNCell):
         start = random_uniform_initializer(minval=-1, maxval=1, dtype=self.dtype or dtypes.float32)
         return self.add_variable(name, shape=[1, size], initializer=start)
 
-    def _own_bias(self, name: str, size: int, initializer: Any) -> Any:
+    def _own_bias(self, name: str, size: int, initializer: InitializerLike) -> Any:
         return self.add_variable(name, shape=[size], initializer=initializer)
 
     def _zeros(self) -> Any:
@@ -334,14 +335,14 @@ class IndRNNCell(_Independent):
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype)
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         n = self._num_units
         self._kernel_w = self.add_variable(f"{WEIGHTS}_w", shape=[input_depth(inputs_shape), n])
         self._kernel_u = self._recurrent(f"{WEIGHTS}_u", n)
         self._bias = self._own_bias(BIAS, n, self._zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         gates = ops.matmul(inputs, self._kernel_w) + state * self._kernel_u
         output = self._activation(ops.bias_add(gates, self._bias))
         return output, output
@@ -364,7 +365,7 @@ class IndyGRUCell(_Independent):
         self._kernel_initializer = kernel_initializer
         self._bias_initializer = bias_initializer
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         n, depth = self._num_units, input_depth(inputs_shape)
         kernel, bias = self._kernel_initializer, self._bias_initializer
         one = constant_initializer(1.0, dtype=self.dtype or dtypes.float32)
@@ -382,7 +383,7 @@ class IndyGRUCell(_Independent):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         twice = ops.tile(state, [1, 2])
         gates = ops.matmul(inputs, self._gate_kernel_w) + twice * self._gate_kernel_u
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
@@ -417,7 +418,7 @@ class IndyLSTMCell(_Independent):
     def state_size(self) -> Any:
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         n, bias = self._num_units, self._bias_initializer
         self._kernel_w = self.add_variable(
             f"{WEIGHTS}_w",
@@ -428,7 +429,7 @@ class IndyLSTMCell(_Independent):
         self._bias = self._own_bias(BIAS, 4 * n, self._zeros() if bias is None else bias)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         one = ops.constant(1, dtype=dtypes.int32)
         c, h = state
         gates = ops.matmul(inputs, self._kernel_w) + ops.tile(h, [1, 4]) * self._kernel_u

@@ -137,7 +137,7 @@ class _CudnnRNN(Layer):
         count = self._num_layers * self.num_dirs * self._num_gates * 2
         return [[self._num_units]] * count
 
-    def state_shape(self, batch_size: Any) -> tuple[list[Any], list[Any]] | tuple[list[Any]]:
+    def state_shape(self, batch_size: TensorLike) -> tuple[list[Any], list[Any]] | tuple[list[Any]]:
         shape = [self._num_layers * self.num_dirs, batch_size, self._num_units]
         return (shape, shape) if self._is_lstm else (shape,)
 
@@ -245,7 +245,7 @@ class _CudnnRNN(Layer):
         out, final = dynamic_rnn(cell, turned(x), lengths, state, dtype=x.dtype, time_major=True)
         return turned(out), final
 
-    def _step(self, cell: _GateCell, inputs: Any, state: Any) -> Any:
+    def _step(self, cell: _GateCell, inputs: Tensor, state: Any) -> Any:
         raise NotImplementedError
 
 
@@ -255,7 +255,7 @@ class CudnnLSTM(_CudnnRNN):
     _num_gates = 4
     _is_lstm = True
 
-    def _step(self, cell: _GateCell, inputs: Any, state: Any) -> Any:
+    def _step(self, cell: _GateCell, inputs: Tensor, state: Any) -> Any:
         c, h = state
         kernel = ops.concat([cell._kernel, cell._recurrent], 0)
         gates = ops.matmul(ops.concat([inputs, h], 1), kernel)
@@ -271,7 +271,7 @@ class CudnnGRU(_CudnnRNN):
 
     _num_gates = 3
 
-    def _step(self, cell: _GateCell, inputs: Any, state: Any) -> Any:
+    def _step(self, cell: _GateCell, inputs: Tensor, state: Any) -> Any:
         n = self._num_units
         x = ops.bias_add(ops.matmul(inputs, cell._kernel), cell._bias)
         h = ops.bias_add(ops.matmul(state, cell._recurrent), cell._own)
@@ -286,7 +286,7 @@ class _Plain(_CudnnRNN):
     _num_gates = 1
     _activation: ClassVar[str]
 
-    def _step(self, cell: _GateCell, inputs: Any, state: Any) -> Any:
+    def _step(self, cell: _GateCell, inputs: Tensor, state: Any) -> Any:
         total = ops.matmul(inputs, cell._kernel) + ops.matmul(state, cell._recurrent)
         new = getattr(ops, self._activation)(ops.bias_add(total, cell._bias + cell._own))
         return new, new
@@ -319,7 +319,7 @@ class CudnnCompatibleGRUCell(GRUCell):
     def __init__(self, num_units: int, reuse: Any = None, kernel_initializer: Any = None) -> None:
         super().__init__(num_units, None, reuse, kernel_initializer)
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: TensorShape) -> None:
         n, depth = self._num_units, input_depth(inputs_shape)
         kernel = self._kernel_initializer
         self._gate_kernel = self.add_variable(

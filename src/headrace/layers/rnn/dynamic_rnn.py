@@ -184,7 +184,7 @@ def _loop(
     input_arrays = [array(f"input_{i}", x.shape[1:], x.dtype) for i, x in enumerate(flat_input)]
     input_arrays = [ta.unstack(x) for ta, x in zip(input_arrays, flat_input)]
 
-    def step(time: Any, arrays: Any, state: Tensor) -> Any:
+    def step(time: Tensor, arrays: Any, state: Tensor) -> Any:
         now = [ta.read(time) for ta in input_arrays]
         for x, shape in zip(now, shapes):
             x.set_shape(shape[1:])

@@ -5,7 +5,7 @@ A product with a new matrix, for cells that make their variables by ``get_variab
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.shapes import dimension_value
@@ -13,6 +13,9 @@ from headrace.layers import layer_ops as ops
 from headrace.layers.rnn.cell_base import BIAS, WEIGHTS
 from headrace.variables.initializers import constant_initializer
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import InitializerLike
 
 __all__ = ["Linear", "linear"]
 
@@ -80,8 +83,8 @@ def linear(
     args: Any,
     output_size: int,
     bias: bool,
-    bias_initializer: Any = None,
-    kernel_initializer: Any = None,
+    bias_initializer: InitializerLike | None = None,
+    kernel_initializer: InitializerLike | None = None,
 ) -> Any:
     """``[args] · kernel (+ bias)`` with new variables."""
     return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)

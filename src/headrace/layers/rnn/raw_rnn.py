@@ -116,7 +116,7 @@ def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
     return (ops.shape(flat_input[0])[0] if size is None else size), size
 
 
-def _emitted(cell: Any, emit: object, default: Any) -> tuple[Any, list[Any], list[Any]]:
+def _emitted(cell: RNNCell, emit: object, default: Any) -> tuple[Any, list[Any], list[Any]]:
     """Structure, sizes and types of what is emitted; without an example, the cell's output."""
     if emit is None:
         sizes = nest.flatten(cell.output_size)

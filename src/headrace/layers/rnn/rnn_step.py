@@ -65,7 +65,7 @@ def infer_state_dtype(explicit_dtype: object, state: Any) -> Any:
 
 def rnn_step(
     time: Any,
-    sequence_length: Any,
+    sequence_length: TensorLike,
     min_sequence_length: Any,
     max_sequence_length: Any,
     zero_output: TensorLike,

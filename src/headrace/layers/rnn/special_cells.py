@@ -14,6 +14,8 @@ from headrace.variables.initializers import constant_initializer, random_uniform
 from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Activation, DTypeLike
+    from headrace.core.tensor import Tensor
     from headrace.variables.scope_state import VariableScope
 
 __all__ = ["Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell", "PhasedLSTMCell"]
@@ -22,7 +24,9 @@ __all__ = ["Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell",
 def _random_exp(minval: float, maxval: float) -> Any:
     """Numbers whose logarithm is uniform."""
 
-    def initializer(shape: Any, dtype: Any = dtypes.float32, partition_info: Any = None) -> Any:
+    def initializer(
+        shape: Any, dtype: DTypeLike = dtypes.float32, partition_info: Any = None
+    ) -> Any:
         low, high = math.log(minval), math.log(maxval)
         return ops.exp(ops.random_uniform(shape, low, high, dtype))
 
@@ -61,13 +65,13 @@ class PhasedLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def _mapped(self, scope: str, args: list[Any], size: int, activation: Any) -> Any:
+    def _mapped(self, scope: str, args: list[Any], size: int, activation: Activation) -> Any:
         with variable_scope(scope):
             if scope not in self._maps:
                 self._maps[scope] = Linear(args, size, True)
             return activation(self._maps[scope](args))
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         n = self._num_units
         c, h = state
         time, x = inputs
@@ -84,7 +88,7 @@ class PhasedLSTMCell(RNNCell):
         new_h = k * new_h + (1 - k) * h
         return new_h, LSTMStateTuple(new_c, new_h)
 
-    def _openness(self, time: Any) -> Any:
+    def _openness(self, time: Tensor) -> Any:
         n = self._num_units
         start = _random_exp(self._period_init_min, self._period_init_max)
         period = get_variable("period", [n], initializer=start)
@@ -159,7 +163,7 @@ class ConvLSTMCell(RNNCell):
         start = constant_initializer(0.0, dtype=args[0].dtype)
         return result + get_variable("biases", [features], dtype=args[0].dtype, initializer=start)
 
-    def call(self, inputs: Any, state: Any, scope: VariableScope | str | None = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any, scope: VariableScope | str | None = None) -> Any:  # type: ignore[override]
         cell, hidden = state
         gates = self._convolved([inputs, hidden])
         i, j, f, o = ops.split(value=gates, num_or_size_splits=4, axis=self._conv_ndims + 1)

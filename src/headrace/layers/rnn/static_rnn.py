@@ -78,7 +78,7 @@ def static_rnn(
     return outputs, state
 
 
-def _call(cell: Any, x: Tensor, state: TensorLike) -> Any:
+def _call(cell: RNNCell, x: Tensor, state: TensorLike) -> Any:
     return lambda: cell(x, state)
 
 
@@ -99,7 +99,7 @@ def _fixed_batch_size(first: Any, flat_inputs: list[Any]) -> int | None:
 
 
 def _lengths(
-    cell: Any, sequence_length: Any, batch_size: int, fixed: int | None, kind: DType
+    cell: RNNCell, sequence_length: TensorLike, batch_size: int, fixed: int | None, kind: DType
 ) -> tuple[Any, ...]:
     """What every step needs to know: lengths, the shortest, the longest, and an output of zeros."""
     lengths = ops.convert_to_tensor(sequence_length, name="sequence_length")
@@ -144,7 +144,7 @@ def static_state_saving_rnn(
     inputs: TensorLike,
     state_saver: Any,
     state_name: str,
-    sequence_length: Any = None,
+    sequence_length: TensorLike | None = None,
     scope: VariableScope | str | None = None,
 ) -> tuple[list[Any], Any]:
     """``static_rnn`` whose first state comes from ``state_saver.state(name)`` and whose last goes

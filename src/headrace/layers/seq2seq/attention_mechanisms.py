@@ -121,7 +121,7 @@ class BaseAttentionMechanism(AttentionMechanism):
     def state_size(self) -> Any:
         return self._alignments_size
 
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: TensorLike, dtype: Any) -> Any:
         return zero_state_tensors(self._alignments_size, batch_size, dtype)
 
     def initial_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
@@ -165,7 +165,7 @@ def _masked_score(score: TensorLike, lengths: object, value: object) -> Any:
 # scores ------------------------------------------------------------------------------------------
 
 
-def _luong_score(query: Any, keys: Any, scale: TensorLike | None) -> Any:
+def _luong_score(query: Tensor, keys: Tensor, scale: TensorLike | None) -> Any:
     depth, units = dimension_value(query.shape[-1]), dimension_value(keys.shape[-1])
     if depth != units:
         raise ValueError(
@@ -179,7 +179,7 @@ def _luong_score(query: Any, keys: Any, scale: TensorLike | None) -> Any:
     return score if scale is None else scale * score
 
 
-def _bahdanau_score(query: Any, keys: Any, v: Any, g: Any = None, b: Any = None) -> Any:
+def _bahdanau_score(query: Tensor, keys: Any, v: Any, g: Any = None, b: Any = None) -> Any:
     query = ops.expand_dims(query, 1)
     if g is None or b is None:
         return ops.reduce_sum(v * ops.tanh(keys + query), [2])
@@ -230,7 +230,7 @@ class LuongAttention(BaseAttentionMechanism):
         return alignments, alignments
 
 
-def _scale_of(wanted: bool, query: Any) -> Any:
+def _scale_of(wanted: bool, query: Tensor) -> Any:
     if not wanted:
         return None
     return get_variable("attention_g", dtype=query.dtype, initializer=ones_initializer, shape=())
@@ -242,7 +242,7 @@ class _Additive(BaseAttentionMechanism):
     _num_units: int
     _normalize: bool
 
-    def _score(self, query: Any) -> Any:
+    def _score(self, query: Tensor) -> Any:
         n, kind = self._num_units, query.dtype
         processed = self.query_layer(query) if self.query_layer else query
         v, g, b = get_variable("attention_v", [n], dtype=kind), None, None
@@ -340,7 +340,7 @@ class _Monotonic(BaseAttentionMechanism):
 
     _score_bias_init: Any
 
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: TensorLike, dtype: Any) -> Any:
         first = ops.zeros((batch_size,), dtype=dtypes.int32)
         return ops.one_hot(first, self._alignments_size, dtype=dtype)
 
@@ -429,7 +429,7 @@ class LuongMonotonicAttention(_Monotonic):
         return alignments, alignments
 
 
-def hardmax(logits: Any, name: str | None = None) -> Any:
+def hardmax(logits: Tensor, name: str | None = None) -> Any:
     """1 at the largest entry of each row, 0 elsewhere."""
     with name_scope(name, "Hardmax", [logits]):
         logits = ops.convert_to_tensor(logits, name="logits")

@@ -167,7 +167,7 @@ class AttentionWrapper(RNNCell):
                 lambda s: ops.identity(s, name="check_initial_cell_state"), state
             )
 
-    def _batch_size_checks(self, batch_size: Any, message: str) -> list[Any]:
+    def _batch_size_checks(self, batch_size: TensorLike, message: str) -> list[Any]:
         return [
             assert_equal(batch_size, m.batch_size, message=message)
             for m in self._attention_mechanisms

@@ -208,7 +208,7 @@ class BeamSearchDecoder(Decoder):
             final_state = final_state._replace(cell_state=state)
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
         with name_scope(name, "BeamSearchDecoderStep", [time]):
             inputs = nest.map_structure(lambda x: self._merge(x, x.shape[2:]), inputs)
             cell_state = nest.map_structure(

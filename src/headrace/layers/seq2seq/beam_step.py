@@ -128,8 +128,8 @@ def _mean(probs: Any) -> Any:
 
 
 def _scores(
-    log_probs: Any,
-    lengths: Any,
+    log_probs: Tensor,
+    lengths: Tensor,
     length_weight: Any,
     coverage_weight: Any,
     finished: TensorLike,

@@ -48,7 +48,7 @@ class Decoder:
         """``(finished, initial_inputs, initial_state)``."""
         raise NotImplementedError
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
         """``(outputs, next_state, next_inputs, finished)``."""
         raise NotImplementedError
 
@@ -218,7 +218,7 @@ class BasicDecoder(Decoder):
     def initialize(self, name: str | None = None) -> Any:
         return (*self._helper.initialize(), self._initial_state)
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
         with name_scope(name, "BasicDecoderStep", nest.flatten((time, inputs, state))):
             outputs, cell_state = self._cell(inputs, state)
             if self._output_layer is not None:

@@ -41,7 +41,7 @@ def _categorical(logits: Any, seed: int | None) -> Any:
     return ops.reshape(drawn, ops.shape(logits)[:-1])
 
 
-def _bernoulli(probability: Any, n: Any, seed: int | None) -> Any:
+def _bernoulli(probability: Tensor, n: Any, seed: int | None) -> Any:
     shape = ops.concat([ops.reshape(n, [1]), ops.shape(probability)], 0)
     noise = ops.random_uniform(shape, seed=seed, dtype=probability.dtype)
     return ops.less(noise, probability)

@@ -109,7 +109,7 @@ def _iteration_limit(limit: TensorLike) -> Tensor:
     limit = convert_to_tensor(limit, name="maximum_iterations")
     if limit._shape not in (None, ()):
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
-    return limit  # type: ignore[no-any-return]
+    return limit
 
 
 def _limited(cond: Callable[..., Any], body: Callable[..., Any], limit: Tensor) -> tuple[Any, Any]:

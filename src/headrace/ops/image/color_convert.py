@@ -134,7 +134,7 @@ def _mixer(matrix: Sequence[Sequence[float]], what: str) -> Callable[..., Any]:
         dims = tensor._rank()
         if dims is None:
             raise ValueError(f"{what}: the rank of images must be known")
-        return tensordot(tensor, weights, [[dims - 1], [0]])  # type: ignore[no-any-return]
+        return tensordot(tensor, weights, [[dims - 1], [0]])
 
     convert.__name__ = convert.__qualname__ = what
     convert.__doc__ = f"Colours of the last dimension, {what.replace('_', ' ')}."

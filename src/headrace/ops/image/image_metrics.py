@@ -236,4 +236,4 @@ def sobel_edges(image: TensorLike) -> Tensor:
     found = reshape(out, concat([whole, [2]], 0))
     if static is not None:
         found.set_shape([*static, 2])
-    return found  # type: ignore[no-any-return]
+    return found

@@ -283,4 +283,4 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
             raise ValueError(f"Matrices should be 2D or 3D, got: {matrices}")
         rows = reshape(matrices, constant([-1, 9]))
         rows /= rows[:, 8:9]
-        return rows[:, :8]  # type: ignore[no-any-return]
+        return rows[:, :8]

@@ -39,8 +39,8 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
             )
         if approximate:
             inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
-            return 0.5 * x * (1.0 + apply_op("Tanh", inner))  # type: ignore[no-any-return]
-        return 0.5 * x * (1.0 + apply_op("Erf", x / math.sqrt(2.0)))  # type: ignore[no-any-return]
+            return 0.5 * x * (1.0 + apply_op("Tanh", inner))
+        return 0.5 * x * (1.0 + apply_op("Erf", x / math.sqrt(2.0)))
 
 
 def compute_average_loss(

@@ -31,6 +31,8 @@ from headrace.train.monitored.session_run_hook import (
 )
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
+
     from headrace.core.annotations import Fetches
     from headrace.errors import OutOfRangeError
     from headrace.train.monitored.hooks import NanLossDuringTrainingError
@@ -57,7 +59,7 @@ class SessionCreator:
 
 
 class _ScaffoldSessionCreator(SessionCreator):
-    def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
+    def __init__(self, scaffold: Scaffold | None, master: str, config: ConfigProto) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master = master
         self._config = config
@@ -79,7 +81,7 @@ class ChiefSessionCreator(_ScaffoldSessionCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         checkpoint_dir: str | None = None,
         checkpoint_filename_with_path: str | None = None,
     ) -> None:
@@ -108,7 +110,7 @@ class WorkerSessionCreator(_ScaffoldSessionCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:
         super().__init__(scaffold, master, config)
@@ -231,7 +233,11 @@ class _MonitoredSession:
 
     # running -------------------------------------------------------------------------------------
     def run(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Like ``Session.run``, with the hooks called around it."""
         self._check_open()
@@ -267,8 +273,8 @@ class _MonitoredSession:
         self,
         fetches: Fetches,
         feed_dict: Any = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         if self._stopped:
             raise RuntimeError("Run called even after should_stop requested.")
@@ -407,7 +413,7 @@ class SingularMonitoredSession(_MonitoredSession):
         hooks: object = None,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         checkpoint_dir: str | None = None,
         stop_grace_period_secs: float = 120,
         checkpoint_filename_with_path: str | None = None,

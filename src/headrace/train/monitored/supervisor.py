@@ -31,6 +31,8 @@ from headrace.variables.variable_lists import (
 )
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import ConfigProto
+
     from headrace.core.tensor import Tensor
     from headrace.session.session import BaseSession
     from headrace.train.saver import Saver
@@ -155,7 +157,7 @@ class Supervisor:
     def prepare_or_wait_for_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op
@@ -17,7 +18,8 @@ from headrace.train.optimizers.standard import AdamOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Hyperparameter, TensorLike
+    from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
@@ -27,7 +29,7 @@ __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
 class _Rows:
     """Row-wise writes of a variable of either kind; each gives the variable after the write."""
 
-    def __init__(self, optimizer: AdamOptimizer, indices: Any) -> None:
+    def __init__(self, optimizer: AdamOptimizer, indices: Tensor) -> None:
         self._locking = optimizer._use_locking
         self._indices = indices
 
@@ -52,13 +54,13 @@ class _Rows:
 class _SparseRows(AdamOptimizer):
     """Adam with another update for sparse gradients."""
 
-    def _update_rows(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
         raise NotImplementedError
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         return self._update_rows(grad.values, var, grad.indices)
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         return self._update_rows(grad, handle, indices)
 
     def _hyper(self, dtype: Any) -> tuple[Any, Any, Any, Any]:
@@ -73,7 +75,7 @@ class _SparseRows(AdamOptimizer):
 class LazyAdamOptimizer(_SparseRows):
     """Adam that changes nothing but the rows of a sparse gradient, moments included."""
 
-    def _update_rows(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
         rate, beta1, beta2, epsilon = self._hyper(var.dtype.base_dtype)
         rows = _Rows(self, indices)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -88,10 +90,10 @@ class NadamOptimizer(_SparseRows):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
@@ -100,7 +102,7 @@ class NadamOptimizer(_SparseRows):
     def _attrs(self) -> dict[str, Any]:
         return {"use_nesterov": True}
 
-    def _update_rows(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
         rate, beta1, beta2, epsilon = self._hyper(var.dtype.base_dtype)
         rows = _Rows(self, indices)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -121,10 +123,10 @@ class AdaMaxOptimizer(_SparseRows):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "AdaMax",
     ) -> None:
@@ -136,7 +138,7 @@ class AdaMaxOptimizer(_SparseRows):
     def _get_beta_accumulators(self) -> Any:
         return (self._get_non_slot_variable("beta1_power", graph=state_graph()),)
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: str(v.name))
         self._create_non_slot_variable(self._beta1, name="beta1_power", colocate_with=first)
         for v in var_list:
@@ -148,7 +150,7 @@ class AdaMaxOptimizer(_SparseRows):
             return self._get_beta_accumulators()[0]
         return getattr(self, f"_{name}_t")
 
-    def _update_rows(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
         dtype = var.dtype.base_dtype
         power = cast(self._get_beta_accumulators()[0], dtype)
         rate, beta1, beta2, epsilon = (

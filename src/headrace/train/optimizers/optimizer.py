@@ -267,7 +267,7 @@ class Optimizer:
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
 
-    def _slot(self, var: TensorLike, slot_name: str, make: Callable[[], Any]) -> Any:
+    def _slot(self, var: Any, slot_name: str, make: Callable[[], Any]) -> Any:
         named = self._slot_dict(slot_name)
         key = _var_key(var)
         if key not in named:
@@ -288,20 +288,20 @@ class Optimizer:
                     f"Invalid type {t.dtype.base_dtype!r} for {t.name}, expected: {list(valid)}."
                 )
 
-    def _create_slots(self, var_list: object) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         """Make the slots that the variables need."""
 
     def _prepare(self) -> None:
         """Make tensors of the hyperparameters; called in the name scope of the train op."""
 
-    def _apply_dense(self, grad: Tensor, var: TensorLike) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         raise NotImplementedError()
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Tensor:
         """``handle`` is the resource variable."""
         raise NotImplementedError()
 
-    def _apply_sparse(self, grad: TensorLike, var: Variable) -> Tensor:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Tensor:
         """``grad`` are IndexedSlices in which no index repeats."""
         raise NotImplementedError()
 

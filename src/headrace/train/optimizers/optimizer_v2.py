@@ -237,7 +237,7 @@ class OptimizerV2:
         done = self.iterations.assign_add(1, read_value=False)
         return self.iterations if get_default_graph()._is_eager else done
 
-    def _update(self, grad: Any, var: Any) -> Any:
+    def _update(self, grad: Tensor, var: Any) -> Any:
         if isinstance(grad, IndexedSlices):
             if var.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
@@ -255,10 +255,10 @@ class OptimizerV2:
     def _prepare(self, types: dict[Any, None]) -> None:
         """What is the same for all variables of a type in this step."""
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         raise NotImplementedError("Must be implemented in subclasses.")
 
-    def _apply_sparse(self, grad: TensorLike, indices: Tensor, var: Any) -> Tensor:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Variable) -> Tensor:
         raise NotImplementedError("Must be implemented in subclasses.")
 
     # slots --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Ftrl, the proximal ones, dual averaging.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -16,6 +17,7 @@ from headrace.train.optimizers.rule_optimizer import RuleOptimizer
 from headrace.train.tensor_helpers import op_of
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Hyperparameter
     from headrace.variables.variable import Variable
 
 __all__ = [
@@ -67,7 +69,7 @@ class FtrlOptimizer(_RegularizedOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -113,7 +115,7 @@ class FtrlOptimizer(_RegularizedOptimizer):
             "learning_rate_power",
         )
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             with colocate_with(op_of(v)):
                 start = _full(v, self._initial_accumulator_value)
@@ -126,7 +128,7 @@ class ProximalGradientDescentOptimizer(_RegularizedOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
         use_locking: bool = False,
@@ -146,7 +148,7 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
@@ -169,7 +171,7 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer):
     def _slot_names(self) -> tuple[str, ...]:
         return ("accumulator",)
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             with colocate_with(op_of(v)):
                 start = _full(v, self._initial_accumulator_value)
@@ -184,8 +186,8 @@ class AdagradDAOptimizer(_RegularizedOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        global_step: Any,
+        learning_rate: Hyperparameter,
+        global_step: Variable | Tensor,
         initial_gradient_squared_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
@@ -223,7 +225,7 @@ class AdagradDAOptimizer(_RegularizedOptimizer):
             else getattr(self, f"_{name}_regularization_strength")
         )
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             with colocate_with(op_of(v)):
                 zeros = _full(v, 0.0)
@@ -236,6 +238,8 @@ class AdagradDAOptimizer(_RegularizedOptimizer):
         with colocate_with(op_of(self._learning_rate_tensor)):
             self._global_step_on_worker = identity(self._global_step) + 1
 
-    def _update(self, prefix: str, var: Any, grad: Any, indices: Any, dtype: dtypes.DType) -> Any:
+    def _update(
+        self, prefix: str, var: Variable, grad: Tensor, indices: Tensor | None, dtype: dtypes.DType
+    ) -> Any:
         self._global_step_here = identity(self._global_step_on_worker)
         return super()._update(prefix, var, grad, indices, dtype)

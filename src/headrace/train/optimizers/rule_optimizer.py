@@ -19,7 +19,8 @@ from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.tensor_helpers import cast
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.indexed_slices import IndexedSlices
+    from headrace.variables.variable import Variable
 
 __all__ = ["RuleOptimizer"]
 
@@ -41,7 +42,9 @@ class RuleOptimizer(Optimizer):
     def _attrs(self) -> dict[str, Any]:
         return {}
 
-    def _update(self, prefix: str, var: Any, grad: Any, indices: Any, dtype: dtypes.DType) -> Any:
+    def _update(
+        self, prefix: str, var: Variable, grad: Tensor, indices: Tensor | None, dtype: dtypes.DType
+    ) -> Any:
         rule = self._rule()
         variables = [var, *(self.get_slot(var, name) for name in self._slot_names())]
         resource = prefix.startswith("Resource")
@@ -58,16 +61,16 @@ class RuleOptimizer(Optimizer):
         )
         return made.op if isinstance(made, Tensor) else made
 
-    def _apply_dense(self, grad: TensorLike, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         return self._update("Apply", var, grad, None, var.dtype.base_dtype)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         return self._update("ResourceApply", handle, grad, None, grad.dtype.base_dtype)
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         return self._update("SparseApply", var, grad.values, grad.indices, var.dtype.base_dtype)
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         return self._update("ResourceSparseApply", handle, grad, indices, grad.dtype.base_dtype)
 
     def _tensor(self, value: Any, name: str) -> Tensor:

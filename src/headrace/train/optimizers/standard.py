@@ -6,6 +6,7 @@ train_op = AdamOptimizer(1e-3).minimize(loss)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply_op, apply_operation
@@ -26,9 +27,9 @@ from headrace.train.tensor_helpers import cast, op_of, state_graph
 from headrace.variables.initializers import constant_initializer, ones_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Hyperparameter, TensorLike
     from headrace.core.dtypes import DType
-    from headrace.core.tensor import Operation
+    from headrace.core.tensor import Operation, Tensor
     from headrace.variables.variable import Variable
 
 __all__ = [
@@ -49,7 +50,10 @@ class GradientDescentOptimizer(RuleOptimizer):
     """``variable -= learning_rate * gradient``; the rate may be a tensor."""
 
     def __init__(
-        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+        self,
+        learning_rate: Hyperparameter,
+        use_locking: bool = False,
+        name: str = "GradientDescent",
     ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
@@ -71,7 +75,7 @@ class GradientDescentOptimizer(RuleOptimizer):
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(
-        self, grad: Any, handle: Any, indices: Any
+        self, grad: Tensor, handle: Any, indices: Tensor
     ) -> Operation | None:
         rate = self._learning_rate
         if not isinstance(rate, (int, float)):
@@ -87,8 +91,8 @@ class MomentumOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: Hyperparameter,
+        momentum: Hyperparameter,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -112,7 +116,7 @@ class MomentumOptimizer(RuleOptimizer):
     def _attrs(self) -> dict[str, Any]:
         return {"use_nesterov": self._use_nesterov}
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             self._zeros_slot(v, "momentum", self._name)
 
@@ -126,10 +130,10 @@ class AdamOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
@@ -161,7 +165,7 @@ class AdamOptimizer(RuleOptimizer):
             self._get_non_slot_variable("beta2_power", graph=graph),
         )
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: str(v.name))
         self._create_non_slot_variable(self._beta1, name="beta1_power", colocate_with=first)
         self._create_non_slot_variable(self._beta2, name="beta2_power", colocate_with=first)
@@ -176,7 +180,7 @@ class AdamOptimizer(RuleOptimizer):
         self._epsilon_t = self._tensor(self._epsilon, "epsilon")
 
     def _apply_sparse_shared(
-        self, grad: Any, var: Any, indices: Any, scatter_add: Any
+        self, grad: Tensor, var: Variable, indices: Tensor, scatter_add: Any
     ) -> Operation | None:
         dtype = var.dtype.base_dtype
         beta1_power, beta2_power = (cast(b, dtype) for b in self._get_beta_accumulators())
@@ -197,7 +201,7 @@ class AdamOptimizer(RuleOptimizer):
         update = assign_sub(var, rate * m_t / (root + epsilon), use_locking=self._use_locking)
         return group(update, m_t, v_t)
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         add = lambda ref, indices, rows: scatter_add(
             ref, indices, rows, use_locking=self._use_locking
         )
@@ -207,7 +211,7 @@ class AdamOptimizer(RuleOptimizer):
         with control_dependencies([apply_operation(lookup("ResourceScatterAdd"), x.handle, i, v)]):
             return x.value()
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         return self._apply_sparse_shared(grad, handle, indices, self._resource_scatter_add)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
@@ -231,10 +235,10 @@ class RMSPropOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: Hyperparameter,
+        decay: Hyperparameter = 0.9,
+        momentum: Hyperparameter = 0.0,
+        epsilon: Hyperparameter = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
@@ -260,7 +264,7 @@ class RMSPropOptimizer(RuleOptimizer):
         name = {"lr": "learning_rate", "rho": "decay"}.get(name, name)
         return getattr(self, f"_{name}_tensor")
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             dtype = v.dtype.base_dtype
             shape = v.get_shape()
@@ -286,7 +290,7 @@ class AdagradOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -309,7 +313,7 @@ class AdagradOptimizer(RuleOptimizer):
     def _scalar(self, name: str) -> Any:
         return self._learning_rate_tensor
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             dtype = v.dtype.base_dtype
             if v.get_shape().is_fully_defined():
@@ -335,9 +339,9 @@ class AdadeltaOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        rho: Hyperparameter = 0.95,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
@@ -358,7 +362,7 @@ class AdadeltaOptimizer(RuleOptimizer):
     def _scalar(self, name: str) -> Any:
         return getattr(self, f"_{name}_t")
 
-    def _create_slots(self, var_list: Any) -> None:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             self._zeros_slot(v, "accum", self._name)
             self._zeros_slot(v, "accum_update", self._name)

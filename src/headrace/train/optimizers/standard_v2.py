@@ -17,6 +17,7 @@ from headrace.ops.math import unary as math_unary
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2, grouped
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Hyperparameter
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
 
@@ -34,8 +35,8 @@ class SGD(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.01,
-        momentum: Any = 0.0,
+        learning_rate: Hyperparameter = 0.01,
+        momentum: Hyperparameter = 0.0,
         nesterov: bool = False,
         name: str = "SGD",
         **kwargs: Any,
@@ -52,7 +53,7 @@ class SGD(OptimizerV2):
             for v in var_list:
                 self.add_slot(v, "momentum")
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
             return apply_operation(
@@ -68,7 +69,7 @@ class SGD(OptimizerV2):
             use_nesterov=self.nesterov,
         )
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
             return apply_operation(
@@ -154,7 +155,7 @@ class Adam(_TwoMoments):
             for v in var_list:
                 self.add_slot(v, "vhat")
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2, p1, p2 = self._betas(dtype)
         handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
@@ -164,7 +165,7 @@ class Adam(_TwoMoments):
             return apply_operation(lookup("ResourceApplyAdamWithAmsgrad"), *handles, vhat, *rest)
         return apply_operation(lookup("ResourceApplyAdam"), *handles, *rest)
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2, p1, p2 = self._betas(dtype)
         rate = self._rate(dtype) * math_unary.sqrt(1 - p2) / (1 - p1)
@@ -203,7 +204,7 @@ class Adamax(_TwoMoments):
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2, p1, _ = self._betas(dtype)
         handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
@@ -218,7 +219,7 @@ class Adamax(_TwoMoments):
             grad,
         )
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2, p1, _ = self._betas(dtype)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -281,14 +282,14 @@ class Nadam(_TwoMoments):
                 product = self._m_cache.assign(product).read_value()
             self._now[dtype] = (m_t, m_next, product, product * m_next, step)
 
-    def _step_size(self, grad: Any, m_t: Any, v_t: Any, dtype: DType) -> Any:
+    def _step_size(self, grad: Tensor, m_t: Any, v_t: Any, dtype: DType) -> Any:
         now, then, product, product_next, step = self._now[dtype]
         b2 = self._get_hyper("beta_2", dtype)
         m_bar = (1 - now) * (grad / (1 - product)) + then * (m_t / (1 - product_next))
         v_prime = v_t / (1 - math_binary.pow(b2, step))
         return self._rate(dtype) * m_bar / (math_unary.sqrt(v_prime) + self.epsilon)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2 = self._get_hyper("beta_1", dtype), self._get_hyper("beta_2", dtype)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -296,7 +297,7 @@ class Nadam(_TwoMoments):
         v_t = v.assign(b2 * v + (1 - b2) * math_unary.square(grad)).read_value()
         return var.assign_sub(self._step_size(grad, m_t, v_t, dtype), read_value=False)
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2 = self._get_hyper("beta_1", dtype), self._get_hyper("beta_2", dtype)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -317,7 +318,7 @@ class RMSprop(OptimizerV2):
         self,
         learning_rate: object = 0.001,
         rho: object = 0.9,
-        momentum: Any = 0.0,
+        momentum: Hyperparameter = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
         name: str = "RMSprop",
@@ -360,7 +361,7 @@ class RMSprop(OptimizerV2):
             *grad,
         )
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         if self._momentum:
             return self._fused("ResourceApply", [grad], var)
         dtype = var.dtype.base_dtype
@@ -374,7 +375,7 @@ class RMSprop(OptimizerV2):
         step = self._rate(dtype) * grad / (math_unary.sqrt(denominator) + self.epsilon)
         return var.assign_sub(step, read_value=False)
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         if self._momentum:
             return self._fused("ResourceSparseApply", [grad, indices], var)
         dtype = var.dtype.base_dtype
@@ -424,10 +425,10 @@ class Adagrad(OptimizerV2):
             cast(self.epsilon, dtype),
         ]
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         return apply_operation(lookup("ResourceApplyAdagradV2"), *self._inputs(var), grad)
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         return apply_operation(
             lookup("ResourceSparseApplyAdagradV2"), *self._inputs(var), grad, indices
         )
@@ -474,10 +475,10 @@ class Adadelta(OptimizerV2):
             cast(self.epsilon, dtype),
         ]
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         return apply_operation(lookup("ResourceApplyAdadelta"), *self._inputs(var), grad)
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         return apply_operation(
             lookup("ResourceSparseApplyAdadelta"), *self._inputs(var), grad, indices
         )
@@ -553,10 +554,10 @@ class Ftrl(OptimizerV2):
             self._get_hyper("learning_rate_power", dtype),
         )
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         return self._updated("ResourceApply", [grad], var)
 
-    def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
         return self._updated("ResourceSparseApply", [grad, indices], var)
 
     def get_config(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from headrace.ops.state.ref_state import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Hyperparameter
+    from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
@@ -65,12 +67,12 @@ class DecoupledWeightDecayExtension:
     def _decays(self, var: Variable) -> bool:
         return self._decay_var_list is None or id(var) in self._decay_var_list
 
-    def _decay(self, var: Any) -> Any:
+    def _decay(self, var: Variable) -> Any:
         if not self._decays(var):
             return no_op()
         return var.assign_sub(self._weight_decay_tensor * var, self._use_locking)  # type: ignore[attr-defined]
 
-    def _decay_rows(self, var: Any, indices: Any) -> Any:
+    def _decay_rows(self, var: Variable, indices: Tensor) -> Any:
         if not self._decays(var):
             return no_op()
         rows = -self._weight_decay_tensor * gather(var, indices)
@@ -79,7 +81,7 @@ class DecoupledWeightDecayExtension:
             return apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
         return scatter_add(var, indices, rows, use_locking=self._use_locking)  # type: ignore[attr-defined]
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         with control_dependencies([self._decay(var)]):
             return super()._apply_dense(grad, var)  # type: ignore[misc]
 
@@ -87,7 +89,7 @@ class DecoupledWeightDecayExtension:
         with control_dependencies([self._decay(handle)]):
             return super()._resource_apply_dense(grad, handle)  # type: ignore[misc]
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         with control_dependencies([self._decay_rows(var, grad.indices)]):
             return super()._apply_sparse(grad, var)  # type: ignore[misc]
 
@@ -99,7 +101,7 @@ class DecoupledWeightDecayExtension:
 def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     """The optimizer class with weight decay: its first argument is ``weight_decay``."""
 
-    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc,valid-type]
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc]
         """See :class:`DecoupledWeightDecayExtension`."""
 
         def __init__(self, weight_decay: Any, **kwargs: Any) -> None:
@@ -108,14 +110,14 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     return OptimizerWithDecoupledWeightDecay
 
 
-class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):  # type: ignore[misc]
+class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with weight decay."""
 
     def __init__(
         self,
         weight_decay: Any,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: Hyperparameter,
+        momentum: Hyperparameter,
         use_locking: bool = False,
         name: str = "MomentumW",
         use_nesterov: bool = False,
@@ -130,16 +132,16 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):  # t
         )
 
 
-class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):  # type: ignore[misc]
+class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     """Adam with weight decay."""
 
     def __init__(
         self,
         weight_decay: Any,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "AdamW",
     ) -> None:

@@ -19,12 +19,17 @@ from headrace.train.summaries.plugin_assets import write_plugin_assets
 from headrace.wire.tfrecord import TFRecordWriter, tf_record_iterator
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import RunMetadata
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
     from headrace.core.annotations import TensorLike
 
 __all__ = ["FileWriter", "FileWriterCache", "summary_iterator"]
 
 
-def _event(**fields: object) -> Any:
+def _event(**fields: object) -> Event:
     from tensorboard.compat.proto.event_pb2 import Event
 
     return Event(wall_time=time.time(), **fields)
@@ -87,7 +92,7 @@ class FileWriter:
         graph: object = None,
         max_queue: int = 10,
         flush_secs: float = 120,
-        graph_def: Any = None,
+        graph_def: GraphDef | None = None,
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
@@ -139,7 +144,7 @@ class FileWriter:
         """The folder of the event file."""
         return self._logdir
 
-    def add_event(self, event: Any) -> None:
+    def add_event(self, event: Event) -> None:
         """Write an Event message; a closed writer only warns, as in TensorFlow."""
         with self._lock:
             if self._file is None:
@@ -190,7 +195,7 @@ class FileWriter:
         if isinstance(graph, Graph):
             write_plugin_assets(graph, self._logdir)
 
-    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+    def add_meta_graph(self, meta_graph_def: MetaGraphDef, global_step: Any = None) -> None:
         """Write a MetaGraphDef."""
         self._add(_event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
@@ -198,7 +203,9 @@ class FileWriter:
         """Write a SessionLog: start, checkpoint or stop of a session."""
         self._add(_event(session_log=session_log), global_step)
 
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+    def add_run_metadata(
+        self, run_metadata: RunMetadata, tag: str, global_step: Any = None
+    ) -> None:
         """Write a RunMetadata message under a tag, which may be used once."""
         if tag in self._seen:
             raise ValueError("The provided tag was already used for this event type")
@@ -208,7 +215,7 @@ class FileWriter:
         event.tagged_run_metadata.run_metadata = run_metadata.SerializeToString()
         self._add(event, global_step)
 
-    def _add(self, event: Any, global_step: Any) -> None:
+    def _add(self, event: Event, global_step: Any) -> None:
         if global_step is not None:
             event.step = int(global_step)
         self.add_event(event)
