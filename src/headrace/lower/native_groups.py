@@ -28,7 +28,15 @@ from headrace.lower.fusion import Fused
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
-__all__ = ["HOT", "NativeStep", "compiler_status", "extents_of", "group_of", "native_state"]
+__all__ = [
+    "ATTRIBUTES",
+    "HOT",
+    "NativeStep",
+    "compiler_status",
+    "extents_of",
+    "group_of",
+    "native_state",
+]
 __all__ += ["native_expected", "native_step", "reason_alone", "reason_fused"]
 
 #: Work after which a step is compiled: elementary operations on elements, about 25 ms of NumPy.
@@ -42,7 +50,7 @@ MAX_COUNTED = 4096
 #: Elementary operations that a thread does at least.
 GRAIN_WORK = 1 << 19
 #: Attributes that rules read, by op; a type is given as an element type.
-_ATTRIBUTES: dict[str, tuple[str, ...]] = {
+ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "Cast": ("DstT", "Truncate"),
     "LeakyRelu": ("alpha",),
     "LeakyReluGrad": ("alpha",),
@@ -135,7 +143,7 @@ def describe(step: Fused, program: Program) -> Description:
     for node in step.nodes:
         name = node.opdef.name
         attributes = []
-        for attribute in _ATTRIBUTES.get(name, ()):
+        for attribute in ATTRIBUTES.get(name, ()):
             value = node.attrs[attribute]
             attributes.append((attribute, value.name if isinstance(value, DType) else value))
         inputs = tuple(places[i] for i in node.inputs)

@@ -35,7 +35,7 @@ from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused
 from headrace.lower.native_groups import MAX_COUNTED, native_state
 from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
-from headrace.lower.segment_rules import OF_SHAPE, REARRANGING, Refused
+from headrace.lower.segment_rules import REARRANGING, Refused
 from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
@@ -137,8 +137,7 @@ class SegmentBinder:
         made = self._computed(node, inputs)
         for value, array in zip(node.outputs, made):
             self.env[value] = array
-        name = node.opdef.name
-        if name in OF_SHAPE or all(i in self.is_known for i in node.inputs):
+        if node.opdef.traits.of_shape or all(i in self.is_known for i in node.inputs):
             self.is_known.update(node.outputs)
             return
         data = [a for a, i in zip(inputs, node.inputs) if i not in self.is_known]

@@ -20,7 +20,7 @@ from headrace.kernels.native.native_types import has_code, kind_of
 from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused, PlanStatement
 from headrace.lower.native_groups import native_expected
-from headrace.lower.segment_rules import LARGE_INPUTS, OF_SHAPE, REARRANGING
+from headrace.lower.segment_rules import LARGE_INPUTS, REARRANGING
 from headrace.program.nodes import Node, Program, walk
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ShapeFacts:
         known = {v for v, kind in kinds.items() if kind in ("i", "u", "b")}
         self.structural = frozenset(known)
         for node in walk(self.program.body):
-            follows = node.opdef.name in OF_SHAPE or known.issuperset(node.inputs)
+            follows = node.opdef.traits.of_shape or known.issuperset(node.inputs)
             if not follows or not node.inputs or node.writes or not _is_pure(node.opdef):
                 continue
             if all(kind_of(values[o].dtype.name) for o in node.outputs):
@@ -130,7 +130,7 @@ def _cut(pending: list[PlanStatement]) -> Iterator[Part]:
 
 def _is_work(s: PlanStatement) -> bool:
     return isinstance(s, Fused) or (
-        isinstance(s, Node) and not s.opdef.traits.view and s.opdef.name not in OF_SHAPE
+        isinstance(s, Node) and not s.opdef.traits.view and not s.opdef.traits.of_shape
     )
 
 

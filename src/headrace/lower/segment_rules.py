@@ -17,24 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core.dtypes import DType
+from headrace.lower.native_groups import ATTRIBUTES
 
 if TYPE_CHECKING:
     from headrace.kernels.native.segment_code import Ref
     from headrace.lower.native_segments import SegmentBinder
     from headrace.program.nodes import Node
 
-__all__ = ["LARGE_INPUTS", "OF_SHAPE", "REARRANGING", "RULES", "Refused", "native_attributes"]
+__all__ = ["LARGE_INPUTS", "REARRANGING", "RULES", "Refused", "native_attributes"]
 
 Rule = Callable[["SegmentBinder", "Node"], "list[Ref]"]
 
-#: Attributes that rules of element-wise ops read; a type is given as an element type.
-_ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "Cast": ("DstT", "Truncate"),
-    "LeakyRelu": ("alpha",),
-    "LeakyReluGrad": ("alpha",),
-}
-#: Ops whose result depends on the shape of their input alone.
-OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank", "_InverseSize"])
 #: Ops that move elements and change none.
 REARRANGING = frozenset(
     [
@@ -80,7 +73,7 @@ def native_attributes(node: Node) -> tuple[tuple[str, Any], ...]:
     from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
 
     found = []
-    for name in _ATTRIBUTES.get(node.opdef.name, ()):
+    for name in ATTRIBUTES.get(node.opdef.name, ()):
         value = node.attrs[name]
         found.append((name, ELEMENT_OF_DTYPE[value.name] if isinstance(value, DType) else value))
     return tuple(found)
