@@ -67,9 +67,9 @@ class Generator:
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: str, counter: object, alg: Any) -> Generator:
+    def from_key_counter(cls, key: TensorLike, counter: object, alg: Any) -> Generator:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
-        return cls(state=[*words, int(key)], alg=alg)
+        return cls(state=[*words, int(np.asarray(key))], alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: object = None) -> Generator:
@@ -98,9 +98,9 @@ class Generator:
     def reset_from_seed(self, seed: int | None) -> None:
         self.reset(_state_of(seed))
 
-    def reset_from_key_counter(self, key: str, counter: object) -> None:
+    def reset_from_key_counter(self, key: TensorLike, counter: object) -> None:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
-        self.reset(np.array([*words, int(key)], np.int64))
+        self.reset(np.array([*words, int(np.asarray(key))], np.int64))
 
     def skip(self, delta: Any) -> EagerTensor:
         """Move on as if ``delta`` numbers had been made."""

@@ -87,7 +87,7 @@ def crf_multitag_sequence_score(
     )
 
 
-def crf_log_norm(inputs: Tensor, sequence_lengths: Any, transition_params: Variable) -> Any:
+def crf_log_norm(inputs: Tensor, sequence_lengths: Any, transition_params: Tensor | Variable) -> Any:
     """The logarithm of the partition function."""
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
     first = ops.squeeze(ops.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
@@ -216,7 +216,7 @@ class CrfDecodeBackwardRnnCell(RNNCell):
 
 
 def crf_decode(
-    potentials: Any, transition_params: Variable, sequence_length: Tensor
+    potentials: Any, transition_params: Tensor | Variable, sequence_length: Tensor
 ) -> tuple[Any, Any]:
     """``(tags, best_score)`` of the best sequence of each row, as tensors."""
     sequence_length = ops.convert_to_tensor(sequence_length)

@@ -464,7 +464,7 @@ class BaseSession:
         self._check_open()
         return setup(self, fetches, feeds)
 
-    def partial_run(self, handle: str, fetches: Tensor, feed_dict: Any = None) -> Any:
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
         from headrace.session.partial_run import run
 
         self._check_open()
