@@ -87,7 +87,9 @@ def crf_multitag_sequence_score(
     )
 
 
-def crf_log_norm(inputs: Tensor, sequence_lengths: Any, transition_params: Tensor | Variable) -> Any:
+def crf_log_norm(
+    inputs: Tensor, sequence_lengths: Any, transition_params: Tensor | Variable
+) -> Any:
     """The logarithm of the partition function."""
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
     first = ops.squeeze(ops.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
