@@ -296,6 +296,7 @@ def unravel_kernel(xp: ArrayNamespace, indices: Array, dims: Array) -> Array:
     found = np.empty((dims.size, *indices.shape), indices.dtype)
     stride = total
     rest = indices.astype(np.int64)
+    rest = np.fmod(rest, total) if total else rest
     for i, d in enumerate(dims.tolist()):
         stride = stride // d if d else 0
         if not stride:

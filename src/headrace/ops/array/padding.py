@@ -170,7 +170,9 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     rank = data._rank()
     if rank is None:
         raise ValueError("tf.repeat needs a tensor of known rank")
-    axis = axis % rank if -rank <= axis < rank else axis
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    axis %= rank
     if repeats._shape == ():
         return _repeated_alike(data, repeats, axis, rank)
     # the gradient of this Reshape makes the gather's dense

@@ -6,6 +6,7 @@ import collections
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
 from headrace.core import dtypes, nest, shapes, specs
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.contexts import Context
@@ -368,10 +369,12 @@ def _is_generalisation(
 
 def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
     if next_value._dtype._base is not merge_out._dtype._base:
-        raise ValueError(
+        raise errors.InvalidArgumentError(
+            None,
+            merge_out._op,
             f"The loop variable {merge_out.name} enters the loop with type "
-            f"{merge_out._dtype.name}, but has type "
-            f"{next_value._dtype.name} after one iteration."
+            f"{merge_out._dtype.name}, but has type {next_value._dtype.name} after one iteration. "
+            "Cast it in the body.",
         )
     if not _is_generalisation(merge_out._shape, next_value._shape):
         start = merge_out._op._inputs[0]._op._inputs[0]

@@ -389,7 +389,14 @@ def least_squares_shape(c: Inference) -> list[Shape]:
 
 def _solution(matrix: Shape, rhs: Shape) -> Shape:
     if matrix is None or rhs is None:
-        return None
+        known = matrix or rhs
+        if known is None:
+            return None
+        return (
+            *known[:-2],
+            None if matrix is None else known[-1],
+            None if rhs is None else known[-1],
+        )
     batch = shapes.merge(matrix[:-2], rhs[:-2]) or ()
     _equal(matrix[-2], rhs[-2])
     return (*batch, matrix[-1], rhs[-1])

@@ -39,6 +39,10 @@ def _lrn_norms(
 def _lrn_kernel(
     xp: ArrayNamespace, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float
 ) -> Any:
+    if x.ndim != 4:
+        raise errors.InvalidArgumentError(
+            None, None, f"in must be 4-dimensional: {shapes.show(x.shape)}"
+        )
     if depth_radius < 0:
         raise errors.InvalidArgumentError(
             None, None, f"depth_radius = {depth_radius} larger than int max or negative"
