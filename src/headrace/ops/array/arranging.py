@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes, shape_fns, shapes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
@@ -93,10 +93,17 @@ REVERSE = define(
     view=True,
     known_inputs=(1,),
 )
+
+
+def _reverse_v1_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 1)
+    return [c.shape(0)]
+
+
 REVERSE_V1 = define(
     "Reverse",
     "tensor: T, dims: bool -> output: T",
-    shape=shape_fns.unchanged,
+    shape=_reverse_v1_shape,
     kernel=_reverse_v1_kernel,
     grad=lambda op, g: [apply_op("Reverse", g, op.inputs[1]), None],
     view=True,
@@ -225,6 +232,9 @@ def _roll_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 def _roll_shape(c: Inference) -> list[Shape]:
     c.require_rank_at_least(0, 1)
+    ranks = c.rank(1), c.rank(2)
+    if None not in ranks and ranks[0] != ranks[1]:
+        raise ValueError(f"Shapes must be equal rank, but are {ranks[0]} and {ranks[1]}")
     return [c.shape(0)]
 
 

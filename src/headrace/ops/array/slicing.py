@@ -245,8 +245,8 @@ def _strided_shape(c: Inference) -> list[Shape]:
     begin, end, strides = (known_elements(t) for t in c.op._inputs[1:4])
     count = next((len(v) for v in (begin, end, strides) if v is not None), None)
     source = c.shape(0)
-    if count is None:
-        return [None]
+    if count is None or strides is None or None in strides:
+        return [None]  # as TensorFlow, which checks the indices when it runs
     parts: list[Any] = [v if v is not None else [None] * count for v in (begin, end, strides)]
     if any(len(p) != count for p in parts):
         raise ValueError("Expected begin, end and strides to be 1D tensors of one length")
