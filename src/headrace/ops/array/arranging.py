@@ -221,7 +221,7 @@ def _roll_kernel(xp: ArrayNamespace, x: Array, shift: Array, axis: Array) -> Arr
     for a in axes:
         if not -x.ndim <= a < x.ndim:
             raise invalid(f"axis {a} is out of range")
-    if shift.size != axis.size:
+    if shift.shape != axis.shape:
         raise invalid("shift and axis must have the same size")
     return xp.roll(x, shift.reshape(-1).tolist(), axes)
 
@@ -670,6 +670,12 @@ def _patches_shape(c: Inference) -> list[Shape]:
     s = c.require_rank(0, 4)
     assert s is not None
     k, st, r = c.attr("ksizes"), c.attr("strides"), c.attr("rates")
+    for what, values in (("ksizes", k), ("stride", st), ("rates", r)):
+        if len(values) != 4:
+            raise ValueError(
+                f"ExtractImagePatches requires the {what} attribute to contain 4 values, but got: "
+                f"{len(values)}"
+            )
     out = [
         None if d is None else _window(d, k[i], st[i], r[i], c.attr("padding"))[0]
         for i, d in ((1, s[1]), (2, s[2]))

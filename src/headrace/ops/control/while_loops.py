@@ -108,7 +108,7 @@ def _like_sequence(given: Sequence[Any], values: list[Any]) -> Any:
 
 def _iteration_limit(limit: TensorLike) -> Tensor:
     limit = convert_to_tensor(limit, name="maximum_iterations")
-    if limit._shape not in (None, ()):
+    if limit._shape != ():
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
     return limit
 
@@ -159,7 +159,13 @@ def _build_loop(
         merges = [apply_many(MERGE, [e, e], name="Merge")[0] for e in enters]
         context.pivot = merges[0]._op
         merged = _repack(variables, flat, merges)
-        test = convert_to_tensor(cond(*merged), dtypes.bool)
+        test = cond(*merged)
+        if isinstance(test, Tensor) and test._dtype._base is not dtypes.bool:
+            raise TypeError(
+                f"Input 'input' of 'LoopCond' Op has type {test._dtype.name} that does not match "
+                "expected type of bool: cond of tf.while_loop gives a bool."
+            )
+        test = convert_to_tensor(test, dtypes.bool)
         test = _waiting(graph, context, [test])[0]
         if test._shape not in (None, ()):
             raise ValueError(
