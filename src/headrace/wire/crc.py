@@ -77,7 +77,7 @@ def _of_memory() -> Callable[[int, int, int], int]:
         return _extend_copies
     function.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t]
     function.restype = ctypes.c_uint32
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def _extend_copies(crc: int, address: int, size: int) -> int:
