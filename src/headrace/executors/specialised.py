@@ -1,8 +1,8 @@
 """Planning again for the shapes that are fed.
 
 A placeholder declared as ``[None, 784]`` or without a shape keeps a plan general: shapes are
-computed in every run, broadcasts are asked about, and ops that might broadcast are not fused. Once a
-session has run such a plan ``RUNS`` times with feeds of the same shapes, the program is planned
+computed in every run, broadcasts are asked about, and ops that might broadcast are not fused. Once
+a session has run such a plan ``RUNS`` times with feeds of the same shapes, the program is planned
 again as if these shapes had been declared (program/fed_shapes.py), by the same rules, fusion and
 lowering, and runs with these shapes take that plan. Feeds of other shapes take the general one.
 
@@ -65,7 +65,7 @@ class _Table:
 
 
 class SpecialisedRuns:
-    """What an executable calls: its own run, or the one that was made for the shapes of the feeds."""
+    """What an executable calls: its own run, or the one for the shapes of the feeds."""
 
     __slots__ = (
         "__weakref__",

@@ -2,7 +2,7 @@
 
 People declare placeholders as ``[None, 784]`` or without a shape, and then feed one shape thousands
 of times. ``with_fed_shapes`` gives the program that they would have got by declaring that shape:
-the shape rules of the ops are asked again, in order, with the shapes of the feeds and with the values
+the shape rules of the ops are asked again, in order, with the shapes of the feeds and the values
 that follow from shapes. Only ``Program.values`` changes; rules, fusion and lowering do the rest.
 
     with_fed_shapes(program, [(128, 784)])      # x: [?, 784] is [128, 784], x @ w is [128, 500]
