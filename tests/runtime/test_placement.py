@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.runtime.placement import Placement, nearest_cores
+from headrace.runtime.placement import Placement, helpers_wait, nearest_cores
 
 needs_affinity = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or not os.path.exists("/proc/thread-self/stat"),
@@ -54,10 +54,10 @@ def test_helpers_come_to_the_main_thread_and_go_back(sleeper: int) -> None:
         pytest.skip("one core")
     placement = Placement(lambda: [sleeper])
     placement.follow(len(mine) - 1.0)
-    assert len(os.sched_getaffinity(sleeper)) == 1
+    assert len(os.sched_getaffinity(sleeper)) == 1 and helpers_wait()
     assert os.sched_getaffinity(0) == mine  # the program's own thread is left alone
     placement.follow(0.0)  # the others have stopped
-    assert os.sched_getaffinity(sleeper) == mine
+    assert os.sched_getaffinity(sleeper) == mine and not helpers_wait()
     placement.follow(len(mine) - 1.0)
     placement.release()
     placement.release()

@@ -26,7 +26,17 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-__all__ = ["Placement", "nearest_cores"]
+__all__ = ["Placement", "helpers_wait", "nearest_cores"]
+
+#: Whether helpers were put on the one core of the main thread, by placement.
+_on_one_core: set[int] = set()
+
+
+def helpers_wait() -> bool:
+    """Whether a helper could only run while the main thread does not: work that may be done by any
+    number of threads is done sooner without them.
+    """
+    return bool(_on_one_core)
 
 
 def nearest_cores(allowed: Iterable[int], own: int, others: float) -> set[int]:
@@ -50,6 +60,10 @@ def _core_of_caller() -> int | None:
             return int(file.read().rsplit(b")", 1)[1].split()[36])
     except (OSError, IndexError, ValueError):
         return None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_on_one_core.clear)
 
 
 class Placement:
@@ -80,9 +94,11 @@ class Placement:
         if self.placed:
             self._put(os.sched_getaffinity(os.getpid()))
         self.placed, self.cores = [], set()
+        _on_one_core.discard(id(self))
 
     def _put(self, cores: set[int]) -> None:
         self.cores = cores
+        (_on_one_core.add if len(cores) == 1 else _on_one_core.discard)(id(self))
         for thread in self.placed:
             with suppress(OSError):  # it has ended
                 os.sched_setaffinity(thread, cores)
