@@ -100,3 +100,7 @@ def walk_v2(
     directory that cannot be read; without it such directories are left out.
     """
     yield from os.walk(os.fsdecode(top), topdown=topdown, onerror=onerror)
+
+
+def __dir__() -> list[str]:
+    return __all__
