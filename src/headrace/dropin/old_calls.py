@@ -155,7 +155,7 @@ def _ptp(self: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Any:
     return np.ptp(self, axis, out, **kwargs)
 
 
-_METHODS = {"tostring": _tostring, "itemset": _itemset, "ptp": _ptp}
+_METHODS: dict[str, Callable[..., Any]] = {"tostring": _tostring, "itemset": _itemset, "ptp": _ptp}
 
 
 def _set_method(kind: type, name: str, method: Callable[..., Any] | None) -> None:
