@@ -64,7 +64,8 @@ class CopyingFuncGraph(FuncGraph):
             if top not in copies and not missing:
                 copies[top] = self._copy(top, copies)
             stack.extend(missing)
-        return copies[op]._outputs[outside._value_index]
+        found: Tensor = copies[op]._outputs[outside._value_index]
+        return found
 
     def _copy(self, op: Operation, copies: dict[Operation, Operation]) -> Operation:
         traits = op._opdef.traits
