@@ -125,7 +125,7 @@ def training_session(tf):
     folder, out = tempfile.mkdtemp(), []
     for steps in (7, 11):
         with tf.Graph().as_default():
-            step, train, _ = _model(tf)
+            _, train, _ = _model(tf)
             with tf.train.MonitoredTrainingSession(
                 checkpoint_dir=folder,
                 hooks=[tf.train.StopAtStepHook(last_step=steps)],
@@ -172,7 +172,7 @@ def logging_tensor(tf):
 
 def others(tf):
     out = []
-    step, train, loss = _model(tf)
+    _, train, loss = _model(tf)
     nan = tf.placeholder_with_default(float("nan"), [])
     for fail in (True, False):
         hook = tf.train.NanTensorHook(nan, fail_on_nan_loss=fail)
