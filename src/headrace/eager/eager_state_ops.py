@@ -22,7 +22,6 @@ from headrace.runtime.float_errors import restore, silence
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
-    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
     from headrace.eager.execute import CallPlan
 
@@ -148,7 +147,7 @@ def write_variable(
         restore(token)
 
 
-def _c_name(dtype: DType) -> str:
+def _c_name(dtype: Any) -> str:
     """TensorFlow's name of a type in messages of its kernels."""
     return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
 
