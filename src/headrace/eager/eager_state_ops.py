@@ -149,7 +149,8 @@ def write_variable(
 
 def _c_name(dtype: Any) -> str:
     """TensorFlow's name of a type in messages of its kernels."""
-    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+    name: str = dtype.name
+    return {"float32": "float", "float64": "double"}.get(name, name)
 
 
 def _read(key: str, handle: Tensor, uninit_ok: bool) -> Any:
