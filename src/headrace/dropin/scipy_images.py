@@ -15,7 +15,7 @@ import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def bytescale(
     `cmin` and `cmax` are the values that become `low` and `high` (default: the smallest and the
     largest).
     """
-    data = np.asarray(data)
+    data = cast("Array", np.asarray(data))
     if data.dtype == np.uint8:
         return data
     if high > 255 or low < 0 or high < low:
@@ -60,7 +60,7 @@ def bytescale(
     if span < 0:
         raise ValueError("`cmax` should be larger than `cmin`.")
     scaled = (data - least) * (float(high - low) / (span or 1)) + low
-    return (scaled.clip(low, high) + 0.5).astype(np.uint8)
+    return cast("Array", (scaled.clip(low, high) + 0.5).astype(np.uint8))
 
 
 def toimage(

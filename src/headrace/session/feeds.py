@@ -209,7 +209,11 @@ def _converted_key(
         tensors = conversion.fed_tensors(key)
     else:
         tensors = [t for t, _ in feed(key, value)]
-    return [(t, lambda v, i=i: feed(key, v)[i][1]) for i, t in enumerate(tensors)]
+
+    def part(i: int) -> Callable[[Any], Any]:
+        return lambda v: feed(key, v)[i][1]
+
+    return [(t, part(i)) for i, t in enumerate(tensors)]
 
 
 def _expand_key(
