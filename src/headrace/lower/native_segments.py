@@ -281,7 +281,7 @@ class _Awaited:
 
     __slots__ = ("build", "runs")
 
-    def __init__(self, build: Build, runs: int) -> None:
+    def __init__(self, build: Build[Any], runs: int) -> None:
         self.build, self.runs = build, runs
 
 
