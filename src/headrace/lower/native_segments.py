@@ -17,8 +17,10 @@ The generated code of a plan (codegen.py) has both ways:
 A segment is compiled when a session has run it often enough with inputs of the same shapes; no
 clock is asked. Compiling takes a second for a hundred steps, so another thread does it while the
 session goes on with the steps; a fixed number of runs later the function is taken (and waited for
-if it is not there yet). Steps are cut into segments by static facts (segment_cuts.py): which ops they are,
-and that arrays are small. If an op cannot be compiled for the shapes that come in, its segment
+if it is not there yet).
+
+Steps are cut into segments by static facts (segment_cuts.py): which ops they are, and that arrays
+are small. If an op cannot be compiled for the shapes that come in, its segment
 stays with NumPy for them, and ``why_not`` says which op it was.
 """
 
