@@ -50,16 +50,16 @@ def bytescale(
     `cmin` and `cmax` are the values that become `low` and `high` (default: the smallest and the
     largest).
     """
-    data = cast("Array", np.asarray(data))
-    if data.dtype == np.uint8:
-        return data
+    values: Array = np.asarray(data)
+    if values.dtype == np.uint8:
+        return values
     if high > 255 or low < 0 or high < low:
         raise ValueError(f"low and high must lie in 0 to 255 in this order, not {low}, {high}")
-    least = data.min() if cmin is None else cmin
-    span = (data.max() if cmax is None else cmax) - least
+    least = values.min() if cmin is None else cmin
+    span = (values.max() if cmax is None else cmax) - least
     if span < 0:
         raise ValueError("`cmax` should be larger than `cmin`.")
-    scaled = (data - least) * (float(high - low) / (span or 1)) + low
+    scaled = (values - least) * (float(high - low) / (span or 1)) + low
     return cast("Array", (scaled.clip(low, high) + 0.5).astype(np.uint8))
 
 
