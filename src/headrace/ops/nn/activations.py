@@ -10,6 +10,7 @@ not be kept alive.
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -567,7 +568,7 @@ def dropout(
     drop = None
     if keep_prob is not None:
         try:
-            drop = 1.0 - keep_prob
+            drop = operator.sub(1.0, keep_prob)
         except TypeError:
             raise ValueError(
                 f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
