@@ -15,7 +15,7 @@ from headrace.core import shapes
 from headrace.core.build import apply, apply_list, apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define, lookup
-from headrace.core.shapes import Shape
+from headrace.core.shapes import Dims, Shape
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid
 from headrace.ops.array.filling import _all_axes
@@ -65,7 +65,7 @@ def _rank_of(c: Inference, i: int) -> int | None:
     return None if s is None or len(s) != 1 else s[0]
 
 
-def _entries(c: Inference, indices: int) -> Shape:
+def _entries(c: Inference, indices: int) -> Dims:
     s = c.shape(indices)
     return (None, None) if s is None or len(s) != 2 else s
 
