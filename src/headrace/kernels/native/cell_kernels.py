@@ -57,7 +57,9 @@ def _rows(
         starts = {n: row.index * (columns * n) for n in set(widths)}
 
         def step(index: Value, width: int, mask: Value | None) -> None:
-            place = lambda at: starts[widths[at[0]]] + (columns * at[1] + index)
+            def place(at: Place) -> Value:
+                return starts[widths[at[0]]] + (columns * at[1] + index)
+
             values = [f.load(pointers[r[0]], element, place(r), width, mask) for r in reads]
             for at, made in zip(writes, body(f, values)):
                 f.store(made, pointers[at[0]], place(at), mask)
