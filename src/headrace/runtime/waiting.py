@@ -97,7 +97,7 @@ class _Watch:
         if not self.callers_change and others is not None and others <= OTHERS:
             share = 0.0  # where nobody knows, others may have worked
         elif self.contended and others is not None and others > STILL:
-            share = BUSY  # threads that keep out of the way (placement.py) are not delayed
+            share = BUSY  # threads that keep out of the way (helper_cores.py) are not delayed
         self._begin(now, switches, total, used_now)
         if share > (FREE if self.contended else BUSY):
             self.busy_at = now

@@ -23,7 +23,7 @@ from typing import Any
 
 from headrace.kernels.native.llvm_library import Code, load
 from headrace.kernels.native.openmp_team import openmp_team
-from headrace.runtime.placement import helpers_wait
+from headrace.runtime.helper_cores import helpers_wait
 from headrace.runtime.thread_pool import PIECES, parallel, thread_count
 
 __all__ = ["SIGNATURE", "Kernel"]

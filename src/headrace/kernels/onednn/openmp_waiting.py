@@ -4,7 +4,7 @@ sleeping while they are contended.
 The runtime has no function for it, but a documented rule (GOMP_SPINCOUNT): when there are more
 OpenMP threads than CPUs, a wait spins 100 times only instead of GOMP_SPINCOUNT times. So while
 cores are contended a thread of ours keeps a team of its own, whose members sleep; when it ends,
-they do, and waits spin again. Where threads run then is decided in runtime/placement.py.
+they do, and waits spin again. Where threads run then is decided in runtime/helper_cores.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 from typing import Any
 
 from headrace.runtime import waiting
-from headrace.runtime.placement import Placement
+from headrace.runtime.helper_cores import Placement
 from headrace.runtime.thread_pool import worker_threads
 
 __all__ = ["SPINS", "OpenMPWaiting"]

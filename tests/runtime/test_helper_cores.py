@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.runtime.placement import Placement, helpers_wait, nearest_cores
+from headrace.runtime.helper_cores import Placement, helpers_wait, nearest_cores
 
 needs_affinity = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or not os.path.exists("/proc/thread-self/stat"),
