@@ -72,11 +72,11 @@ class BackwardContext(WhileContext):
 
 class _Backward:
     def __init__(
-        self, tape: Tape, forward: Any, variables: list[Any], exit_grads: dict[Any, Any]
+        self, tape: Tape, forward: WhileContext, variables: list[Any], exit_grads: dict[Any, Any]
     ) -> None:
         self.tape = tape
         self.graph = tape.graph
-        self.forward: Any = forward
+        self.forward = forward
         self.variables = variables
         self.exit_grads = exit_grads
         self.outer = tape.context_for(forward.outer_context)
@@ -185,7 +185,7 @@ class _Backward:
             switch = apply_many(SWITCH, merge, loop_cond, name="Switch")
             added = apply_op("AddV2", identity(switch[1]), constant(1, name="y"), name="Add")
             following = apply(NEXT_ITERATION, added, name="NextIteration")
-        merge._op._inputs = (enter, following)
+        graph._close_loop(merge._op, enter, following)
         self.counter_add = added._op
         self.counter = added._op._inputs[0]._op
         for around in (forward.outer_context, self.outer):
@@ -197,7 +197,8 @@ class _Backward:
             return apply(EXIT, switch[0], name="f_count")
 
     def loop_cond(self) -> Tensor:
-        return self.variables[0].inside._op._inputs[1]  # type: ignore[no-any-return]
+        pred: Tensor = self.variables[0].inside._op._inputs[1]
+        return pred
 
     def loop(
         self, starts: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]
@@ -223,7 +224,7 @@ class _Backward:
         finally:
             context.Exit()
         for m, e, f in zip(merges, enters, followings):
-            m._op._inputs = (e, f)
+            graph._close_loop(m._op, e, f)
             if m._shape != f._shape:
                 m._shape = m._shape if f._shape is None else None
         with in_context(graph, self.outer):
@@ -380,7 +381,7 @@ class LoopTape(Tape):
         return self.backward.context_for(context)
 
     def frame(self) -> Context | None:
-        return self.backward.forward  # type: ignore[no-any-return]
+        return self.backward.forward
 
     def enters(self, op: Operation) -> bool:
         return is_inside(op._context, self.backward.forward)

@@ -82,7 +82,8 @@ def convert(
         return value
     kind = type(value)
     if kind in EAGER_KINDS:
-        return value._converted(dtype, get_default_graph())  # type: ignore[no-any-return]
+        converted: Tensor = value._converted(dtype, get_default_graph())
+        return converted
     if kind in _PLAIN or _is_flat(value):
         return _from_python(value, dtype, name, preferred, full_name)
     if full_name is not None:
@@ -377,6 +378,11 @@ def _from_objects(
         raise TypeError(
             f"Can't convert Operation '{bad.name}' to Tensor: an operation has no value, "
             "its outputs have"
+        )
+    if get_default_graph()._is_eager:
+        raise ValueError(
+            f"Attempt to convert a value ({bad!r}) with an unsupported type ({type(bad)}) to a "
+            "Tensor."
         )
     raise TypeError(
         f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. "

@@ -10,7 +10,9 @@ TF-1's :class:`TensorShape` of :class:`Dimension`. The functions here work on th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Union, overload
+from typing import Any, TypeGuard, Union, overload
+
+from headrace.core.dtypes import DType
 
 __all__ = [
     "Dim",
@@ -28,7 +30,9 @@ __all__ = [
 ]
 
 Dim = Union[int, None]
-Shape = Union[tuple[Union[int, None], ...], None]
+#: The dimensions of a shape whose rank is known; None for an unknown one.
+Dims = tuple[int | None, ...]
+Shape = Union[Dims, None]
 
 
 # plain shapes -----------------------------------------------------------------------------------
@@ -134,11 +138,7 @@ class Dimension:
         if isinstance(value, Dimension):
             self._value = value._value
             return
-        self._value = int(value)
-        if not isinstance(value, (str, bytes)) and self._value != value:
-            raise ValueError(f"Ambiguous dimension: {value}")
-        if self._value < 0:
-            raise ValueError(f"Dimension {self._value} must be >= 0")
+        self._value = _plain_dim(value)
 
     @property
     def value(self) -> int | None:
@@ -195,7 +195,8 @@ class Dimension:
         try:
             other = as_dimension(other)
         except (TypeError, ValueError):
-            return NotImplemented  # type: ignore[no-any-return]
+            refused: Dimension = NotImplemented
+            return refused
         if self._value is None or other._value is None:
             return Dimension(None)
         return Dimension(fn(self._value, other._value))
@@ -485,10 +486,23 @@ def _plain_dim(d: Any) -> Dim:
     try:
         index = d.__index__()
     except AttributeError:
+        index = _whole_number(d)
+    return _plain_dim(int(index))
+
+
+def _whole_number(d: Any) -> int:
+    """A dimension that is no integer: 50.0 (``100 / 2`` in Python 3) and "50" count as 50."""
+    if isinstance(d, DType):
+        raise TypeError(f"Cannot convert {d!r} to Dimension")
+    try:
+        value = int(d)
+    except (TypeError, OverflowError):
         raise TypeError(
             f"Dimension value must be integer or None or have an __index__ method, got {d!r}"
         ) from None
-    return _plain_dim(int(index))
+    if not isinstance(d, (str, bytes)) and value != d:
+        raise ValueError(f"Ambiguous dimension: {d}")
+    return value
 
 
 def as_shape(value: object) -> TensorShape:
@@ -507,6 +521,21 @@ def scalar() -> TensorShape:
 
 def known(shape: Shape) -> Sequence[int] | None:
     """The shape as plain integers if every dimension is known."""
-    if shape is None or None in shape:
-        return None
-    return shape  # type: ignore[return-value]
+    return shape if all_known(shape) else None
+
+
+def all_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
+    """Whether the rank and every dimension are known."""
+    return shape is not None and None not in shape
+
+
+def known_dims(shape: TensorShape) -> list[Dimension]:
+    """The dimensions of a static shape that the caller knows to have a rank."""
+    assert shape.dims is not None, "the rank of the shape is unknown"
+    return shape.dims
+
+
+def ranked(shape: Shape) -> Dims:
+    """The dimensions of a shape that the caller knows to have a rank."""
+    assert shape is not None, "the rank of the shape is unknown"
+    return shape

@@ -27,7 +27,7 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.attr_values import decode, decode_any
+from headrace.formats.attr_values import FunctionName, decode, decode_any
 from headrace.program.flow_structure import find_structure
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def _later_attrs() -> dict[str, dict[str, Any]]:
     Their default, or "*" where any value means the same here.
     """
     text = resources.files(__package__).joinpath("later_attrs.json").read_text()
-    return json.loads(text)  # type: ignore[no-any-return]
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
 
 
 def _is_number(dtype: DType) -> bool:
@@ -153,6 +154,10 @@ class NodeImporter:
 
     def resolve(self, source: Any, node: NodeDef) -> Tensor | Operation:
         raise NotImplementedError
+
+    def function_value(self, function: FunctionName, node: NodeDef) -> Any:
+        """What an attribute that names a function holds."""
+        return function
 
     def _is_later_type(self, dtype: DType, allowed: frozenset[DType]) -> bool:
         """Whether a newer TensorFlow than 1.15 may have added the type to an op that takes numbers
@@ -333,6 +338,8 @@ class NodeImporter:
                 message = self._substituted(message, node)
             try:
                 value = decode(message, spec.kind)
+                if spec.kind == "func":
+                    value = self.function_value(value, node)
             except ValueError as error:
                 raise ValueError(f"attribute '{name}': {error}") from None
             if spec.allowed is not None:
@@ -476,7 +483,7 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
         if len(inputs) != len(args):
             raise ValueError(f"it takes {len(args)} inputs, {len(inputs)} are given")
         for arg, t in zip(args, inputs):
-            want = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+            want = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
             if t._dtype._base is not want:
                 raise _wrong_type(t, want)
             if arg.is_ref and not t._dtype._is_ref:
@@ -493,7 +500,7 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
         if t._dtype._base is not want:
             raise _wrong_type(t, want)
     for arg in opdef.outputs:
-        if arg.number_attr is not None and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
+        if arg.number_attr and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
             raise ValueError(f"{attrs[arg.number_attr]} outputs '{arg.name}'")
 
 
@@ -504,10 +511,11 @@ def _wrong_type(t: Tensor, want: Any) -> ValueError:
 
 
 def _types(arg: Arg, attrs: dict[str, Any]) -> Sequence[Any]:
-    if arg.type_list_attr is not None:
-        return attrs[arg.type_list_attr]  # type: ignore[no-any-return]
-    dtype = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
-    n = 1 if arg.number_attr is None else attrs[arg.number_attr]
+    if arg.type_list_attr:
+        types: Sequence[DType] = attrs[arg.type_list_attr]
+        return types
+    dtype = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
+    n = 1 if not arg.number_attr else attrs[arg.number_attr]
     if not 0 <= n <= MAX_OUTPUTS:
         raise ValueError(f"{n} inputs '{arg.name}'")
     return [dtype] * n

@@ -20,7 +20,7 @@ from headrace.core.call_records import note_library
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.attr_values import decode
+from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
 from headrace.formats.graphdef_writer import (
@@ -174,7 +174,12 @@ class _GraphImporter(NodeImporter):
     """Nodes whose inputs are ``name``, ``name:1`` and ``^name``."""
 
     def __init__(
-        self, graph: Graph, message: Any, prefix: str, mapped: dict[str, Any], producer_ops: Any
+        self,
+        graph: Graph,
+        message: GraphDef,
+        prefix: str,
+        mapped: dict[str, Tensor | Operation],
+        producer_ops: Any,
     ) -> None:
         self.library = FunctionLibrary(message.library)
         super().__init__(graph, self.library.call, self.library.is_call)
@@ -193,6 +198,9 @@ class _GraphImporter(NodeImporter):
         self._keep_library()
         for name, message in self.known_shapes:
             _narrow(self.ops[name], decode(message, "list(shape)"))
+
+    def function_value(self, function: FunctionName, node: NodeDef) -> Any:
+        return self.library.data_function(function, node)
 
     def _keep_library(self) -> None:
         """The graph has the functions of the file from now on, as in TensorFlow."""
@@ -248,7 +256,7 @@ class _GraphImporter(NodeImporter):
             found = self.mapped.get(text)
             if found is not None:
                 self.used.add(self.given[text])
-                return found  # type: ignore[no-any-return]
+                return found
         op = self.ops[source[0]]
         index = source[1]
         if index < 0:
@@ -270,7 +278,7 @@ class _GraphImporter(NodeImporter):
         op = self.ops.get(name)
         if self.mapped and colon and text in self.mapped:
             self.used.add(self.given[text])
-            return self.mapped[text]  # type: ignore[no-any-return]
+            return self.mapped[text]
         if op is None:
             raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
         if not colon:

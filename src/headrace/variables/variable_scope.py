@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.build import _graph_of
 from headrace.core.graph import GraphKeys, get_default_graph
@@ -60,6 +60,8 @@ __all__ = [
     "variable_op_scope",
     "variable_scope",
 ]
+
+T = TypeVar("T")
 
 _use_resource_by_default = False
 
@@ -165,11 +167,15 @@ class _pure_variable_scope:
         self._entered.append((scope, old, mark))
         return scope
 
+    def check_nesting(self) -> None:
+        """RuntimeError if a scope that was entered later is still open; nothing is left then."""
+        if self._store.current_scope is not self._entered[-1][0]:
+            raise RuntimeError("Improper nesting of variable_scope.")
+
     def __exit__(self, *exc: object) -> None:
+        self.check_nesting()
         scope, old, mark = self._entered.pop()
         store = self._store
-        if store.current_scope is not scope:
-            raise RuntimeError("Improper nesting of variable_scope.")
         if mark is not None:
             store.take_back(mark)
         else:
@@ -238,7 +244,7 @@ class variable_scope:
         self._open: list[list[Any]] = []
 
     def __enter__(self) -> VariableScope:
-        contexts: list[Any] = []
+        contexts: list[AbstractContextManager[Any]] = []
         self._open.append(contexts)
         try:
             self._enter(contexts, self._graph.as_default())
@@ -246,13 +252,15 @@ class variable_scope:
                 return self._first_entry(contexts)
             if self._name_scope_object is not None:
                 self._enter(contexts, self._name_scope_object)
-            return self._enter(contexts, self._pure)  # type: ignore[no-any-return]
+            return self._enter(contexts, self._pure)
         except BaseException:
             self._leave(None, None, None)
             raise
 
     @staticmethod
-    def _enter(contexts: list[Any], context: Any) -> Any:
+    def _enter(
+        contexts: list[AbstractContextManager[Any]], context: AbstractContextManager[T]
+    ) -> T:
         result = context.__enter__()
         contexts.append(context)
         return result
@@ -269,6 +277,8 @@ class variable_scope:
             raise failure
 
     def __exit__(self, *exc: object) -> None:
+        if self._pure is not None:
+            self._pure.check_nesting()
         self._leave(*exc)
 
     def _first_entry(self, contexts: list[Any]) -> VariableScope:

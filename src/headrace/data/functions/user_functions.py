@@ -36,7 +36,14 @@ from headrace.session.graph_function import GraphFunction
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["DataFunction", "bound", "bound_batches", "call_with", "traced"]
+__all__ = [
+    "DataFunction",
+    "bound",
+    "bound_batches",
+    "call_with",
+    "imported_function",
+    "traced",
+]
 
 
 class DataGraph(FuncGraph):
@@ -95,22 +102,32 @@ _USERS = frozenset(["EagerPyFunc", "GeneratorDataset", "PyFunc", "PyFuncStateles
 class DataFunction:
     """A traced function between elements."""
 
-    __slots__ = ("__weakref__", "_batched", "learned", "output_spec", "output_value", "traced")
+    __slots__ = (
+        "__weakref__",
+        "_batched",
+        "imported",
+        "learned",
+        "output_spec",
+        "output_value",
+        "traced",
+    )
     __hash__ = None  # type: ignore[assignment]  # nothing that looks ops up by attributes may keep it
 
     def __init__(self, function: TracedFunction, output_spec: Any, output_value: Any) -> None:
         self.traced = function
         self.output_spec = output_spec
         self.output_value = output_value
-        self._batched: Any = _UNKNOWN
+        self._batched: OverBatches | None = _UNKNOWN
         self.learned = Learned()  # about its calls
+        #: What names it in the library of the GraphDef that it came from.
+        self.imported: Any = None
 
     @property
     def batched(self) -> OverBatches | None:
         """The function on a batch of elements, if that is the same (vectorized.py)."""
         if self._batched is _UNKNOWN:
             self._batched = over_batches(self.traced.graph, self.traced.outputs)
-        return self._batched  # type: ignore[no-any-return]
+        return self._batched
 
     @property
     def runs_python(self) -> bool:
@@ -188,6 +205,16 @@ def traced(
     return DataFunction(made, *seen)
 
 
+def imported_function(graph: FuncGraph, captures: int, imported: Any) -> DataFunction:
+    """A function of an imported GraphDef, whose last ``captures`` arguments come from outside."""
+    parts = tuple(TensorSpec(t._shape, t._dtype) for t in graph.outputs)
+    made = DataFunction(TracedFunction(graph, ((), {}), tuple(graph.outputs)), parts, None)
+    if captures:
+        made._batched = None  # only elements have a batched form, not what is captured
+    made.imported = imported
+    return made
+
+
 def _tables_of(graph: Graph) -> int:
     return len(graph._collections.get(GraphKeys.TABLE_INITIALIZERS, ()))
 
@@ -229,7 +256,7 @@ def bound(
         if held is not None:
             _restart_random_ops(function, held.resources)
 
-    made.restart = restart  # type: ignore[attr-defined]
+    vars(made)["restart"] = restart
     return made
 
 

@@ -135,7 +135,7 @@ def _reverse_sequence_shape(c: Inference) -> list[Shape]:
     if s is None:
         return [None]
     _, batch = _sequence_dims(len(s), c.attr("seq_dim"), c.attr("batch_dim"))
-    known = lengths[0]  # type: ignore[index]
+    known = lengths[0]
     if known is not None and s[batch] is not None and known != s[batch]:
         raise ValueError(f"Dimensions must be equal, but are {s[batch]} and {known}")
     return [s[:batch] + (known if s[batch] is None else s[batch],) + s[batch + 1 :]]
@@ -518,8 +518,8 @@ def required_space_to_batch_paddings(
             if base_paddings is None
             else convert_to_tensor(base_paddings, dtypes.int32)
         )
-        values = [static_value(t) for t in (sizes, block, base)]
-        if all(v is not None for v in values):
+        values = [v for t in (sizes, block, base) if (v := static_value(t)) is not None]
+        if len(values) == 3:
             s, b, p = values
             start = p[:, 0]
             extra = -(s + start + p[:, 1]) % b
@@ -683,6 +683,13 @@ def _patches_shape(c: Inference) -> list[Shape]:
     return [(s[0], out[0], out[1], None if s[3] is None else s[3] * k[1] * k[2])]
 
 
+def _check_patches(attrs: dict[str, Any]) -> None:
+    for what in ("ksizes", "strides", "rates"):
+        given = attrs[what]
+        if given[0] != 1 or given[3] != 1:
+            raise errors.UnimplementedError(None, None, f"Only support {what} across space.")
+
+
 def _patches_kernel(
     xp: ArrayNamespace,
     x: Array,
@@ -696,9 +703,6 @@ def _patches_kernel(
 
     Numbers outside the image read a border of zeros.
     """
-    for what, given in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
-        if given[0] != 1 or given[3] != 1:
-            raise errors.UnimplementedError(None, None, f"Only support {what} across space.")
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
     (oh, top), (ow, left) = _window(h, kh, sh, rh, padding), _window(w, kw, sw, rw, padding)
@@ -738,6 +742,7 @@ EXTRACT_IMAGE_PATCHES = define(
     shape=_patches_shape,
     kernel=_patches_kernel,
     grad=_patches_grad,
+    check_attrs=_check_patches,
 )
 
 

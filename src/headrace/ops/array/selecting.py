@@ -208,10 +208,10 @@ def _top_k_shape(c: Inference) -> list[Shape]:
             raise ValueError(f"Input must be scalar but has rank {c.rank(1)}")
         value = c.value(1)
         k = None if value is None else value.item()
-    if k is not None and k < 0:
-        raise ValueError(
-            f"Dimension size, given by scalar input 1, must be non-negative but is {k}"
-        )
+        if k is not None and k < 0:
+            raise ValueError(
+                f"Dimension size, given by scalar input 1, must be non-negative but is {k}"
+            )
     if s is None:
         return [None, None]
     if k is not None and s[-1] is not None and s[-1] < k:
@@ -333,7 +333,7 @@ def _in_top_k(xp: ArrayNamespace, predictions: Array, targets: Array, k: int) ->
 
 def _in_top_k_shape(c: Inference) -> list[Shape]:
     predictions, targets = c.require_rank(0, 2), c.require_rank(1, 1)
-    return [shapes.merge(targets, predictions[:1])]  # type: ignore[index]
+    return [shapes.merge(targets, predictions[:1])]
 
 
 IN_TOP_K = define(
