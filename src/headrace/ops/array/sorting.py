@@ -10,7 +10,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.infer import Inference
+from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
