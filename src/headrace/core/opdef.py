@@ -68,10 +68,13 @@ __all__ = [
     "Attr",
     "KernelNode",
     "OpDef",
+    "FLOW",
     "Traits",
+    "add_traits",
     "bind_kernel",
     "define",
     "lookup",
+    "traits_of",
 ]
 
 
@@ -171,6 +174,62 @@ class Traits(NamedTuple):
         False  # calls a Python function, which may wait for another operation of the run
     )
     blocking: bool = False  # may wait for another run, or for another operation of the same run
+    role: str = ""  # what all versions of an op have in common (ROLES): Add and AddV2 are "+"
+    # what makes it raise: "never" anything, "shapes" that do not broadcast, "known shapes" nothing
+    # if all static shapes are known, "arguments" nothing if they are, and all inputs but the first
+    # are constants
+    fails: str = ""
+    heavy: bool = False  # a function of which every element takes many operations
+    neutral: tuple[float, bool] | None = None  # x op number is x; whether only on the right
+    expression: str | None = None  # in Python, of arrays and scalars alike
+    into: str | None = None  # a NumPy call that writes ``{out}``, which may be one of the inputs
+    update: str | None = None  # the new value of a variable, input 0, as a Python expression
+    packed_as: str | None = None  # the op that takes packed weights instead (lower/packing.py)
+    packed_from: int = 0  # elements of weights from which that is worth while
+    stored: str = ""  # "write" or "read": what it does with a stack's or tensor array's elements
+    batching: str = ""  # over a batch of elements: the op itself, "elementwise" or the "same"
+    attrs_vary: bool = False  # attributes that are new with every call
+    repeatable: bool = False  # stateful, but may be done again elsewhere
+    rearranges: bool = False  # results consist of elements of the first input, or of one number
+    large_inputs: tuple[int, ...] = ()  # inputs of which only a part is read
+    native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
+    same_shapes: bool = False  # element-wise, but does not broadcast
+
+
+#: What ``Traits.role`` may be.
+ROLES = frozenset(
+    [
+        "",
+        "switch",
+        "merge",
+        "enter",
+        "exit",
+        "next",
+        "loop condition",
+        "identity",
+        "stop gradient",
+        "variable",
+        "handle",
+        "read",
+        "is initialized",
+        "placeholder",
+        "nothing",
+        "+",
+        "-",
+        "*",
+        "/",
+        "matmul",
+        "batch matmul",
+        "conv2d",
+        "batch norm",
+        "activation",
+        "reduction",
+        "cross entropy",
+        "max pool gradient",
+    ]
+)
+#: The roles of TensorFlow's control flow.
+FLOW = frozenset(["switch", "merge", "enter", "exit", "next"])
 
 
 class NativeInplace(Protocol):
@@ -223,6 +282,7 @@ class OpDef:
         self.kernel = kernel
         self.grad = grad
         self.traits = traits
+        self.role = traits.role  # (asked for every operation of a graph)
         self.inplace = inplace
         self.trusting = trusting
         self.native = native
@@ -338,6 +398,8 @@ def define(
             "NO_GRADIENT_YET)"
         )
     flags = Traits(**traits)
+    if flags.role not in ROLES:
+        raise ValueError(f"op {name}: {flags.role!r} is no role (see ROLES)")
     if kernel is None:
         if flags.ufunc is None:
             raise TypeError(f"op {name}: no kernel")
@@ -345,6 +407,29 @@ def define(
     opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting, native)
     ALL_OPS[name] = opdef
     return opdef
+
+
+def add_traits(names: str, **traits: Any) -> None:
+    """Further traits of ops that were defined by a helper, right after it:
+    ``add_traits("Sinh Cosh", heavy=True)``.
+    """
+    for name in names.split():
+        opdef = ALL_OPS[name]
+        opdef.traits = opdef.traits._replace(**traits)
+        opdef.role = opdef.traits.role
+        assert opdef.role in ROLES, f"op {name}: {opdef.role!r} is no role (see ROLES)"
+
+
+_NO_TRAITS = Traits()
+
+
+def traits_of(name: str) -> Traits:
+    """The traits of an op by its name, which may be an unknown one in a file."""
+    found = ALL_OPS.get(name)
+    while found is None and LOADERS:
+        LOADERS.pop()()
+        found = ALL_OPS.get(name)
+    return _NO_TRAITS if found is None else found.traits
 
 
 class KernelNode(NamedTuple):

@@ -28,7 +28,6 @@ from headrace.lower import user_calls
 from headrace.lower.code_expressions import argument, expression
 from headrace.lower.code_lines import CodeLines, Compiled
 from headrace.lower.code_writes import emit_group, emit_write
-from headrace.lower.emit import INTO
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
 from headrace.lower.listing import CALLERS, IN_PLACE, VIEW, Storage
@@ -45,7 +44,6 @@ from headrace.runtime.interrupts import getsignal, handler, name_with_writes, pr
 __all__ = ["Lowering", "compile_plan"]
 
 _DEEP = 60  # levels of indentation (Python ends at 100)
-_AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORT_ROW = 16
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
@@ -295,7 +293,7 @@ class Lowering(CodeLines):
             self.instr.storage, self.instr.implementation = VIEW, "appended"
             self.emit(f"{self.new(node.outputs[0])} = {call}")
             return
-        if node.opdef.name in ("Merge", "RefMerge"):
+        if node.opdef.role == "merge":
             self.merge(node)
             return
         args = [argument(self, node, i) for i in range(len(node.inputs))]
@@ -319,7 +317,7 @@ class Lowering(CodeLines):
         """An ``out=`` form over an input that dies here, where that input certainly has the
         result's shape.
         """
-        form = INTO.get(node.opdef.name)
+        form = node.opdef.traits.into
         out = node.outputs[0]
         info = self.program.values[out]
         if form is None or not info.shape or info.dtype._kind not in "fiuc":
@@ -337,8 +335,8 @@ class Lowering(CodeLines):
                     self.home[out] = self.home.pop(value)
                 self.n_reused += 1
                 self.instr.storage = Storage(IN_PLACE, value)
-                operator = _AUGMENTED.get(node.opdef.name)
-                if operator is not None and (k == 0 or operator in "+*"):
+                operator = node.opdef.role
+                if operator in ("+", "*") or (k == 0 and operator in ("-", "/")):
                     return f"{target} {operator}= {args[1 - k]}"
                 return form.format(*args, out=target)
         return None

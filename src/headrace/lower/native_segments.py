@@ -35,7 +35,7 @@ from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused
 from headrace.lower.native_groups import MAX_COUNTED, native_state
 from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
-from headrace.lower.segment_rules import REARRANGING, Refused
+from headrace.lower.segment_rules import Refused
 from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class SegmentBinder:
 
     def _refs(self, node: Node, inputs: Sequence[Any], made: Sequence[Any]) -> list[Ref]:
         name = node.opdef.name
-        if name in REARRANGING:
+        if node.opdef.traits.rearranges:
             return self._rearranged(node, inputs, made)
         rule = segment_rules.RULES.get(name)
         if rule is not None:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.core import dtypes, shapes
+from headrace.core.opdef import lookup
 from headrace.kernels import accel
 from headrace.kernels.packed_weights import Held, WeightsWay
 from headrace.lower.kept_values import makers_of
-from headrace.ops.internal.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
+from headrace.ops.internal.packed_ops import HELD, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.program.nodes import NearMiss, Node, Program, Statement, ValueInfo
 
 if TYPE_CHECKING:
@@ -25,28 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["pack"]
 
-#: Elements of weights from which packing them is worth while.
-MIN_ELEMENTS = {
-    "MatMul": 16 * 1024,
-    "_FusedMatMul": 16 * 1024,
-    "Conv2D": 256,
-    "_FusedConv2D": 256,
-    "_LSTMLayer": 0,
-}
-_REPLACED = {
-    "MatMul": HELD_MATMUL,
-    "_FusedMatMul": HELD_MATMUL,
-    "Conv2D": HELD_CONV2D,
-    "_FusedConv2D": HELD_CONV2D,
-    "_LSTMLayer": HELD_LSTM_LAYER,
-}
-
 
 def pack(program: Program, weights: str = "float32") -> Program:
     """The program with packed weights, products' as the type that is named, if there is a kernel
     library that packs.
     """
-    if not any(isinstance(s, Node) and s.opdef.name in _REPLACED for s in program.body):
+    if not any(isinstance(s, Node) and s.opdef.traits.packed_as for s in program.body):
         return program
     steady = {v.start for v in program.variables if not v.written}
     steady.update(makers_of(program))
@@ -82,7 +67,7 @@ def _warn(way: WeightsWay) -> None:
 
 
 def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
-    if not isinstance(s, Node) or s.opdef.name not in _REPLACED:
+    if not isinstance(s, Node) or s.opdef.traits.packed_as is None:
         return False
     if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
         return False
@@ -94,7 +79,7 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     return (
         info.dtype is dtypes.float32
         and size is not None
-        and size >= MIN_ELEMENTS[s.opdef.name]
+        and size >= s.opdef.traits.packed_from
         and s.inputs[0] not in steady
     )
 
@@ -105,11 +90,11 @@ def _is_product_of_variable(s: Statement, program: Program) -> bool:
     (lower/settled.py).
     """
     assert isinstance(s, Node)
-    return _REPLACED[s.opdef.name] is HELD_MATMUL and _weights(s) not in program.constants
+    return s.opdef.traits.packed_as == HELD_MATMUL.name and _weights(s) not in program.constants
 
 
 def _weights(s: Node) -> int:
-    return s.inputs[-2 if s.opdef.name == "_LSTMLayer" else 1]
+    return s.inputs[-2 if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name else 1]
 
 
 def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
@@ -134,6 +119,8 @@ def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Pro
         if not isinstance(s, Node) or id(s) not in chosen:
             body.append(s)
             continue
+        packed_as = s.opdef.traits.packed_as
+        assert packed_as is not None
         weights = _weights(s)
         held = held_of.get(weights)
         if held is None:
@@ -143,7 +130,7 @@ def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Pro
                 constants[held] = _as_constant(Held())
             else:
                 body.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
-        if s.opdef.name == "_LSTMLayer":
+        if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name:
             attrs = {k: v for k, v in s.attrs.items() if k != "training"}
             outputs = s.outputs[: s.attrs["N"] + 1]
             body.append(Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op))
@@ -151,9 +138,9 @@ def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Pro
         inputs = (*s.inputs[:2], held, *s.inputs[2:])
         attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
         attrs["num_args"] = len(s.inputs) - 2
-        if _REPLACED[s.opdef.name] is HELD_MATMUL:
+        if s.opdef.traits.packed_as == HELD_MATMUL.name:
             attrs["weights"] = _kind_of(s, program, way, misses)
-        body.append(Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op))
+        body.append(Node(lookup(packed_as), inputs, s.outputs, attrs, s.op))
     return program._replace(
         body=tuple(body),
         values=values,

@@ -20,9 +20,9 @@ from headrace.kernels import packed_weights as packed
 from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.numpy import gemm
+from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.kernels.numpy.bounds import LARGEST_SQUARE, squared_norm
 from headrace.kernels.numpy.openblas import hold_blas
-from headrace.lower.emit import INTO
 from headrace.lower.fused_code import compiled, settled
 from headrace.lower.fusion import Fused
 from headrace.lower.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unsettled
@@ -41,7 +41,6 @@ __all__ = ["bind_step"]
 _FLOAT32 = np.dtype(np.float32)
 #: Weights up to this many elements need no packing, nor do they for so many rows.
 PLAIN, ROWS = 1 << 14, 16
-_SUMS = frozenset(["Add", "AddV2"])
 #: What a binder answers when it has bound a step; every other text says why it has not.
 TAKEN = ""
 
@@ -50,7 +49,7 @@ def bind_step(s: Settling, step: Node | Fused) -> str:
     """Bind a step; why that is not possible, or TAKEN."""
     if isinstance(step, Fused):
         return TAKEN if _sum(s, step.output) else _fused(s, step)
-    if step.opdef.name in _SUMS and _sum(s, step.outputs[0]):
+    if step.opdef.role == "+" and _sum(s, step.outputs[0]):
         return TAKEN
     binder = _BINDERS.get(step.opdef.name)
     why_not = "the kernel library has nothing for this op" if binder is None else binder(s, step)
@@ -109,7 +108,7 @@ def _bind_product(
     activation: str | None,
     packs: bool,
 ) -> str:
-    inside = None if activation is None else packed.INSIDE.get(activation)
+    inside = None if activation is None else name_inside(activation)
     if activation == "Relu" and _feeds_products(s, node.outputs[0]):
         inside = "hidden_relu"  # to a product, -0 is as good as 0; of NaN the last product tells
     weights = _Weights(s, node, x.shape[0]) if packs else None
@@ -212,7 +211,7 @@ def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] |
         return None
     nodes = step.nodes if isinstance(step, Fused) else (step,)
     inputs = step.inputs
-    if len(nodes) != 1 or nodes[0].opdef.name not in _SUMS or len(inputs) != 2:
+    if len(nodes) != 1 or nodes[0].opdef.role != "+" or len(inputs) != 2:
         return None
     other = inputs[1] if inputs[0] == at else inputs[0]
     values = s.program.values
@@ -669,7 +668,7 @@ def _fused(s: Settling, step: Fused) -> str:
 
 def _into(s: Settling, node: Node) -> str:
     """A NumPy function that can write where it is told."""
-    form = INTO.get(node.opdef.name)
+    form = node.opdef.traits.into
     if form is None or len(node.outputs) != 1 or node.opdef.name == "BiasAdd":
         return "NumPy has no function that writes its result where it is told"
     info = s.program.values[node.outputs[0]]

@@ -93,11 +93,11 @@ class RewriteState:
         return None if shape is None else len(shape)
 
     def producer(self, value: int, *types: str) -> Node | None:
-        """The node that makes a value, if it is of one of the types and runs as often as the
-        present node does.
+        """The node that makes a value, if it is of one of the types (names or roles of ops) and
+        runs as often as the present node does.
         """
         node = self.producers.get(value)
-        if node is None or node.opdef.name not in types:
+        if node is None or (node.opdef.name not in types and node.opdef.role not in types):
             return None
         if self.made_at and self.made_at.get(value, 0) != len(self.loops):
             return None

@@ -478,6 +478,9 @@ CONV2D = _2D.forward = define(
     kernel=_conv_kernel,
     grad=_2D.grad,
     layer=True,
+    role="conv2d",
+    packed_as="_HeldConv2D",
+    packed_from=256,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
 #: "BiasAdd", "Add" and "Relu", in this order; ``args`` are the bias and the array to add, as far as
@@ -491,6 +494,9 @@ FUSED_CONV2D = define(
     kernel=_fused_conv_kernel,
     grad=NOT_DIFFERENTIABLE,
     layer=True,
+    role="conv2d",
+    packed_as="_HeldConv2D",
+    packed_from=256,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
     "Conv2DBackpropInput",
@@ -514,6 +520,7 @@ DEPTHWISE = _DEPTHWISE.forward = define(
     shape=_depthwise_shape,
     kernel=_depthwise_kernel,
     grad=_DEPTHWISE.grad,
+    role="conv2d",
 )
 DEPTHWISE_BACKPROP_INPUT = _DEPTHWISE.by_input = define(
     "DepthwiseConv2dNativeBackpropInput",
