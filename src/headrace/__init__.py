@@ -23,7 +23,7 @@ try:
 
     _import_numpy()
     import headrace.layers
-    import headrace.train
+    import headrace.train  # noqa: F401
     from headrace.api import v1 as _v1
     from headrace.api.v1 import __all__ as __all__
 
@@ -32,7 +32,8 @@ try:
     else:
         # now that they are loaded, nothing binds the names again: they are for the namespaces
         # tf.layers and tf.train
-        del headrace.layers, headrace.train
+        for _name in ("layers", "train"):
+            globals().pop(_name, None)
     globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:
     if _collecting:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from headrace import cli as cli
     from headrace import dropin as dropin
     from headrace.data.api.progress import progress as progress
+    from headrace.wire.transfers import file_progress as file_progress
 else:
 
     def __getattr__(name: str) -> Any:
@@ -59,6 +61,8 @@ else:
             return importlib.import_module(f"headrace.{name}")
         if name == "progress":
             from headrace.data.api.progress import progress as value
+        elif name == "file_progress":
+            from headrace.wire.transfers import file_progress as value
         else:
             value = getattr(_v1, name)
         globals()[name] = value

@@ -174,6 +174,9 @@ class Traits(NamedTuple):
         False  # calls a Python function, which may wait for another operation of the run
     )
     blocking: bool = False  # may wait for another run, or for another operation of the same run
+    # raises what TensorFlow raises for these attributes when it makes the kernel: before a first
+    # run of the operation, and whatever is fed
+    check_attrs: Callable[[dict[str, Any]], None] | None = None
     role: str = ""  # what all versions of an op have in common (ROLES): Add and AddV2 are "+"
     # what makes it raise: "never" anything, "shapes" that do not broadcast, "known shapes" nothing
     # if all static shapes are known, "arguments" nothing if they are, and all inputs but the first

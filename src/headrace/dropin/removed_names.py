@@ -23,6 +23,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.dropin import old_calls
+
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
 
@@ -145,10 +147,12 @@ def install() -> None:
             own = module.__dict__.get("__getattr__")
             _replaced[name] = own
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
+    old_calls.install(_is_package)
 
 
 def uninstall() -> None:
     """Undo :func:`install`."""
+    old_calls.uninstall()
     _told.clear()
     for name, own in _replaced.items():
         if own is None:

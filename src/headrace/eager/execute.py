@@ -305,6 +305,8 @@ def _first(pair: tuple[str, Any]) -> str:
 
 
 def _new_plan(opdef: OpDef, attrs: dict[str, Any], name: str | None) -> CallPlan:
+    if opdef.traits.check_attrs is not None:
+        opdef.traits.check_attrs(attrs)
     if opdef.traits.random or opdef.traits.stateful:  # generators go on where this call stopped
         name = f"{opdef.name}{sorted((k, repr(v)) for k, v in attrs.items())}"
     node = KernelNode(name or opdef.name, opdef.name, attrs)

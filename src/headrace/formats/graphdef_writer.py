@@ -149,18 +149,19 @@ def graph_def_of(
     message = GraphDef()
     message.versions.producer = GRAPH_DEF_VERSION
     library = Library()
-    ops = graph.get_operations()[from_version or 0 :]
-    calls: dict[Operation, CallRecord] = {}
-    hidden: set[Operation] = set()
-    if graph._calls is not None and not expand_calls:
-        from headrace.formats.call_nodes import calls_to_write, write_call
+    with graph._lock:  # other threads may be building loops, whose operations change once
+        ops = graph.get_operations()[from_version or 0 :]
+        calls: dict[Operation, CallRecord] = {}
+        hidden: set[Operation] = set()
+        if graph._calls is not None and not expand_calls:
+            from headrace.formats.call_nodes import calls_to_write, write_call
 
-        calls, hidden = calls_to_write(graph, ops, library)
-    for op in ops:
-        if op in calls:
-            write_call(calls[op], message.node.add(), library, add_shapes)
-        elif op not in hidden:
-            write_node(op, message.node.add(), library, add_shapes)
+            calls, hidden = calls_to_write(graph, ops, library)
+        for op in ops:
+            if op in calls:
+                write_call(calls[op], message.node.add(), library, add_shapes)
+            elif op not in hidden:
+                write_node(op, message.node.add(), library, add_shapes)
     if library.functions or library.messages:
         library.write(message.library)
     return message
@@ -217,9 +218,9 @@ def _write_attr(op: Operation, name: str, value: Any, message: Any, library: Lib
     attr = op._opdef.attrs.get(name)
     kind = "" if attr is None else attr.kind
     if kind == "func":
-        value = (
-            FunctionName(library.name_of(value)) if not isinstance(value, FunctionName) else value
-        )
+        value = getattr(value, "imported", None) or value
+        if not isinstance(value, FunctionName):
+            value = FunctionName(library.name_of(value))
     elif kind == "list(func)":
         value = [FunctionName(library.name_of(v)) for v in value]
     elif kind == "tensor":

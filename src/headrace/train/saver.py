@@ -22,11 +22,13 @@ import numpy as np
 from headrace import errors
 from headrace.core.collection_protos import register_proto_function
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.runtime.file_paths import local_path
 from headrace.train.checkpoint_files import (
     checkpoint_exists,
     get_checkpoint_mtimes,
     meta_graph_filename,
     remove_checkpoint,
+    sync_checkpoint,
     write_checkpoint_state,
 )
 from headrace.train.global_step import global_step as read_global_step
@@ -241,6 +243,8 @@ class Saver:
         if made > self._next_checkpoint_time:
             self._next_checkpoint_time += self.saver_def.keep_checkpoint_every_n_hours * 3600
             return
+        if self._last_checkpoints:
+            sync_checkpoint(self._last_checkpoints[0][0])
         try:
             remove_checkpoint(path, self.saver_def.version, meta_graph_suffix)
         except Exception as error:
@@ -277,7 +281,7 @@ class Saver:
             )
         if os.path.split(latest)[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        path = os.fsdecode(save_path)
+        path = local_path(save_path)
         target = self._target(sess, path, global_step, latest)
         if not self._eager and not hasattr(sess, "run"):
             raise TypeError(f"'sess' must be a Session; {sess}")
@@ -315,7 +319,7 @@ class Saver:
                 found = sess.run(
                     self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: target}
                 )
-                written = os.fsdecode(found)
+                written = local_path(found)
             if latest is not None:
                 self._record(written)
                 write_checkpoint_state(
@@ -378,7 +382,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        path = os.fsdecode(save_path)
+        path = local_path(save_path)
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         _log.info("Restoring parameters from %s", path)

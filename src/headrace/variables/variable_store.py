@@ -223,6 +223,8 @@ class VariableStore:
         )
         if keep:
             self._vars[name] = variable
+        if self.keeps_eager and get_default_graph()._is_eager:
+            _add_to_collections(variable, request)
         if request.regularizer:
             _regularize(variable, name, request.regularizer)
         return variable
@@ -276,7 +278,8 @@ class VariableStore:
             for i, (offset, part) in enumerate(_slices(shape.as_list(), count, axis))
         ]
         made = PartitionedVariable(name, shape, shards[0].dtype.base_dtype, shards, partitions)
-        self._partitioned_vars[name] = made
+        if self.keeps_eager or not get_default_graph()._is_eager:
+            self._partitioned_vars[name] = made
         return made
 
     def _shared_partitioned(
@@ -400,6 +403,14 @@ def _already_exists(name: str, variable: Variable) -> str:
     )
     frames = variable.op.traceback[::-1][:5]
     return f"{message} Originally defined at:\n\n{''.join(traceback.format_list(frames))}"
+
+
+def _add_to_collections(variable: Any, request: _Request) -> None:
+    """What graphs do for each variable: eager variables of a store are in collections too."""
+    graph = get_default_graph()
+    graph.add_to_collections(request.collections or [GraphKeys.GLOBAL_VARIABLES], variable)
+    if variable.trainable:
+        graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, variable)
 
 
 def _regularize(variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:

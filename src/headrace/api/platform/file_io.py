@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
+from headrace.runtime.file_paths import local_path
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
@@ -43,7 +44,7 @@ def _translated(path: object) -> Iterator[None]:
 
 
 def _path(path: Any) -> str:
-    return os.fsdecode(path)
+    return local_path(path)
 
 
 class FileIO:

@@ -22,6 +22,7 @@ from headrace.core.annotations import Array, ArrayNamespace
 from headrace.core.kernel_context import Runtime
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.ops.io import media_summary_ops, summary_ops
+from headrace.runtime.file_paths import local_path
 from headrace.wire.tfrecord import TFRecordWriter
 
 __all__ = [
@@ -139,7 +140,7 @@ def _item(value: Array) -> Any:
 
 
 def _text(value: Array) -> str:
-    return os.fsdecode(_item(value))
+    return local_path(_item(value))
 
 
 def _define(name: str, signature: str, kernel: Callable[..., Any]) -> OpDef:
