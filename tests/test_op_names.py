@@ -24,7 +24,7 @@ RULES = {
     "kernels/native/vector_math.py:MATH": "the op's polynomial in native code",
     "kernels/numpy/activation_kernels.py:ACTIVATIONS": "the names in fused_ops, as functions",
     "kernels/onednn/elementwise_primitives.py:FUNCTIONS": "the op as a primitive of oneDNN",
-    "lower/settled_steps.py:_BINDERS": "the op as a primitive of the kernel library",
+    "lower/select_primitives.py:_BINDERS": "the op as a primitive of the kernel library",
     "rewrite/analysis/dims.py:DIMS": "the lengths of the op's result",
     "rewrite/analysis/dims.py:PARTS": "the elements of a shape that the op makes",
     "rewrite/analysis/dims.py:_PARTS_OF_ONE": "the same for ops with several results",

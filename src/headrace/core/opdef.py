@@ -166,7 +166,7 @@ class Traits(NamedTuple):
     whole: bool = False  # a view of all of its first input's memory, each element once
     repeats: int | None = None  # the input that is a number, which the result repeats
     like_elementwise: bool = False  # element-wise if all inputs have the result's shape
-    dense: bool = False  # training steps of dense layers consist of such ops (lower/settling.py)
+    dense: bool = False  # training steps of dense layers consist of such ops (lower/emit_bound.py)
     layer: bool = False  # the work of a layer: for its sake runs are bound to shapes
     data_dependent_shape: bool = False
     host_only: bool = False
@@ -187,7 +187,7 @@ class Traits(NamedTuple):
     expression: str | None = None  # in Python, of arrays and scalars alike
     into: str | None = None  # a NumPy call that writes ``{out}``, which may be one of the inputs
     update: str | None = None  # the new value of a variable, input 0, as a Python expression
-    packed_as: str | None = None  # the op that takes packed weights instead (lower/packing.py)
+    packed_as: str | None = None  # the op that takes packed weights (lower/select_packed.py)
     packed_from: int = 0  # elements of weights from which that is worth while
     stored: str = ""  # "write" or "read": what it does with a stack's or tensor array's elements
     batching: str = ""  # over a batch of elements: the op itself, "elementwise" or the "same"

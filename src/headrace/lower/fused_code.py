@@ -24,7 +24,7 @@ from headrace.runtime import buffers
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "settled"]
+__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "bound_group"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024
@@ -104,14 +104,14 @@ def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return any(d not in (1, full) for d, full in zip(own[::-1], shape[::-1]))
 
 
-def settled(
+def bound_group(
     step: Fused, program: Program, inputs: Sequence[Any], out: Array
 ) -> Callable[..., None]:
     """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's.
 
     Native once the step has proved hot in this binding.
     """
-    plain = _settled_numpy(step, program, inputs, out)
+    plain = _bound_numpy(step, program, inputs, out)
     native = NativeStep(step, program, None, plain)
     counts: dict[int, Any] = {}
 
@@ -123,7 +123,7 @@ def settled(
     return run
 
 
-def _settled_numpy(
+def _bound_numpy(
     step: Fused, program: Program, inputs: Sequence[Any], out: Any
 ) -> Callable[..., None]:
     _, into = compiled(step, program, None)

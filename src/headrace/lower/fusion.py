@@ -19,7 +19,7 @@ from headrace.core.opdef import lookup
 from headrace.program.nodes import Block, If, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
-    from headrace.lower.update_groups import Grouped
+    from headrace.lower.select_updates import Grouped
 
 __all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse"]
 

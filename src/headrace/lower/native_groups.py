@@ -25,7 +25,7 @@ import numpy as np
 from headrace.core.dtypes import DType
 from headrace.core.opdef import traits_of
 from headrace.env import native_setting
-from headrace.lower.fusion import HEAVY, Fused
+from headrace.lower.fusion import Fused
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
@@ -268,7 +268,7 @@ class NativeStep:
         self.described = describe(step, program)
         self.number = _number_of(self.described)
         self.own, self.numpy = own, numpy
-        self.cost = sum(HEAVY_COST if n.opdef.name in HEAVY else 1 for n in step.nodes)
+        self.cost = sum(HEAVY_COST if n.opdef.traits.heavy else 1 for n in step.nodes)
         self.dtype = program.values[step.output].dtype.np_dtype
         self._dtypes = [program.values[i].dtype.np_dtype for i in step.inputs]
         views = [d.kind == "V" for d in (*self._dtypes, self.dtype)]

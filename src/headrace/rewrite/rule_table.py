@@ -3,7 +3,7 @@ table.
 
 A rule's pattern ends at a node of one of its op types, inputs already rewritten. ``EXACT_RULES``
 are those that keep every bit (``Session(exact=True)``), ``VALUE_FREE_RULES`` those that do not look
-at the values of constants (templates.py).
+at the values of constants (shared_code.py).
 """
 
 from __future__ import annotations

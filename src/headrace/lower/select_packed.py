@@ -1,7 +1,7 @@
 """Layers whose weights the program does not write keep them packed (kernels/packed_weights.py).
 
 ``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``. ``_Held(w)`` depends on a variable alone
-and is therefore kept between runs until the variable is written (lower/kept_values.py); for a
+and is therefore kept between runs until the variable is written (lower/stages.py); for a
 constant it is a constant.
 """
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.opdef import lookup
+from headrace.core.opdef import OpDef, lookup
 from headrace.kernels import accel
 from headrace.kernels.packed_weights import Held, WeightsWay
-from headrace.lower.kept_values import makers_of
+from headrace.lower.stages import makers_of
 from headrace.ops.internal.packed_ops import HELD, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.program.nodes import NearMiss, Node, Program, Statement, ValueInfo
 
@@ -66,6 +66,11 @@ def _warn(way: WeightsWay) -> None:
     )
 
 
+def min_elements(opdef: OpDef) -> int:
+    """The elements of weights from which packing them is worth while."""
+    return opdef.traits.packed_from
+
+
 def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     if not isinstance(s, Node) or s.opdef.traits.packed_as is None:
         return False
@@ -79,7 +84,7 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     return (
         info.dtype is dtypes.float32
         and size is not None
-        and size >= s.opdef.traits.packed_from
+        and size >= min_elements(s.opdef)
         and s.inputs[0] not in steady
     )
 
@@ -87,7 +92,7 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
 def _is_product_of_variable(s: Statement, program: Program) -> bool:
     """In a program that writes variables, others are mostly trained by another one in turn (the
     two halves of a GAN): products with them are bound with the rest of the step instead
-    (lower/settled.py).
+    (lower/bound_runs.py).
     """
     assert isinstance(s, Node)
     return s.opdef.traits.packed_as == HELD_MATMUL.name and _weights(s) not in program.constants

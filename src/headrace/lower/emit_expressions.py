@@ -14,8 +14,8 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import gemm, numpy_xp
-from headrace.lower.code_lines import CodeLines
-from headrace.lower.emit import inverse_of, number_of
+from headrace.lower.emit_lines import CodeLines
+from headrace.lower.emit_numbers import inverse_of, number_of
 from headrace.lower.session_state import SMALL
 from headrace.ops.internal import fused_ops
 from headrace.program.constants import exact_key, peek
