@@ -3,8 +3,8 @@
 ``stages`` decides when a value is computed, ``select`` by what, ``storage`` where it lies; the
 emitter (emit_general.py, emit_bound.py) writes the instructions that follow from it, each with its
 stage, storage, implementation and reason. A pass is a function from a plan to a plan. ``explain``
-prints how many decisions each has made (``decisions``), and with ``HEADRACE_DEBUG=verify`` the plan is
-checked after each.
+prints how many decisions each has made (``decisions``), and with ``HEADRACE_DEBUG=verify``
+the plan is checked after each.
 
     main, written = lower_program(program, "float32")      # written: what is of stage WRITE
 """

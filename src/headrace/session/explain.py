@@ -18,6 +18,7 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.listing_text import text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.native_segments import NativeSegment
+from headrace.lower.passes import decisions
 from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
 from headrace.program.nodes import Node, Program, walk
@@ -79,6 +80,7 @@ class Explanation:
     ]  # operations that run again only when a variable that they depend on was written
     may_be_bound: bool  # whether runs are bound to the shapes of their feeds
     unbound: str | None  # why they are not
+    passes: dict[str, int]  # how many decisions each pass of lowering made
     planned_again: list[str]  # for which shapes of feeds; why not for others
     bound: list[Binding]  # what this session has bound so far
     refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
@@ -142,6 +144,7 @@ def explain(
         kept=_kept(executable.details.kept),
         may_be_bound=isinstance(run, BoundRuns),
         unbound=executable.details.unbound,
+        passes=decisions(plan),
         planned_again=notes_on_shapes,
         bound=_bound(session, run),
         refused=_refused(session, run),
@@ -308,6 +311,7 @@ def _text(e: Explanation) -> list[str]:
         f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when "
         "one was written" + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
         f"  shapes     planned again for the feeds: {'; '.join(e.planned_again)}",
+        f"  passes     {', '.join(f'{k} {n}' for k, n in e.passes.items() if n) or 'none'}",
         f"  bound      {_bound_text(e)}",
         *[
             f"             not for {' '.join(map(shapes.show, given)) or 'no feeds'}: {why}"
