@@ -16,7 +16,7 @@ from headrace.program.snapshot import snapshot
 from headrace.rewrite import rule_table as table
 from headrace.rewrite.engine import rewrite
 
-WINDOW_RULES = [r for r in rule_table.RULES if "max pooling's gradient" in r.name]
+WINDOW_RULES = [r for r in table.RULES if "max pooling's gradient" in r.name]
 OWN = {r.name for r in WINDOW_RULES}
 RELU, SUM = (r.name for r in WINDOW_RULES)
 
