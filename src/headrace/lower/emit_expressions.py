@@ -83,7 +83,7 @@ def _shortcut(code: CodeLines, node: Node, args: list[str]) -> str | None:
     name, role = node.opdef.name, node.opdef.role
     if role == "reduction":
         return _reduction(code, node, args[0])
-    if role:
+    if role or name not in ("Size", "_InverseSize", "Cast", "ExpandDims"):
         return None
     dtype = code.program.values[node.outputs[0]].dtype
     if name == "Size":
