@@ -17,7 +17,7 @@ from headrace.core.call_records import CalledFunction, CallRecord
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
-from headrace.formats.attr_values import FunctionName, encode, encode_shape
+from headrace.formats.attr_values import FunctionName, encode, encode_scalars, encode_shape
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
@@ -107,15 +107,17 @@ class Library:
         while done < len(self.functions):
             name, item = self.functions[done]
             if isinstance(item, CalledFunction):
+                definition = message.function.add()
                 write_function(
                     item.graph,
                     name,
-                    message.function.add(),
+                    definition,
                     self,
                     item.arguments,
                     item.output_names,
                     item.outputs,
                 )
+                encode_scalars(item.attrs, definition.attr)
             else:
                 write_function(item, name, message.function.add(), self)
             done += 1

@@ -32,7 +32,7 @@ from headrace.kernels.numpy.openblas import hold_blas
 from headrace.lower.emit_general import Lowering
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.fused_code import make_fused
-from headrace.lower.fusion import Fused
+from headrace.lower.fusion import Fused, PlanStatement
 from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
 from headrace.lower.listing import MOVING as MOVED
 from headrace.lower.native_groups import native_step
@@ -63,6 +63,8 @@ __all__ = [
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
+#: Gradients of activations that the kernel library has primitives for (settled_steps.py).
+GRADIENTS = frozenset(["ReluGrad", "TanhGrad", "SigmoidGrad"])
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they
@@ -107,6 +109,9 @@ def bind_plan(
 ) -> Binding:
     """Bind a plan to the shapes of these feeds."""
     count = len(plan.block)
+    block = tuple([_primitive_of(s) or s for s in plan.block])
+    if block != plan.block:
+        plan = plan._replace(block=block, lives=lifetimes(block, plan.program))
     if any(v.written for v in plan.program.variables):
         first, rest = before_writes(plan.block, plan.program)
         block = (*first, *rest)
@@ -124,6 +129,13 @@ def bind_plan(
         # they refer to it: its memory would stay until the collector of cycles comes
         lowering.renewals.clear()
         raise
+
+
+def _primitive_of(step: PlanStatement) -> Node | None:
+    """The op of a group of one that the kernel library has a primitive for."""
+    if not isinstance(step, Fused) or len(step.nodes) != 1:
+        return None
+    return step.nodes[0] if step.nodes[0].opdef.name in GRADIENTS else None
 
 
 def _outermost(step: Node | Fused) -> Node:
@@ -309,7 +321,8 @@ class BoundLowering(Lowering):
 
     def param_list(self, name: str) -> list[Any]:
         """A list that is a parameter, if lines use it."""
-        return self.params.setdefault(name, [])  # type: ignore[no-any-return]
+        found: list[Any] = self.params.setdefault(name, [])
+        return found
 
     def new_param(self, value: Any) -> str:
         return self.param(f"p{len(self.params)}", value)

@@ -454,6 +454,11 @@ def _slices(full_shape: list[Any], count: int, axis: int) -> Iterator[tuple[list
     for i in range(count):
         size = length + (i < rest)
         offset = [start if d == axis else 0 for d in range(len(full_shape))]
+        if start >= full_shape[axis] > 0:
+            raise ValueError(
+                f"Expected 0 <= offset < shape but found offset={start}, "
+                f"shape={full_shape[axis]} for var_offset={offset}, full_shape={full_shape}"
+            )
         yield offset, [size if d == axis else n for d, n in enumerate(full_shape)]
         start += size
 

@@ -101,3 +101,7 @@ def walk_v2(
     directory that cannot be read; without it such directories are left out.
     """
     yield from os.walk(local_path(top), topdown=topdown, onerror=onerror)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -144,7 +144,7 @@ class ReaderResource:
             produced, completed = (int(part) for part in state.split(b" "))
         except ValueError:
             raise errors.InvalidArgumentError(
-                None, None, f"Could not parse state for {self.name}: {state!r}"
+                None, None, f"Could not parse state for IdentityReader '{self.name}': {state!r}"
             ) from None
         with self._lock:
             self._work = None
