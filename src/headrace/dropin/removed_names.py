@@ -7,6 +7,8 @@ names to find out which version they run with. :func:`uninstall` takes the names
     >>> import numpy as np
     >>> np.float            # in the program, with a FutureWarning
     <class 'float'>
+
+What NumPy's functions accepted and accept no more is in :mod:`headrace.dropin.ragged_arrays`.
 """
 
 from __future__ import annotations
@@ -145,6 +147,9 @@ def install() -> None:
             own = module.__dict__.get("__getattr__")
             _replaced[name] = own
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
+    from headrace.dropin import ragged_arrays
+
+    ragged_arrays.install(_is_package)
 
 
 def uninstall() -> None:
@@ -156,6 +161,9 @@ def uninstall() -> None:
         else:
             sys.modules[name].__getattr__ = own  # type: ignore[method-assign]
     _replaced.clear()
+    from headrace.dropin import ragged_arrays
+
+    ragged_arrays.uninstall()
 
 
 def _finder(module: ModuleType, table: dict[str, str], own: Any) -> Callable[[str], Any]:
