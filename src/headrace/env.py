@@ -17,6 +17,7 @@ __all__ = [
     "onednn_isa_setting",
     "onednn_wanted",
     "openmp_settings",
+    "progress_wanted",
     "settings_while_loading",
     "thread_setting",
     "verifies",
@@ -31,6 +32,11 @@ def verifies() -> bool:
 def onednn_wanted() -> bool:
     """HEADRACE_ONEDNN=0 leaves oneDNN alone even where it is installed."""
     return os.environ.get("HEADRACE_ONEDNN", "1").lower() not in ("0", "no", "off", "false")
+
+
+def progress_wanted() -> bool:
+    """HEADRACE_PROGRESS=1 shows how far saving and restoring are (wire/transfers.py)."""
+    return os.environ.get("HEADRACE_PROGRESS", "0").lower() not in ("", "0", "no", "off", "false")
 
 
 NativeSetting = Literal["off", "hot", "always"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import os
 import signal
@@ -472,3 +473,49 @@ def test_eager(tmp_path: Path) -> None:
     run = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "m")]
     out = subprocess.run(run, capture_output=True, text=True, check=True, env=os.environ).stdout
     assert out.strip() == f"{tmp_path / 'm-4'} [1.0, 2.0]"
+
+
+# progress -----------------------------------------------------------------------------------------
+
+
+def test_progress_is_shown_where_it_was_asked_for(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.Variable(np.zeros((1 << 20,), np.float32), name="v")
+        tf.Variable(np.zeros((3,), np.float64), name="w")
+        saver = tf.train.Saver()
+        sess.run(tf.global_variables_initializer())
+        out = io.StringIO()
+        with tf.file_progress(out, force=True):
+            path = saver.save(sess, str(tmp_path / "model"))
+            saver.restore(sess, path)
+        saver.restore(sess, path)
+    text = out.getvalue()
+    assert text.count("saving model") >= 1 and text.count("restoring model") >= 1
+    assert "4.2/4.2 MB" in text
+
+
+def test_progress_counts_every_byte(tmp_path: Path) -> None:
+    from headrace.wire.transfers import observed
+
+    class Counter:
+        def __init__(self, title: str, total: int) -> None:
+            self.title, self.total, self.done, self.closed = title, total, 0, False
+            meters.append(self)
+
+        def advance(self, count: int) -> None:
+            self.done += count
+
+        def close(self) -> None:
+            self.closed = True
+
+    meters: list[Counter] = []
+    with tf.Graph().as_default(), tf.Session() as sess:
+        part = tf.fixed_size_partitioner(3)
+        tf.get_variable("v", [300_000], initializer=tf.ones_initializer(), partitioner=part)
+        tf.Variable(np.zeros((3,), np.float64), name="w")
+        saver = tf.train.Saver()
+        sess.run(tf.global_variables_initializer())
+        with observed(Counter):
+            saver.restore(sess, saver.save(sess, str(tmp_path / "model")))
+    assert [m.total for m in meters] == [1_200_024] * 2
+    assert all(m.done == m.total and m.closed for m in meters)

@@ -3,7 +3,7 @@
 headrace inspect FILE
 headrace explain FILE [--outputs NAMES]
 headrace predict FILE --input x=data.npy [--output NAME] [-o results.npz]
-headrace freeze FILE -o frozen.pb [--outputs NAMES]
+headrace freeze FILE -o frozen.pb [--outputs NAMES] [--progress]
 headrace convert A B [--progress]
 
 FILE is a GraphDef (binary or text), a SavedModel's folder, a .meta file or a checkpoint's prefix.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def add_commands(commands: Any) -> None:
                 metavar="NAME=FILE",
                 help="a .npy file, or a number or list in JSON",
             )
+        if name == "freeze":
+            parser.add_argument("--progress", action="store_true", help="show how far it is")
         if name in ("predict", "freeze"):
             parser.add_argument(
                 "-o", "--output-file", required=name == "freeze", help="where to write the result"
@@ -206,10 +209,12 @@ def _array(source: str) -> Any:
 def _freeze(options: argparse.Namespace) -> int:
     from headrace.formats.model_files import freeze_model
     from headrace.wire.graph_files import write_bytes
+    from headrace.wire.transfers import file_progress
 
-    frozen = freeze_model(
-        options.file, _names(options.outputs), _names(options.tags), options.signature
-    )
+    with file_progress() if options.progress else nullcontext():
+        frozen = freeze_model(
+            options.file, _names(options.outputs), _names(options.tags), options.signature
+        )
     data = frozen.SerializeToString(deterministic=True)
     write_bytes(options.output_file, data)
     print(f"{options.output_file}: {len(frozen.node)} nodes, {len(data):,} bytes")

@@ -15,7 +15,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace.wire.checkpoint_messages import checkpoint_state_class
-from headrace.wire.tensor_bundle import bundle_exists, finish_staged, index_path
+from headrace.wire.tensor_bundle import (
+    bundle_exists,
+    finish_staged,
+    index_path,
+    sync_bundle,
+    sync_files,
+)
 
 __all__ = [
     "checkpoint_exists",
@@ -25,6 +31,7 @@ __all__ = [
     "latest_checkpoint",
     "meta_graph_filename",
     "remove_checkpoint",
+    "sync_checkpoint",
     "update_checkpoint_state",
 ]
 
@@ -217,6 +224,18 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
     if head and len(tail) == 5 and tail.isdigit():
         base = head
     return f"{base}.{meta_graph_suffix}"
+
+
+def sync_checkpoint(checkpoint_prefix: str) -> None:
+    """Return when a checkpoint is on the disk.
+
+    For one that stays while an older one is deleted: after a power failure there is one of them.
+    """
+    prefix = os.fsdecode(checkpoint_prefix)
+    if bundle_exists(prefix):
+        sync_bundle(prefix)
+    else:
+        sync_files(glob.glob(prefix))
 
 
 def remove_checkpoint(

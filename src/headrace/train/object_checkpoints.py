@@ -25,6 +25,7 @@ from headrace.train.checkpoint_files import (
     get_checkpoint_state,
     latest_checkpoint,
     remove_checkpoint,
+    sync_checkpoint,
     write_checkpoint_state,
 )
 from headrace.train.object_graph import GRAPH_KEY, ObjectNode, Tracking, object_graph
@@ -333,6 +334,7 @@ class CheckpointManager:
             if self._keep_hours and stamp - self._keep_hours * 3600.0 >= self._preserved:
                 self._preserved = stamp
                 continue
+            sync_checkpoint(next(iter(self._kept)))
             remove_checkpoint(path)
 
     def _record(self) -> None:

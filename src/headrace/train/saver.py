@@ -27,6 +27,7 @@ from headrace.train.checkpoint_files import (
     get_checkpoint_mtimes,
     meta_graph_filename,
     remove_checkpoint,
+    sync_checkpoint,
     write_checkpoint_state,
 )
 from headrace.train.global_step import global_step as read_global_step
@@ -241,6 +242,8 @@ class Saver:
         if made > self._next_checkpoint_time:
             self._next_checkpoint_time += self.saver_def.keep_checkpoint_every_n_hours * 3600
             return
+        if self._last_checkpoints:
+            sync_checkpoint(self._last_checkpoints[0][0])
         try:
             remove_checkpoint(path, self.saver_def.version, meta_graph_suffix)
         except Exception as error:

@@ -8,6 +8,8 @@
 
 Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole,
 so that a process that dies leaves the bundle that was there before: the data first, the index last.
+What replaces or follows a bundle is on the disk before the old one goes; otherwise, as in
+TensorFlow, the system writes it there in its own time.
 Where a bundle of that name is there already, both are renamed to ``.staged`` first; from the moment
 in which the index is staged, whoever opens the bundle next finishes the renaming. A tensor that is
 one part of a larger one (a partitioned variable) is added with its place; a reader puts the parts
@@ -21,7 +23,7 @@ import glob
 import math
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +33,7 @@ import numpy as np
 from headrace import errors
 from headrace.runtime.allocator import allow_huge_pages, empty_small_pages
 from headrace.wire import crc
+from headrace.wire.checked_arrays import Advance, read_array, write_array
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
 
 if TYPE_CHECKING:
@@ -46,13 +49,14 @@ __all__ = [
     "finish_staged",
     "index_path",
     "merge_bundles",
+    "sync_bundle",
 ]
 
 _HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
 _STRING = 7
 _STAGED = ".staged"
-#: Bytes that are read or written at a time: the checksum finds them in the cache.
-_CHUNK = 1 << 19
+#: Bytes of small tensors that are written together.
+_BUFFER = 1 << 19
 
 #: TensorFlow's number of each type.
 _NUMBERS: dict[Any, int] = {
@@ -125,7 +129,8 @@ def bundle_exists(prefix: str) -> bool:
 def _install(prefix: str, data: Sequence[tuple[str, str]], index: str) -> None:
     """Give finished files their names.
 
-    ``data`` are pairs (present path, final path), ``index`` the present path of the index.
+    ``data`` are pairs (present path, final path), ``index`` the present path of the index. Files
+    that replace others are on the disk before they do.
     """
     final = index_path(prefix)
     if not os.path.exists(final):
@@ -136,10 +141,25 @@ def _install(prefix: str, data: Sequence[tuple[str, str]], index: str) -> None:
     finish_staged(prefix)
     for stale in _staged_data(prefix):
         os.unlink(stale)
+    sync_files([*(source for source, _ in data), index])
     for source, target in data:
         os.replace(source, target + _STAGED)
     os.replace(index, final + _STAGED)
     finish_staged(prefix)
+
+
+def sync_files(paths: Iterable[str]) -> None:
+    """Return when the contents of files are on the disk, not only in the system's memory."""
+    for path in paths:
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())
+
+
+def sync_bundle(prefix: str) -> None:
+    """:func:`sync_files` for a bundle: before an older one, which it follows, is deleted."""
+    data = glob.glob(f"{glob.escape(prefix)}.data-?????-of-?????")
+    with contextlib.suppress(FileNotFoundError):  # somebody else deleted it
+        sync_files([*data, index_path(prefix)])
 
 
 def _staged_data(prefix: str) -> list[str]:
@@ -305,15 +325,17 @@ class BundleWriter:
     """Writes a bundle of one shard.
 
     ``finish`` (or leaving a ``with`` block without an error) gives the files their names.
+    ``advance``: told how many bytes more were written.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, advance: Advance | None = None) -> None:
         self.prefix = prefix
+        self._advance = advance
         folder = os.path.dirname(prefix)
         if folder:
             os.makedirs(folder, exist_ok=True)
         self._suffix = f".tempstate{os.getpid()}_{id(self):x}"
-        self._file = open(data_path(prefix) + self._suffix, "wb", _CHUNK)  # noqa: SIM115
+        self._file = open(data_path(prefix) + self._suffix, "wb", _BUFFER)  # noqa: SIM115
         self._place = 0
         self._entries: dict[bytes, Entry] = {}
 
@@ -369,13 +391,7 @@ class BundleWriter:
             array = array.astype(array.dtype.newbyteorder("<"))
         if not array.nbytes:
             return 0, 0
-        data = memoryview(array.reshape(-1).view(np.uint8))
-        checksum = 0
-        for at in range(0, len(data), _CHUNK):
-            part = data[at : at + _CHUNK]
-            checksum = crc.extend(checksum, bytes(part))
-            self._file.write(part)
-        return len(data), checksum
+        return array.nbytes, write_array(self._file, array, self._advance)
 
     def _strings(self, array: Array) -> tuple[int, int]:
         items = [v if isinstance(v, bytes) else str(v).encode() for v in array.reshape(-1).tolist()]
@@ -389,8 +405,6 @@ class BundleWriter:
         return len(lengths) + 4 + len(body), checksum
 
     def finish(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
         self._file.close()
         index = index_path(self.prefix) + self._suffix
         _write_index(index, _HEADER, self._entries)
@@ -421,8 +435,6 @@ def _write_index(path: str, header: bytes, entries: dict[bytes, Entry]) -> None:
         write_table(
             file, [(b"", header), *((k, encode_entry(e)) for k, e in sorted(entries.items()))]
         )
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def merge_bundles(prefixes: Sequence[str], prefix: str, delete_old_folders: bool = True) -> None:
@@ -472,10 +484,14 @@ def _merge_entry(entries: dict[bytes, Entry], key: bytes, entry: Entry, first: i
 
 
 class BundleReader:
-    """Reads a bundle; every tensor is checked against its checksum."""
+    """Reads a bundle; every tensor is checked against its checksum.
 
-    def __init__(self, prefix: str) -> None:
+    ``advance``: told how many bytes more were read.
+    """
+
+    def __init__(self, prefix: str, advance: Advance | None = None) -> None:
         self.prefix = prefix
+        self.advance = advance
         finish_staged(prefix)
         try:
             with open(index_path(prefix), "rb") as file:
@@ -531,6 +547,13 @@ class BundleReader:
                 raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
             found = self._known[name] = decode_entry(data)
         return found
+
+    def stored_bytes(self, name: str, part: Slice | None = None) -> int:
+        """Bytes that :meth:`read` takes from the data files, or :meth:`read_part`."""
+        entry = self.entry(name)
+        parts = (part,) if part is not None and part in entry.slices else entry.slices
+        keys = [slice_key(name, p) for p in parts]
+        return entry.size + sum(decode_entry(self._raw[k]).size for k in keys if k in self._raw)
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.entry(name).shape
@@ -615,23 +638,18 @@ class BundleReader:
                 size = os.fstat(file.fileno()).st_size
                 if entry.offset + entry.size > size:
                     raise _damaged(f"'{name}' lies outside of the data file ({size} bytes)")
-                file.seek(entry.offset)
                 if entry.dtype == _STRING:
+                    file.seek(entry.offset)
                     return self._strings(file.read(entry.size), entry, name, count)
                 # the array itself, not a view of one: whoever keeps it need not copy it
                 out = empty_small_pages(entry.shape, kind)
-                view = out.reshape(-1).view(np.uint8).data if count else memoryview(b"")
-                checksum, at = 0, 0
-                while at < entry.size:
-                    n = file.readinto(view[at : at + _CHUNK])
-                    if not n:
-                        raise _damaged(f"'{name}' is cut off")
-                    checksum = crc.extend(checksum, bytes(view[at : at + n]))
-                    at += n
+                checksum = read_array(file, entry.offset, out, self.advance)
         except FileNotFoundError as error:
             raise errors.NotFoundError(
                 None, None, f"{error.filename}; No such file or directory"
             ) from None
+        if checksum is None:
+            raise _damaged(f"'{name}' is cut off")
         if crc.mask(checksum) != entry.checksum:
             raise _wrong_sum(name)
         allow_huge_pages(out)

@@ -8,7 +8,8 @@ that fit the prefix.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from headrace.wire.tensor_bundle import (
     bundle_exists,
     merge_bundles,
 )
+from headrace.wire.transfers import transfer
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -116,10 +118,14 @@ def _save_v2_kernel(
     _check_counts(listed, specs, tensors)
     _make_folder(path)
     order = sorted(range(len(listed)), key=lambda i: listed[i].encode())
+    arrays = [np.asarray(t) for t in tensors]
     try:
-        with BundleWriter(path) as writer:
+        with (
+            transfer(f"saving {os.path.basename(path)}", sum(a.nbytes for a in arrays)) as advance,
+            BundleWriter(path, advance) as writer,
+        ):
             for i in order:
-                array = np.asarray(tensors[i])
+                array = arrays[i]
                 if specs[i]:
                     shape, part = parse_slice_spec(specs[i])
                     writer.add_slice(listed[i], shape, part, array)
@@ -161,8 +167,22 @@ def _restore_kernel(
     for name in listed:
         if name not in reader:
             raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
-    found = [_restored(reader, n, s, d) for n, s, d in zip(listed, specs, dtypes)]
+    with _shown(reader, listed, specs):
+        found = [_restored(reader, n, s, d) for n, s, d in zip(listed, specs, dtypes)]
     return found[0] if len(found) == 1 else tuple(found)
+
+
+@contextmanager
+def _shown(reader: CheckpointFile, names: Sequence[str], specs: Sequence[str]) -> Iterator[None]:
+    """Whoever asked sees how far reading is; V1 files have no such thing."""
+    if isinstance(reader, SliceFileReader):
+        yield
+        return
+    title = f"restoring {os.path.basename(reader.prefix)}"
+    parts = [parse_slice_spec(s)[1] if s else None for s in specs]
+    total = sum(reader.stored_bytes(n, p) for n, p in zip(names, parts))
+    with transfer(title, total) as reader.advance:
+        yield
 
 
 def _restored(reader: CheckpointFile, name: str, spec: str, dtype: object) -> Any:
