@@ -195,14 +195,14 @@ class TimeFreqLSTMCell(RNNCell):
         batch = dimension_value(inputs.shape[0])
         below = ops.zeros([ops.shape(inputs)[0] if batch is None else batch, n], kind)
         outputs: Any = None
+        states: Any = None
         for k, window in enumerate(windows):
             c = ops.slice(state, [0, 2 * k * n], [-1, n])
             m = ops.slice(state, [0, (2 * k + 1) * n], [-1, n])
             product = ops.matmul(ops.concat([window, m, below], 1), weights)
             c, below = self._step(ops.bias_add(product, bias), c, diagonals)
-            new = ops.concat([c, below] if k == 0 else [states, c, below], 1)
+            states = ops.concat([c, below] if k == 0 else [states, c, below], 1)
             outputs = below if k == 0 else ops.concat([outputs, below], 1)
-            states = new
         return outputs, states
 
     def _step(self, gates: Any, c: Any, diagonals: list[Any]) -> tuple[Any, Any]:
