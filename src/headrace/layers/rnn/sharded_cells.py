@@ -264,16 +264,17 @@ class GLSTMCell(RNNCell):
         in_size = inputs.shape.as_list()[1] // self._groups
         out_size = self.output_size // self._groups
         with variable_scope(f"group{group}"):
-            parts = [
+            columns = [
                 self._group_columns(inputs, batch, group, in_size),
                 self._group_columns(m, batch, group, out_size),
             ]
-            joined = ops.concat(parts, axis=1)
+            joined = ops.concat(columns, axis=1)
             linear = self._group_maps[group]
             if linear is None:
                 linear = Linear(joined, 4 * (self._num_units // self._groups), False)
                 self._group_maps[group] = linear
-            return ops.split(linear(joined), 4, 1)
+            parts = ops.split(linear(joined), 4, 1)
+        return list(parts)
 
     def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         c, m = state
