@@ -45,7 +45,7 @@ def _tuple_type(name: str, prefixes: Sequence[str], blocks: Sequence[int]) -> An
         for window in range(windows)
         for part in "cm"
     ]
-    return collections.namedtuple(name, fields)  # type: ignore[misc]
+    return collections.namedtuple(name, fields)
 
 
 class GridLSTMCell(RNNCell):
