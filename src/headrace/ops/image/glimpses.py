@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,22 +25,22 @@ __all__ = ["extract_glimpse"]
 def _first_pixels(offsets: Array, size: Array, window: Array, attrs: tuple[bool, bool]) -> Array:
     """Row and column of each window's first pixel."""
     normalized, centered = attrs
-    at = offsets.astype(np.float32)
+    at: Array = offsets.astype(np.float32)
     if normalized:
         at = at * size
     if centered:
         at = at / np.float32(2) + size / np.float32(2)
-    return np.trunc(at - window / np.float32(2)).astype(np.int64)  # type: ignore[no-any-return]
+    return np.trunc(at - window / np.float32(2)).astype(np.int64)
 
 
-def _filled(image: Array, shape: tuple[int, ...], noise: str) -> Array:
+def _filled(image: Array, shape: tuple[int, ...], noise: str) -> Any:
     """A window of noise like the image: TensorFlow's is not seeded either."""
     if noise == "zero":
         return np.zeros(shape, np.float32)
     random = np.random.default_rng()
     if noise == "uniform":
         low, high = image.min(), image.max()
-        return low + random.random(shape, np.float32) * (high - low)  # type: ignore[no-any-return]
+        return low + random.random(shape, np.float32) * (high - low)
     noisy = random.standard_normal(shape, np.float32) * image.std() + image.mean()
     return np.clip(noisy, image.min(), image.max()).astype(np.float32)
 

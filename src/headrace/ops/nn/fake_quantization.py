@@ -47,8 +47,8 @@ def _nudged(low: Any, high: Any, num_bits: int, narrow_range: bool) -> _Range:
     first, last = _F4(int(narrow_range)), _F4((1 << num_bits) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         step = (_F4(high) - _F4(low)) / (last - first)
-        zero = first - _F4(low) / step
-        zero = np.where(np.isnan(zero), first, np.clip(zero, first, last))
+        at = first - _F4(low) / step
+        zero = np.where(np.isnan(at), first, np.clip(at, first, last))
     zero = np.floor(zero + _F4(0.5)).astype(_F4)  # halves away from zero: none is negative
     return _Range((first - zero) * step, (last - zero) * step, step)
 
