@@ -35,6 +35,7 @@ MODULES = [
     "column_cases",
     "state_cases",
     "rnn_cell_cases",
+    "small_cases",
 ]
 
 

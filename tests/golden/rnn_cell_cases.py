@@ -1,4 +1,7 @@
-"""Cells of contrib.rnn: names, values, gradients. Run on TF 1.15 (make_cases.py) and on Headrace."""
+"""Cells of contrib.rnn: names, values, gradients.
+
+Run on TF 1.15 (make_cases.py) and on Headrace.
+"""
 
 import numpy as np
 

@@ -171,7 +171,8 @@ class LSTMBlockWrapper(Layer):
         dtype = initial_state[0].dtype if dtype is None else dtype
         if sequence_length is not None:
             sequence_length = ops.convert_to_tensor(sequence_length)
-        cells, outputs = self._call_cell(stacked, *initial_state, dtype, sequence_length)
+        cell, output = initial_state
+        cells, outputs = self._call_cell(stacked, cell, output, dtype, sequence_length)
         if sequence_length is None:
             final = LSTMStateTuple(cells[-1], outputs[-1])
         else:

@@ -1,4 +1,4 @@
-"""GridLSTMCell: an LSTM over frequencies and one over time, side by side, and its bidirectional form.
+"""GridLSTMCell: an LSTM over frequencies and one over time, side by side; also bidirectional.
 
 At each step the input's columns are cut into windows ("frequencies"). For each window there are two
 LSTMs: one whose cell comes from the window before (``freq``), one whose cell comes from the step
@@ -45,7 +45,7 @@ def _tuple_type(name: str, prefixes: Sequence[str], blocks: Sequence[int]) -> An
         for window in range(windows)
         for part in "cm"
     ]
-    return collections.namedtuple(name, fields)  # type: ignore[misc]
+    return collections.namedtuple(name, fields)
 
 
 class GridLSTMCell(RNNCell):

@@ -1,4 +1,4 @@
-"""Layer normalization of an LSTM's gate, with the variables ``gamma`` and ``beta`` of its own scope."""
+"""Layer normalization of an LSTM's gate, with variables ``gamma`` and ``beta`` of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["layer_norm_of_gate"]
 
 
 def layer_norm_of_gate(x: Tensor, scope: str, gain: float, shift: float) -> Any:
-    """``x`` (batch, units) normalized along its rows; ``gamma`` begins as gain, ``beta`` as shift."""
+    """``x`` (batch, units) normalized along its rows; ``gamma`` starts as gain, beta as shift."""
     shape = x.shape[-1:]
     with variable_scope(scope):
         gamma = get_variable("gamma", shape, initializer=constant_initializer(gain), dtype=x.dtype)

@@ -195,14 +195,14 @@ class TimeFreqLSTMCell(RNNCell):
         batch = dimension_value(inputs.shape[0])
         below = ops.zeros([ops.shape(inputs)[0] if batch is None else batch, n], kind)
         outputs: Any = None
+        states: Any = None
         for k, window in enumerate(windows):
             c = ops.slice(state, [0, 2 * k * n], [-1, n])
             m = ops.slice(state, [0, (2 * k + 1) * n], [-1, n])
             product = ops.matmul(ops.concat([window, m, below], 1), weights)
             c, below = self._step(ops.bias_add(product, bias), c, diagonals)
-            new = ops.concat([c, below] if k == 0 else [states, c, below], 1)
+            states = ops.concat([c, below] if k == 0 else [states, c, below], 1)
             outputs = below if k == 0 else ops.concat([outputs, below], 1)
-            states = new
         return outputs, states
 
     def _step(self, gates: Any, c: Any, diagonals: list[Any]) -> tuple[Any, Any]:
@@ -264,16 +264,17 @@ class GLSTMCell(RNNCell):
         in_size = inputs.shape.as_list()[1] // self._groups
         out_size = self.output_size // self._groups
         with variable_scope(f"group{group}"):
-            parts = [
+            columns = [
                 self._group_columns(inputs, batch, group, in_size),
                 self._group_columns(m, batch, group, out_size),
             ]
-            joined = ops.concat(parts, axis=1)
+            joined = ops.concat(columns, axis=1)
             linear = self._group_maps[group]
             if linear is None:
                 linear = Linear(joined, 4 * (self._num_units // self._groups), False)
                 self._group_maps[group] = linear
-            return ops.split(linear(joined), 4, 1)
+            parts = ops.split(linear(joined), 4, 1)
+        return list(parts)
 
     def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         c, m = state

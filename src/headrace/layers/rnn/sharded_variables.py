@@ -18,7 +18,7 @@ __all__ = ["concatenated_variable"]
 
 
 def concatenated_variable(name: str, shape: list[int], dtype: DType, num_shards: int) -> Any:
-    """The variables ``name_0`` … as one tensor of ``shape``; the tensor is made once for a scope."""
+    """The variables ``name_0`` … as one tensor of ``shape``, made once for a scope."""
     shards = _shards(name, shape, dtype, num_shards)
     if len(shards) == 1:
         return shards[0]
