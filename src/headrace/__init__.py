@@ -23,7 +23,7 @@ try:
 
     _import_numpy()
     import headrace.layers
-    import headrace.train
+    import headrace.train  # noqa: F401
     from headrace.api import v1 as _v1
     from headrace.api.v1 import __all__ as __all__
 
@@ -32,7 +32,8 @@ try:
     else:
         # now that they are loaded, nothing binds the names again: they are for the namespaces
         # tf.layers and tf.train
-        del headrace.layers, headrace.train
+        for _name in ("layers", "train"):
+            globals().pop(_name, None)
     globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:
     if _collecting:

@@ -110,3 +110,27 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "does not hold a GraphDef" in capsys.readouterr().err
     assert main(["predict", str(MODELS / "tf1"), "--input", "x"]) == 1
     assert "NAME=FILE" in capsys.readouterr().err
+
+
+def test_checkpoints_of_the_first_format_and_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        tf.multiply(x, tf.Variable([2.0, 3.0], name="v"), name="y")
+        sess.run(tf.global_variables_initializer())
+        for folder, options in (("v1", {"write_version": 1}), ("v2", {"sharded": True})):
+            (tmp_path / folder).mkdir()
+            tf.train.Saver(**options).save(sess, str(tmp_path / folder / "model"))
+    for path in ("v1", "v1/model", "v2", "v2/model", "v2/model.index"):
+        assert main(["inspect", str(tmp_path / path)]) == 0
+        text = capsys.readouterr().out
+        assert "checkpoint of 1 tensors" in text and "8 bytes" in text
+        assert "v  float32 [2]" in text
+    for path in ("v1", "v1/model", "v1/model.meta", "v2", "v2/model", "v2/model.meta"):
+        frozen = str(tmp_path / "frozen.pb")
+        assert main(["freeze", str(tmp_path / path), "-o", frozen, "--outputs", "y"]) == 0
+        assert main(["predict", frozen, "--input", "x=[1, 2]"]) == 0
+        assert "[2. 6.]" in capsys.readouterr().out
+    assert main(["inspect", str(tmp_path)]) == 1
+    assert "no checkpoints" in capsys.readouterr().err

@@ -56,3 +56,12 @@ def test_in_ipython() -> None:
         command = [sys.executable, "-c", f"CELLS = {cells!r}\n{program}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.stdout.split() == ["3"], done.stdout
+
+
+def test_reload() -> None:
+    """``%reload_ext headrace`` reloads the package."""
+    program = "import importlib, headrace as tf; s = tf.Session; tf = importlib.reload(tf);"
+    program += "print(tf.Session is s, tf.layers.dense.__name__, tf.train.AdamOptimizer.__name__)"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split() == ["True", "dense", "AdamOptimizer"], done.stderr

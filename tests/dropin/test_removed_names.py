@@ -63,3 +63,45 @@ def test_packages_do_not_see_them() -> None:
         assert names["found"] is False
     finally:
         removed_names.uninstall()
+
+
+_RAGGED = """
+import numpy as np
+pairs = np.array(list(zip([[1, 2], [3, 4]], [[1], [2, 3]])))
+print(pairs.shape, pairs.dtype, pairs[1][1])
+pictures = np.array([np.zeros((2, 2, 3)), np.zeros((3, 2, 3))])
+print(pictures.shape, pictures[1].shape)
+print(np.array([[1, 2], [3, 4]]).dtype, np.array([1, 2], ndmin=2).shape)
+try:
+    np.array([[1], [2, 3]], dtype=np.float32)
+except ValueError as e:
+    print("ValueError")
+print(np.reshape(np.arange(6), newshape=[2, 3]).shape, np.fromstring(b"ab", np.uint8).tolist())
+a = np.arange(4, dtype=np.uint8)
+a.itemset(1, 7)
+print(a.tostring(), np.fromstring("1 2", sep=" ").tolist(), a.ptp(), np.uint8(3).tostring())
+"""
+
+
+def test_ragged_rows_are_an_array_of_objects(tmp_path: Path) -> None:
+    file = tmp_path / "ragged.py"
+    file.write_text(_RAGGED)
+    command = [sys.executable, "-m", "headrace", "run", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    printed = "(2, 2) object [2, 3]\n(2,) (3, 2, 3)\nint64 (1, 2)\nValueError\n"
+    printed += "(2, 3) [97, 98]\nb'\\x00\\x07\\x02\\x03' [1.0, 2.0] 7 b'\\x03'\n"
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
+    assert "ragged.py:3: FutureWarning: np.array is called as before NumPy 2" in done.stderr
+
+
+def test_ragged_rows_are_refused_after_uninstall_and_in_packages() -> None:
+    own = np.array
+    removed_names.install()
+    try:
+        code = compile("numpy.array([[1], [2, 3]])", f"{np.__path__[0]}/x.py", "exec")
+        with pytest.raises(ValueError, match="inhomogeneous"):
+            exec(code, {"numpy": np})
+    finally:
+        removed_names.uninstall()
+    assert np.array is own
+    assert not hasattr(np.zeros(2), "tostring") or np.__version__ < "2.3"

@@ -48,6 +48,22 @@ self.tf.nothing
         ),
         ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n", "v1"),
         ("import tensorflow as tf\nprint(tf.constant(1))", "v1"),
+        ("import tensorflow as tf\nfor x in tf.data.Dataset.range(3).batch(2): print(x)", "v2"),
+        (
+            "import tensorflow as tf\nd = tf.data.Dataset.range(3)\nd = d.batch(2)\n"
+            "for i, x in enumerate(d): print(x)",
+            "v2",
+        ),
+        (
+            "import tensorflow as tf\nd = tf.data.Dataset.range(3).make_one_shot_iterator()\n"
+            "for x in d.get_next(): print(x)",
+            "v1",
+        ),
+        ("import tensorflow as tf\nx = tf.ones([2])\nif tf.reduce_sum(x) > 1: print(x)", "v2"),
+        (
+            "import tensorflow as tf\nfor x in tf.data.Dataset.range(3): print(x)\ntf.Session()",
+            "v1",
+        ),
     ],
 )
 def test_the_api_that_a_program_is_written_for(tmp_path: Path, source: str, api: str) -> None:
@@ -65,12 +81,26 @@ def test_modules_beside_the_script_count(tmp_path: Path) -> None:
     assert choice.api == "v1" and "model.py:2 uses tf.placeholder" in choice.reason
 
 
-def headrace(*args: str) -> subprocess.CompletedProcess[str]:
+def test_a_module_is_found_without_importing_its_package(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("import tensorflow")
+    (package / "__main__.py").write_text("from package import model\nmodel.show()")
+    (package / "model.py").write_text(
+        "import tensorflow as tf\ndef show(): print(tf.constant(3).numpy())"
+    )
+    for name in ("package", "package.__main__"):
+        done = headrace("run", "-m", name, cwd=tmp_path)
+        assert done.stdout == "3\n", done.stderr
+
+
+def headrace(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "headrace", *args],
         capture_output=True,
         text=True,
         env=dict(os.environ),
+        cwd=cwd,
     )
 
 

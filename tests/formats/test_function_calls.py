@@ -122,3 +122,7 @@ def test_frozen_graphs_have_no_calls() -> None:
     message = graph_def_of(graph, expand_calls=True)
     assert not message.library.function
     assert "StatefulPartitionedCall" not in {n.op for n in message.node}
+
+
+def test_keywords_of_defun_are_attributes() -> None:
+    assert json.loads(json.dumps(programs.attributes(tf, function))) == ANSWERS["attributes"]

@@ -24,6 +24,12 @@ def files(tf):
 
     note(tf.gfile.GFile(path, "r").read)
     note(tf.gfile.GFile, path, "x")
+    for mode in ("w", "a", "w+", "a+"):
+        with tf.gfile.GFile(os.path.join(folder, mode), mode) as f:
+            f.flush()  # nothing is written
+        note(os.path.exists, os.path.join(folder, mode))
+        note(tf.gfile.GFile(os.path.join(folder, mode), mode).read)
+        note(os.path.exists, os.path.join(folder, mode))
     with tf.gfile.GFile(path, "w") as f:
         note(f.read)
         note(f.write, "one\ntwo\n")

@@ -185,7 +185,7 @@ class _Backward:
             switch = apply_many(SWITCH, merge, loop_cond, name="Switch")
             added = apply_op("AddV2", identity(switch[1]), constant(1, name="y"), name="Add")
             following = apply(NEXT_ITERATION, added, name="NextIteration")
-        merge._op._inputs = (enter, following)
+        graph._close_loop(merge._op, enter, following)
         self.counter_add = added._op
         self.counter = added._op._inputs[0]._op
         for around in (forward.outer_context, self.outer):
@@ -223,7 +223,7 @@ class _Backward:
         finally:
             context.Exit()
         for m, e, f in zip(merges, enters, followings):
-            m._op._inputs = (e, f)
+            graph._close_loop(m._op, e, f)
             if m._shape != f._shape:
                 m._shape = m._shape if f._shape is None else None
         with in_context(graph, self.outer):

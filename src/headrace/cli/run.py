@@ -73,14 +73,25 @@ def _choose_api(options: argparse.Namespace) -> Choice:
     """``--api``, else what the program's source says."""
     if options.api:
         return Choice(options.api, "--api")
-    script = Path(options.program)
     if options.module:
-        script = Path(*options.program.split(".")).with_suffix(".py")
+        return _choose_api_of_module(options.program)
+    script = Path(options.program)
     if script.is_dir():
         script = script / "__main__.py"
-    if not script.is_file():
-        return Choice("v1", "the default")
-    return choose_api(script)
+    return choose_api(script) if script.is_file() else Choice("v1", "the default")
+
+
+def _choose_api_of_module(name: str) -> Choice:
+    """The API that a module's source asks for.
+
+    The module is found without importing its package, which may import tensorflow.
+    """
+    for root in ("", *sys.path[1:]):
+        stem = Path(root, *name.split("."))
+        for script in (stem.with_name(f"{stem.name}.py"), stem / "__main__.py"):
+            if script.is_file():
+                return choose_api(script, Path(root))
+    return Choice("v1", "the default")
 
 
 def _choose_executor(name: str) -> None:

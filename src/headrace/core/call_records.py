@@ -18,6 +18,7 @@ from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = [
+    "AttrScalar",
     "CallRecord",
     "CalledFunction",
     "GraphCalls",
@@ -28,6 +29,9 @@ __all__ = [
     "note_library",
     "whole_calls",
 ]
+
+
+AttrScalar = bool | int | float | str
 
 
 class CalledFunction(NamedTuple):
@@ -42,6 +46,9 @@ class CalledFunction(NamedTuple):
     output_names: tuple[str, ...] | None = None
     #: The function that computes the gradient (``Defun(grad_func=)``).
     gradient: CalledFunction | None = None
+    #: Attributes of the FunctionDef, and of the node that calls it (``Defun(noinline=True)``).
+    attrs: tuple[tuple[str, AttrScalar], ...] = ()
+    call_attrs: tuple[tuple[str, AttrScalar], ...] = ()
 
 
 class CallRecord(NamedTuple):

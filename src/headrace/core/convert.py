@@ -374,6 +374,11 @@ def _from_objects(
             f"Can't convert Operation '{bad.name}' to Tensor: an operation has no value, "
             "its outputs have"
         )
+    if get_default_graph()._is_eager:
+        raise ValueError(
+            f"Attempt to convert a value ({bad!r}) with an unsupported type ({type(bad)}) to a "
+            "Tensor."
+        )
     raise TypeError(
         f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. "
         f"Expected {want}; "

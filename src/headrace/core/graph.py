@@ -279,6 +279,11 @@ class Graph:
             self._version += 1
             self._changes += 1
 
+    def _close_loop(self, merge: Operation, enter: Tensor, following: Tensor) -> None:
+        """Connect a loop's Merge with its NextIteration: not while the graph is being written."""
+        with self._lock:
+            merge._inputs = (enter, following)
+
     def create_op(
         self,
         op_type: str,

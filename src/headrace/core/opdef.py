@@ -171,6 +171,9 @@ class Traits(NamedTuple):
         False  # calls a Python function, which may wait for another operation of the run
     )
     blocking: bool = False  # may wait for another run, or for another operation of the same run
+    # raises what TensorFlow raises for these attributes when it makes the kernel: before a first
+    # run of the operation, and whatever is fed
+    check_attrs: Callable[[dict[str, Any]], None] | None = None
 
 
 class NativeInplace(Protocol):

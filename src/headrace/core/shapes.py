@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Union, overload
 
+from headrace.core.dtypes import DType
+
 __all__ = [
     "Dim",
     "Dimension",
@@ -134,11 +136,7 @@ class Dimension:
         if isinstance(value, Dimension):
             self._value = value._value
             return
-        self._value = int(value)
-        if not isinstance(value, (str, bytes)) and self._value != value:
-            raise ValueError(f"Ambiguous dimension: {value}")
-        if self._value < 0:
-            raise ValueError(f"Dimension {self._value} must be >= 0")
+        self._value = _plain_dim(value)
 
     @property
     def value(self) -> int | None:
@@ -485,10 +483,23 @@ def _plain_dim(d: Any) -> Dim:
     try:
         index = d.__index__()
     except AttributeError:
+        index = _whole_number(d)
+    return _plain_dim(int(index))
+
+
+def _whole_number(d: Any) -> int:
+    """A dimension that is no integer: 50.0 (``100 / 2`` in Python 3) and "50" count as 50."""
+    if isinstance(d, DType):
+        raise TypeError(f"Cannot convert {d!r} to Dimension")
+    try:
+        value = int(d)
+    except (TypeError, OverflowError):
         raise TypeError(
             f"Dimension value must be integer or None or have an __index__ method, got {d!r}"
         ) from None
-    return _plain_dim(int(index))
+    if not isinstance(d, (str, bytes)) and value != d:
+        raise ValueError(f"Ambiguous dimension: {d}")
+    return value
 
 
 def as_shape(value: object) -> TensorShape:

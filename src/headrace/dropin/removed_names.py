@@ -7,8 +7,6 @@ names to find out which version they run with. :func:`uninstall` takes the names
     >>> import numpy as np
     >>> np.float            # in the program, with a FutureWarning
     <class 'float'>
-
-What NumPy's functions accepted and accept no more is in :mod:`headrace.dropin.ragged_arrays`.
 """
 
 from __future__ import annotations
@@ -24,6 +22,8 @@ import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headrace.dropin import old_calls
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
@@ -147,13 +147,12 @@ def install() -> None:
             own = module.__dict__.get("__getattr__")
             _replaced[name] = own
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
-    from headrace.dropin import ragged_arrays
-
-    ragged_arrays.install(_is_package)
+    old_calls.install(_is_package)
 
 
 def uninstall() -> None:
     """Undo :func:`install`."""
+    old_calls.uninstall()
     _told.clear()
     for name, own in _replaced.items():
         if own is None:
@@ -161,9 +160,6 @@ def uninstall() -> None:
         else:
             sys.modules[name].__getattr__ = own  # type: ignore[method-assign]
     _replaced.clear()
-    from headrace.dropin import ragged_arrays
-
-    ragged_arrays.uninstall()
 
 
 def _finder(module: ModuleType, table: dict[str, str], own: Any) -> Callable[[str], Any]:

@@ -75,6 +75,21 @@ _EAGER = (
     "data.AUTOTUNE",
 )
 _EAGER_METHODS = ("numpy",)
+#: A dataset's methods that give an iterator for graphs.
+_GRAPH_ITERATORS = ("make_one_shot_iterator", "make_initializable_iterator")
+#: Ops whose result eager programs put into an `if`.
+_TENSOR_FUNCTIONS = (
+    "equal",
+    "greater",
+    "less",
+    "not_equal",
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_sum",
+)
 #: A program that calls one of these starts eager execution itself, with TensorFlow 1's names.
 _EAGER_SWITCHES = (
     "enable_eager_execution",
@@ -106,7 +121,11 @@ class _Finder(ast.NodeVisitor):
         self.aliases: dict[str, str] = {}
         self.uses: dict[tuple[str, int], Use] = {}
         self.methods: dict[str, int] = {}
+        #: The first line that iterates over a dataset or decides on a tensor, as eager code does.
+        self.eager_line: int | None = None
+        self._datasets: set[str] = set()
         self._inner: set[int] = set()
+        self._functions = 0
 
     def use(self, symbol: str, line: int) -> None:
         if symbol:
@@ -135,7 +154,52 @@ class _Finder(ast.NodeVisitor):
         for target in node.targets:
             if symbol and isinstance(target, ast.Name) and isinstance(node.value, ast.Attribute):
                 self.aliases[target.id] = symbol
+            if isinstance(target, ast.Name) and self.is_dataset(node.value):
+                self._datasets.add(target.id)
         self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._functions += 1
+        self.generic_visit(node)
+        self._functions -= 1
+
+    def visit_For(self, node: ast.For) -> None:
+        """``for x in dataset`` works in eager code only."""
+        if self.is_dataset(node.iter):
+            self.note_eager(node.lineno)
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        """``if tf.reduce_sum(x) > 2`` too, outside of functions (which may be traced)."""
+        test = node.test
+        parts = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
+        if not self._functions and any(self.is_tensor(p) for p in parts):
+            self.note_eager(node.lineno)
+        self.generic_visit(node)
+
+    def note_eager(self, line: int) -> None:
+        if self.eager_line is None:
+            self.eager_line = line
+
+    def is_dataset(self, node: ast.expr) -> bool:
+        """Whether an expression is ``tf.data…(…)``, a name for one, or a method call on one."""
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if name in ("enumerate", "zip"):
+                return any(self.is_dataset(a) for a in node.args)
+            symbol = self.dotted(node.func) or ""
+            if symbol.startswith(("data.", "compat.v1.data.", "compat.v2.data.")):
+                return "Dataset" in symbol
+            return isinstance(node.func, ast.Attribute) and (
+                node.func.attr not in _GRAPH_ITERATORS and self.is_dataset(node.func.value)
+            )
+        return isinstance(node, ast.Name) and node.id in self._datasets
+
+    def is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression is a call of one of the ops below ``tf`` or ``tf.math``."""
+        if not isinstance(node, ast.Call):
+            return False
+        return (self.dotted(node.func) or "").removeprefix("math.") in _TENSOR_FUNCTIONS
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if id(node) not in self._inner:
@@ -178,9 +242,13 @@ def symbols(path: Path) -> list[Use]:
     return symbols_of_source(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
-def program_files(script: Path) -> Iterator[Path]:
-    """The script and the modules beside it that it imports, directly or through others."""
-    folder = script.resolve().parent
+def program_files(script: Path, root: Path | None = None) -> Iterator[Path]:
+    """The script and the modules that it imports, directly or through others.
+
+    They are looked for beside the script (or in `root`, the first import folder) and beside the
+    module that imports them.
+    """
+    folder = (root or script.parent).resolve()
     queue, seen = [script], {script.resolve()}
     while queue and len(seen) <= MAX_FILES:
         file = queue.pop(0)
@@ -212,10 +280,13 @@ def _local_modules(tree: ast.Module, folder: Path, here: Path) -> Iterator[Path]
                         yield candidate.resolve()
 
 
-def choose_api(script: Path) -> Choice:
-    """v1 for graphs and sessions, v2 for eager code without them; v1 where nothing decides."""
+def choose_api(script: Path, root: Path | None = None) -> Choice:
+    """v1 for graphs and sessions, v2 for eager code without them; v1 where nothing decides.
+
+    `root` is the folder from which the program imports, if it is not the script's own.
+    """
     eager: Choice | None = None
-    for file in program_files(script):
+    for file in program_files(script, root):
         try:
             found = _scan(file.read_text(encoding="utf-8", errors="replace"), str(file))
         except (SyntaxError, OSError, ValueError):
@@ -230,6 +301,8 @@ def choose_api(script: Path) -> Choice:
             for method in _EAGER_METHODS:
                 if method in found.methods:
                     eager = Choice("v2", f"{file.name}:{found.methods[method]} calls .{method}()")
+        if eager is None and found.eager_line is not None:
+            eager = Choice("v2", f"{file.name}:{found.eager_line} takes a value out of a tensor")
     return eager or Choice("v1", "nothing in the program asks for eager execution")
 
 

@@ -6,7 +6,8 @@ Kernels are given values for handles, writers store the new ones.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
@@ -74,6 +75,26 @@ class VariableHandle(Handle):
 
 convert.EAGER_KINDS.add(VariableHandle)
 
+#: Handles that the operation VarHandleOp made with a shared name, as long as somebody has them.
+_shared: weakref.WeakValueDictionary[str, VariableHandle] = weakref.WeakValueDictionary()
+
+
+def handle_kernel(attrs: dict[str, Any], name: str | None) -> Callable[[], VariableHandle]:
+    """What VarHandleOp does at once: a variable without a value, shared if it has a shared name."""
+    shared = attrs["shared_name"]
+    key = f"{attrs['container']}/{shared}"
+
+    def make() -> VariableHandle:
+        found = _shared.get(key) if shared else None
+        if found is None:
+            own = f"{key}@{next(_numbers)}"
+            found = VariableHandle(own, shared or name or "VarHandleOp", attrs)
+            if shared:
+                _shared[key] = found
+        return found
+
+    return make
+
 
 def call(plan: CallPlan, values: list[Any], inputs: Sequence[Any]) -> Any:
     """Compute an op that reads or writes variables.
@@ -81,7 +102,16 @@ def call(plan: CallPlan, values: list[Any], inputs: Sequence[Any]) -> Any:
     ``values`` has keys where ``inputs`` has handles.
     """
     traits = plan.opdef.traits
+    want = plan.attrs.get("dtype")
     for i in traits.reads:
+        have = inputs[i]._op._attrs["dtype"] if isinstance(inputs[i], VariableHandle) else want
+        if want is not None and have is not want:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Trying to read variable with wrong dtype. Expected "
+                f"{_c_name(want)} got {_c_name(have)}.",
+            )
         values[i] = _read(values[i], inputs[i], traits.uninit_ok)
     if traits.writes:
         return _write(plan, values, inputs)
@@ -115,6 +145,12 @@ def write_variable(
         raise located(error, opdef, (handle,), (value,), None) from None
     finally:
         restore(token)
+
+
+def _c_name(dtype: Any) -> str:
+    """TensorFlow's name of a type in messages of its kernels."""
+    name: str = dtype.name
+    return {"float32": "float", "float64": "double"}.get(name, name)
 
 
 def _read(key: str, handle: Tensor, uninit_ok: bool) -> Any:

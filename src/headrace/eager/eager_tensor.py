@@ -270,6 +270,9 @@ class Handle(EagerTensor):
 
     __str__ = __repr__
 
+    def numpy(self) -> NoReturn:
+        raise ValueError(f"Cannot convert a Tensor of dtype {self._dtype.name} to a NumPy array.")
+
     def __deepcopy__(self, memo: object) -> Handle:
         return self
 

@@ -30,6 +30,7 @@ from headrace.eager.tape_record import ACTIVE, Record, record
 from headrace.kernels.numpy import numpy_xp
 from headrace.kernels.numpy.openblas import held, release_blas
 from headrace.lower.session_state import RunContext
+from headrace.ops.state.resource_state import VAR_HANDLE
 from headrace.runtime.float_errors import restore, silence
 
 __all__ = ["CallPlan", "execute", "execute_flat"]
@@ -306,6 +307,10 @@ def _first(pair: tuple[str, Any]) -> str:
 
 
 def _new_plan(opdef: OpDef, attrs: dict[str, Any], name: str | None) -> CallPlan:
+    if opdef.traits.check_attrs is not None:
+        opdef.traits.check_attrs(attrs)
+    if opdef is VAR_HANDLE:
+        return CallPlan(opdef, attrs, states.handle_kernel(attrs, name))
     if opdef.traits.random or opdef.traits.stateful:  # generators go on where this call stopped
         name = f"{opdef.name}{sorted((k, repr(v)) for k, v in attrs.items())}"
     node = KernelNode(name or opdef.name, opdef.name, attrs)
@@ -477,7 +482,7 @@ def _outputs(
 def _wrapped(value: Any, dtype: DType) -> EagerTensor:
     kind = dtype._kind
     if kind == "r":
-        return Handle(value, dtype=dtype)
+        return value if isinstance(value, Handle) else Handle(value, dtype=dtype)
     if kind == "s" and not isinstance(value, np.ndarray):
         value = conversion.make_ndarray(value, dtypes.string)
     return wrap(value, dtype)

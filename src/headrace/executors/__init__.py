@@ -36,17 +36,30 @@ def make_executable(program: Program, options: Options) -> Executable:
             f"There is no executor {options.executor!r}; there are 'numpy', 'reference' and 'xla'."
         )
     from headrace.executors.numpy_executor import make_numpy
-    from headrace.lower.kept_values import split
-    from headrace.lower.packing import pack
+    from headrace.executors.specialised import specialise
     from headrace.program.verify import checked
-    from headrace.rewrite.engine import rewrite
-    from headrace.rewrite.rule_table import rules_for
     from headrace.runtime.allocator import keep_freed
 
     keep_freed()
     if not options.rewrites:
         return make_numpy(make_plan(program, options.fusion), options)
     checked(program, "building it")
+    general = _planned(program, options)
+    if not options.fusion:
+        return general
+    return specialise(program, general, lambda known: _planned(known, options))
+
+
+def _planned(program: Program, options: Options) -> Executable:
+    """Rewrite, split, plan and bind a program for the default executor."""
+    from headrace.executors.numpy_executor import make_numpy
+    from headrace.lower.kept_values import split
+    from headrace.lower.packing import pack
+    from headrace.lower.plan import make_plan
+    from headrace.program.verify import checked
+    from headrace.rewrite.engine import rewrite
+    from headrace.rewrite.rule_table import rules_for
+
     program = checked(rewrite(program, rules_for(options.exact)), "rewriting")
     program = checked(pack(program, options.weights), "packing weights")
     main, part = split(program)

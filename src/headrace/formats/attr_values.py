@@ -7,11 +7,12 @@ In a graph attributes are plain Python values (DType, tuple, array, str); see co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.core.call_records import AttrScalar
 from headrace.core.dtypes import _ALL, DType, as_dtype
 from headrace.core.shapes import TensorShape
 from headrace.formats.tensor_proto import to_array, to_message, to_shape
@@ -80,6 +81,19 @@ _ELEMENTS: dict[str, Callable[[Any, Any], None]] = {
     "tensor": lambda v, m: _encode_tensor(v, m.tensor.add()),
     "func": lambda v, m: _encode_function(v, m.func.add()),
 }
+
+
+def encode_scalars(attrs: Iterable[tuple[str, AttrScalar]], messages: Any) -> None:
+    """Numbers and strings as AttrValues, by their Python types."""
+    for name, value in attrs:
+        if isinstance(value, bool):
+            messages[name].b = value
+        elif isinstance(value, int):
+            messages[name].i = value
+        elif isinstance(value, float):
+            messages[name].f = value
+        else:
+            messages[name].s = value.encode()
 
 
 def encode(value: Any, kind: str, message: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from headrace.core.call_records import CalledFunction, CallRecord, whole_calls
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
-from headrace.formats.attr_values import encode_shape
+from headrace.formats.attr_values import encode_scalars, encode_shape
 from headrace.formats.graphdef_writer import Library
 
 __all__ = ["ImportedCall", "calls_to_write", "function_names", "functions_behind", "write_call"]
@@ -99,6 +99,7 @@ def _local_node(
     name = library.add_called(function)
     if function.op_type is not None:
         message.op = name
+        encode_scalars(function.call_attrs, message.attr)
         return
     stateful = any(_is_stateful(op) for op in record.body)
     message.op = "StatefulPartitionedCall" if stateful else "PartitionedCall"

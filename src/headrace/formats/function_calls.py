@@ -34,6 +34,8 @@ from headrace.ops.control.while_loops import while_loop
 if TYPE_CHECKING:
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
+    from headrace.data.functions.user_functions import DataFunction
+
 __all__ = ["FunctionLibrary"]
 
 _CALLS = frozenset(["PartitionedCall", "StatefulPartitionedCall"])
@@ -60,6 +62,7 @@ class FunctionLibrary:
         self.checked: set[str] = set()
         self.stack: list[str] = []
         self.expanded = 0
+        self.data_functions: dict[tuple[str, int], DataFunction] = {}
 
     def is_call(self, op: str) -> bool:
         return op in _FUNCTIONAL or (op in self.functions and op not in ALL_OPS)
@@ -163,6 +166,23 @@ class FunctionLibrary:
             graph.outputs = results
             graph.control_outputs = effects
         return graph
+
+    def data_function(self, function: FunctionName, node: NodeDef) -> DataFunction:
+        """The function of a dataset's node: its last arguments are the node's ``Targuments``."""
+        from headrace.data.functions.user_functions import imported_function
+
+        captures = len(node.attr["Targuments"].list.type) if "Targuments" in node.attr else 0
+        key = (function.name, captures)
+        if key not in self.data_functions:
+            if function.name in self.stack or len(self.stack) >= MAX_CALLS:
+                raise ValueError(f"Function '{function.name}' is used inside of itself")
+            outer, self.stack = self.stack, [*self.stack, f"{function.name} of {node.op}"]
+            try:
+                graph = self.func_graph(function.name)
+            finally:
+                self.stack = outer
+            self.data_functions[key] = imported_function(graph, captures, function)
+        return self.data_functions[key]
 
 
 def _argument_shape(function: Any, i: int) -> tuple[int | None, ...] | None | None:
@@ -427,6 +447,9 @@ class _BodyImporter(NodeImporter):
         self.kinds = {n.name: n for n in function.node_def}
         self.arguments = self._bound(arguments)
         self.offsets: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def function_value(self, function: FunctionName, node: NodeDef) -> DataFunction:
+        return self.library.data_function(function, node)
 
     def _bound(self, arguments: Sequence[Tensor]) -> dict[str, list[Tensor]]:
         """The tensors of each argument."""

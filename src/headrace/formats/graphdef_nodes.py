@@ -27,7 +27,7 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.attr_values import decode, decode_any
+from headrace.formats.attr_values import FunctionName, decode, decode_any
 from headrace.program.flow_structure import find_structure
 
 if TYPE_CHECKING:
@@ -153,6 +153,10 @@ class NodeImporter:
 
     def resolve(self, source: Any, node: NodeDef) -> Tensor | Operation:
         raise NotImplementedError
+
+    def function_value(self, function: FunctionName, node: NodeDef) -> Any:
+        """What an attribute that names a function holds."""
+        return function
 
     def _is_later_type(self, dtype: DType, allowed: frozenset[DType]) -> bool:
         """Whether a newer TensorFlow than 1.15 may have added the type to an op that takes numbers
@@ -333,6 +337,8 @@ class NodeImporter:
                 message = self._substituted(message, node)
             try:
                 value = decode(message, spec.kind)
+                if spec.kind == "func":
+                    value = self.function_value(value, node)
             except ValueError as error:
                 raise ValueError(f"attribute '{name}': {error}") from None
             if spec.allowed is not None:

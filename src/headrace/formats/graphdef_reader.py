@@ -20,7 +20,7 @@ from headrace.core.call_records import note_library
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.attr_values import decode
+from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
 from headrace.formats.graphdef_writer import (
@@ -193,6 +193,9 @@ class _GraphImporter(NodeImporter):
         self._keep_library()
         for name, message in self.known_shapes:
             _narrow(self.ops[name], decode(message, "list(shape)"))
+
+    def function_value(self, function: FunctionName, node: NodeDef) -> Any:
+        return self.library.data_function(function, node)
 
     def _keep_library(self) -> None:
         """The graph has the functions of the file from now on, as in TensorFlow."""

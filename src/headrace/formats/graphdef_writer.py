@@ -17,7 +17,7 @@ from headrace.core.call_records import CalledFunction, CallRecord
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
-from headrace.formats.attr_values import FunctionName, encode, encode_shape
+from headrace.formats.attr_values import FunctionName, encode, encode_scalars, encode_shape
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
@@ -107,15 +107,17 @@ class Library:
         while done < len(self.functions):
             name, item = self.functions[done]
             if isinstance(item, CalledFunction):
+                definition = message.function.add()
                 write_function(
                     item.graph,
                     name,
-                    message.function.add(),
+                    definition,
                     self,
                     item.arguments,
                     item.output_names,
                     item.outputs,
                 )
+                encode_scalars(item.attrs, definition.attr)
             else:
                 write_function(item, name, message.function.add(), self)
             done += 1
@@ -149,18 +151,19 @@ def graph_def_of(
     message = GraphDef()
     message.versions.producer = GRAPH_DEF_VERSION
     library = Library()
-    ops = graph.get_operations()[from_version or 0 :]
-    calls: dict[Operation, CallRecord] = {}
-    hidden: set[Operation] = set()
-    if graph._calls is not None and not expand_calls:
-        from headrace.formats.call_nodes import calls_to_write, write_call
+    with graph._lock:  # other threads may be building loops, whose operations change once
+        ops = graph.get_operations()[from_version or 0 :]
+        calls: dict[Operation, CallRecord] = {}
+        hidden: set[Operation] = set()
+        if graph._calls is not None and not expand_calls:
+            from headrace.formats.call_nodes import calls_to_write, write_call
 
-        calls, hidden = calls_to_write(graph, ops, library)
-    for op in ops:
-        if op in calls:
-            write_call(calls[op], message.node.add(), library, add_shapes)
-        elif op not in hidden:
-            write_node(op, message.node.add(), library, add_shapes)
+            calls, hidden = calls_to_write(graph, ops, library)
+        for op in ops:
+            if op in calls:
+                write_call(calls[op], message.node.add(), library, add_shapes)
+            elif op not in hidden:
+                write_node(op, message.node.add(), library, add_shapes)
     if library.functions or library.messages:
         library.write(message.library)
     return message
@@ -217,9 +220,9 @@ def _write_attr(op: Operation, name: str, value: Any, message: Any, library: Lib
     attr = op._opdef.attrs.get(name)
     kind = "" if attr is None else attr.kind
     if kind == "func":
-        value = (
-            FunctionName(library.name_of(value)) if not isinstance(value, FunctionName) else value
-        )
+        value = getattr(value, "imported", None) or value
+        if not isinstance(value, FunctionName):
+            value = FunctionName(library.name_of(value))
     elif kind == "list(func)":
         value = [FunctionName(library.name_of(v)) for v in value]
     elif kind == "tensor":

@@ -27,6 +27,7 @@ from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.graphdef_writer import TF_VERSION
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
 from headrace.formats.op_list import stripped_op_list
+from headrace.runtime.file_paths import local_path
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
 from headrace.wire.graph_files import write_bytes
 
@@ -269,7 +270,7 @@ def export_scoped_meta_graph(
         **kwargs,
     )
     if filename:
-        write_message(os.fsdecode(filename), message, as_text)
+        write_message(local_path(filename), message, as_text)
     return message, variables
 
 
@@ -339,7 +340,7 @@ def read_meta_graph(source: Any) -> MetaGraphDef:
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
-    path = os.fsdecode(source)
+    path = local_path(source)
     if not os.path.exists(path):
         raise OSError(f"File {path} does not exist.")
     with open(path, "rb") as file:
@@ -392,7 +393,8 @@ def import_scoped_meta_graph_with_return_elements(
             graph_def = type(graph_def).FromString(graph_def.SerializeToString())
             for node in graph_def.node:
                 node.device = ""
-        scope = graph.unique_name(import_scope or "", mark_as_used=False) if import_scope else ""
+        # inside of a name scope and without an import scope: the name scope
+        scope = graph.unique_name(import_scope or "", mark_as_used=False)
         elements = import_graph_def(
             graph_def,
             name=import_scope or scope,

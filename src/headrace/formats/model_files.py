@@ -28,9 +28,16 @@ from headrace.formats.saved_model import (
     read_saved_model,
 )
 from headrace.formats.subgraphs import extract_sub_graph, source_of
+from headrace.ops.io.checkpoint_ops import open_checkpoint
 from headrace.program.snapshot import variable_key
 from headrace.session.session import Session
+from headrace.train.checkpoint_files import (
+    checkpoint_exists,
+    latest_checkpoint,
+    meta_graph_filename,
+)
 from headrace.train.saver import import_meta_graph
+from headrace.wire.slice_files import is_slice_file
 from headrace.wire.tensor_bundle import BundleReader, bundle_exists
 
 if TYPE_CHECKING:
@@ -64,10 +71,16 @@ def kind_of_file(path: str) -> str:
     if os.path.isdir(path):
         if contains_saved_model(path):
             return "saved_model"
-        raise OSError(f"the folder '{path}' holds no SavedModel (saved_model.pb)")
+        if latest_checkpoint(path) is not None:
+            return "checkpoint"
+        raise OSError(
+            f"the folder '{path}' holds no SavedModel (saved_model.pb) and no checkpoints"
+        )
     if path.endswith(".meta"):
         return "meta"
     if path.endswith(".index") or (bundle_exists(path) and not os.path.exists(path)):
+        return "checkpoint"
+    if is_slice_file(path):
         return "checkpoint"
     if not os.path.exists(path):
         raise OSError(f"there is no file '{path}'")
@@ -94,11 +107,17 @@ def open_model(path: str, tags: Sequence[str] = ("serve",), signature: str | Non
         elif kind == "graph":
             import_graph_def(read_graph_def(path), name="")
         else:
-            prefix = path.removesuffix(".meta").removesuffix(".index")
-            saver = import_meta_graph(f"{prefix}.meta")
-            if saver is not None and bundle_exists(prefix):
+            prefix = _prefix(path)
+            saver = import_meta_graph(meta_graph_filename(prefix))
+            if saver is not None and checkpoint_exists(prefix):
                 saver.restore(session, prefix)
     return Model(graph, session, *_ends(graph))
+
+
+def _prefix(path: str) -> str:
+    """The prefix of a checkpoint, from a path that :func:`kind_of_file` knows."""
+    found = latest_checkpoint(path) if os.path.isdir(path) else None
+    return found or path.removesuffix(".meta").removesuffix(".index")
 
 
 def _tags(path: str, wanted: Sequence[str]) -> Sequence[str]:
@@ -196,7 +215,7 @@ def summarize(path: str) -> Summary:
     """The contents of a model file or checkpoint, in lines to print."""
     kind = kind_of_file(path)
     if kind == "checkpoint":
-        return Summary(kind, _checkpoint_lines(path.removesuffix(".index")), {})
+        return Summary(kind, _checkpoint_lines(_prefix(path)), {})
     if kind == "graph":
         graph_def = read_graph_def(path)
         return Summary(kind, _graph_lines(graph_def), missing_ops(graph_def))
@@ -270,10 +289,11 @@ def _meta_lines(meta: MetaGraphDef) -> list[str]:
 
 
 def _checkpoint_lines(prefix: str) -> list[str]:
-    reader = BundleReader(prefix)
-    lines, total = [], 0
-    for name in reader.names():
-        entry = reader.entry(name)
-        total += entry.size
-        lines.append(f"{name}  {_type_text(entry.dtype)} {list(entry.shape)}")
-    return [f"checkpoint of {len(lines)} tensors, {reader.shards} shards, {total:,} bytes", *lines]
+    reader = open_checkpoint(prefix)
+    names = reader.names()
+    total = sum(reader.stored_bytes(name) for name in names)
+    files = f"{reader.shards} shards" if isinstance(reader, BundleReader) else "V1"
+    return [
+        f"checkpoint of {len(names)} tensors, {files}, {total:,} bytes",
+        *(f"{n}  {_type_text(reader.dtype(n))} {list(reader.shape(n))}" for n in names),
+    ]

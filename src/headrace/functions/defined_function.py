@@ -22,7 +22,7 @@ from typing import Any
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.registry import RegisterGradient
 from headrace.core.build import apply_list
-from headrace.core.call_records import CalledFunction, function_arguments, note_function
+from headrace.core.call_records import AttrScalar, CalledFunction, function_arguments, note_function
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.func_graph import FuncGraph
@@ -32,6 +32,7 @@ from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec
 from headrace.core.tensor import Operation, Tensor
 from headrace.functions.concrete_function import called_operation, note_expanded
+from headrace.functions.defun_attributes import CopyingFuncGraph, function_attributes
 from headrace.functions.tracing import TracedFunction, trace_into
 
 __all__ = [
@@ -54,6 +55,9 @@ class Defun:
     types that it has. ``func_name``: the name in the library. ``grad_func``: another Defun that
     takes the arguments and the gradients of the results. ``python_grad_func(op, *grads)``: builds
     the gradient. ``out_names``: names of the results. ``shape_func(op)``: their shapes.
+    ``capture_by_value``: operations from outside that the body uses are copied into it.
+    ``noinline``, ``compiled``, ``separate_compiled_gradients``, ``experimental_…``, ``_implements``
+    and ``_reference`` become attributes of the function in a GraphDef.
     """
 
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
@@ -118,6 +122,7 @@ class DefinedFunction:
         python_grad_func: Callable[..., Any] | None = None,
         out_names: Sequence[str] | None = None,
         shape_func: Callable[..., Any] | None = None,
+        capture_by_value: bool = False,
         **attrs: Any,
     ) -> None:
         self._func = func
@@ -127,7 +132,8 @@ class DefinedFunction:
         self._python_grad_func = python_grad_func
         self._out_names = out_names
         self._shape_func = shape_func
-        self._attrs = attrs
+        self._capture_by_value = capture_by_value
+        self._attrs = function_attributes(func_name or _python_name(func), attrs)
         self._traced: TracedFunction | None = None
         self._name = func_name
 
@@ -138,7 +144,8 @@ class DefinedFunction:
         if self._traced is None:
             base = self._func_name or _python_name(self._func)
             around = get_default_graph()
-            graph = FuncGraph(base, None if around._is_eager else around)
+            kind = CopyingFuncGraph if self._capture_by_value else FuncGraph
+            graph = kind(base, None if around._is_eager else around)
             specs = tuple(TensorSpec(None, t) for t in self._input_types)
             try:
                 names = list(inspect.signature(self._func).parameters)
@@ -213,7 +220,14 @@ class DefinedFunction:
         gradient = None if self._grad_func is None else self._grad_func.called()
         names = None if self._out_names is None else tuple(self._out_names)
         return CalledFunction(
-            self.name, graph, arguments, tuple(graph.outputs), self.name, names, gradient
+            self.name,
+            graph,
+            arguments,
+            tuple(graph.outputs),
+            self.name,
+            names,
+            gradient,
+            self._attrs,
         )
 
     def add_to_graph(self, g: Graph) -> None:
@@ -227,11 +241,11 @@ class DefinedFunction:
 
     # calling ------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with tensors; ``name`` is the name of the call, ``noinline`` is recorded."""
+        """Call with tensors; ``name`` is the name of the call, other keywords (``noinline``) are
+        attributes of its node.
+        """
         name = kwargs.pop("name", None)
-        unknown = [k for k in kwargs if k != "noinline"]
-        if unknown:
-            raise ValueError(f"Unknown keyword arguments: {', '.join(unknown)}")
+        attrs = function_attributes(self._func_name or _python_name(self._func), kwargs)
         graph = self.traced.graph
         if len(args) != len(self._input_types):
             raise ValueError(
@@ -245,7 +259,7 @@ class DefinedFunction:
             )
         tensors = [convert_to_tensor(a, t) for a, t in zip(args, self._input_types)]
         self.add_to_graph(target)
-        result = self._expanded(target, graph, tensors, name)
+        result = self._expanded(target, graph, tensors, name, attrs)
         outputs = [] if isinstance(result, Operation) else result
         self._set_shapes(outputs)
         if not outputs:
@@ -253,7 +267,12 @@ class DefinedFunction:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _expanded(
-        self, target: Graph, graph: FuncGraph, tensors: list[Tensor], name: str | None
+        self,
+        target: Graph,
+        graph: FuncGraph,
+        tensors: list[Tensor],
+        name: str | None,
+        attrs: tuple[tuple[str, AttrScalar], ...],
     ) -> list[Tensor] | Operation:
         known = dict(zip(graph.inputs, tensors))
         for outer, inner in graph.captures:
@@ -264,7 +283,7 @@ class DefinedFunction:
         before = len(target._ops)
         copied = inline(graph, target, known, name=scope)
         new = target._ops[before:]
-        function = self.called()
+        function = self.called()._replace(call_attrs=attrs)
         if self._python_grad_func is None and self._grad_func is None:
             return called_operation(function, target, copied, new, scope)
         return self._with_gradient(function, target, copied, new, tensors, scope)

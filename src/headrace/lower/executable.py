@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -62,6 +62,14 @@ def options_for(
     return Options(executor, rewrites, fusion, exact, weights)
 
 
+class PlansForShapes(Protocol):
+    """Plans that were made for the shapes of feeds."""
+
+    def current(self, state: Any) -> Iterator[tuple[tuple[Any, ...], Executable]]: ...
+
+    def notes(self, state: Any) -> list[str]: ...
+
+
 @dataclass
 class Details:
     """What is known of an executable beside how to run it."""
@@ -72,6 +80,10 @@ class Details:
     why: str | None = None  # why it is another executor than the one that was asked for
     is_shared: bool = False  # code of an equal structure, with other constants
     unbound: str | None = None  # why runs are not bound to the shapes of their feeds
+    #: Plans for the shapes that are fed (executors/specialised.py), or why there are none.
+    specialised: PlansForShapes | None = None
+    not_specialised: str | None = None
+    general_run: Run | None = None  # the run where shapes are not known, if there are such plans
     #: Generated code, and what it does.
     codes: list[tuple[CodeType, Listing]] = field(default_factory=list)
     #: Steps that may be one native function.
@@ -117,6 +129,11 @@ class Executable:
     def run_in(self, state: State) -> Callable[..., tuple[Any, ...]]:
         """``run`` for one session's state."""
         return self.run.within(state) if isinstance(self.run, SessionRun) else self.run
+
+    def planned_again(self, state: State) -> list[tuple[tuple[Any, ...], Executable]]:
+        """The shapes of feeds that a session has plans of their own for, and those plans."""
+        found = self.details.specialised
+        return [] if found is None else list(found.current(state))
 
 
 def located_error(executable: Executable, error: BaseException) -> BaseException:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import lookup
+from headrace.lower.emit import INTO
 from headrace.program.nodes import Block, If, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
@@ -269,6 +270,7 @@ def _block(
         # our own steps see to threads themselves
         like = members[0].opdef.traits.like_elementwise
         large = alone[0] != "_" and not like and _is_large(value, program)
+        large = large or (growing and not like and _takes_passes(members[0], program))
         if len(members) > 1 or alone in HEAVY or large:
             members.sort(key=lambda n: place[n.outputs[0]])
             out[place[value]] = Fused(tuple(members), _inputs(members))
@@ -301,6 +303,15 @@ def _is_large(value: int, program: Program) -> bool:
     if n is None:  # perhaps: it is asked again when it runs
         return shape[0] is None and (shapes.num_elements(shape[1:]) or 0) >= LONG_ROWS
     return n >= LARGE_ALONE
+
+
+def _takes_passes(node: Node, program: Program) -> bool:
+    """Whether NumPy makes several passes over the arrays of a single op, native code one: the
+    gradient of an activation.
+    """
+    if node.opdef.traits.ufunc is not None or node.opdef.name in INTO or node.opdef.name[0] == "_":
+        return False
+    return shapes.num_elements(program.values[node.outputs[0]].shape) is not None
 
 
 def _inputs(members: list[Node]) -> tuple[int, ...]:

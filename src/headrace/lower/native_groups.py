@@ -24,7 +24,7 @@ import numpy as np
 
 from headrace.core.dtypes import DType
 from headrace.env import native_setting
-from headrace.lower.fusion import Fused
+from headrace.lower.fusion import HEAVY, Fused
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
@@ -41,6 +41,8 @@ __all__ += ["native_expected", "native_step", "reason_alone", "reason_fused"]
 
 #: Work after which a step is compiled: elementary operations on elements, about 25 ms of NumPy.
 HOT = 50_000_000
+#: What a transcendental function costs NumPy, in elementary operations.
+HEAVY_COST = 8
 #: What an operation costs beside its elements.
 CALL = 1000
 #: Shapes that a step is bound to at once.
@@ -274,7 +276,7 @@ class NativeStep:
         self.described = describe(step, program)
         self.number = _number_of(self.described)
         self.own, self.numpy = own, numpy
-        self.cost = max(1, len(step.nodes))
+        self.cost = sum(HEAVY_COST if n.opdef.name in HEAVY else 1 for n in step.nodes)
         self.dtype = program.values[step.output].dtype.np_dtype
         self._dtypes = [program.values[i].dtype.np_dtype for i in step.inputs]
         views = [d.kind == "V" for d in (*self._dtypes, self.dtype)]

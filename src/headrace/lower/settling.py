@@ -34,7 +34,7 @@ from headrace.lower.binding_times import before_writes, first_stages, stage_of
 from headrace.lower.code_lines import Compiled
 from headrace.lower.codegen import Lowering
 from headrace.lower.fused_code import make_fused
-from headrace.lower.fusion import Fused
+from headrace.lower.fusion import Fused, PlanStatement
 from headrace.lower.kept_part import KeptPart
 from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
 from headrace.lower.listing import MOVING as MOVED
@@ -62,6 +62,8 @@ __all__ = [
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
+#: Gradients of activations that the kernel library has primitives for (settled_steps.py).
+GRADIENTS = frozenset(["ReluGrad", "TanhGrad", "SigmoidGrad"])
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they
@@ -106,6 +108,9 @@ def settle(
 ) -> Binding:
     """Bind a plan to the shapes of these feeds."""
     count = len(plan.block)
+    block = tuple([_primitive_of(s) or s for s in plan.block])
+    if block != plan.block:
+        plan = plan._replace(block=block, lives=lifetimes(block, plan.program))
     if any(v.written for v in plan.program.variables):
         first, rest = before_writes(plan.block, plan.program)
         block = (*first, *rest)
@@ -122,6 +127,13 @@ def settle(
         # they refer to it: its memory would stay until the collector of cycles comes
         settling.renewals.clear()
         raise
+
+
+def _primitive_of(step: PlanStatement) -> Node | None:
+    """The op of a group of one that the kernel library has a primitive for."""
+    if not isinstance(step, Fused) or len(step.nodes) != 1:
+        return None
+    return step.nodes[0] if step.nodes[0].opdef.name in GRADIENTS else None
 
 
 def _outermost(step: Node | Fused) -> Node:

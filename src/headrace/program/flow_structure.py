@@ -237,6 +237,8 @@ class _Finder:
                 place.frame.merges.append(op)
             return place
         places = [self._of(t) for t in op._inputs]
+        if all(t is op._inputs[0] and t._op.type in _ENTER for t in op._inputs):
+            return self._joined(places, op)  # a loop that was written while it was being built
         if len(places) == 2:
             found = self._chosen_by(places[0], places[1])
             if found is not None:

@@ -20,7 +20,7 @@ from headrace.core.opdef import OpDef, lookup
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.errors import InvalidArgumentError, UnimplementedError
+from headrace.errors import InvalidArgumentError, OpError, UnimplementedError
 from headrace.program.nodes import (
     Block,
     If,
@@ -102,6 +102,12 @@ def _check_kernels(ops: Iterable[Operation]) -> None:
     if not op_limits.are_enforced():
         return
     for op in ops:
+        check_attrs = op._opdef.traits.check_attrs
+        if check_attrs is not None:
+            try:
+                check_attrs(op._attrs)
+            except OpError as error:
+                raise type(error)(None, op, error.message) from None
         for attr in op._opdef.without_kernel:
             dtype = op._attrs[attr.name]
             if op.graph._has_later_types:

@@ -34,6 +34,7 @@ from headrace.rewrite.rules import norm_patterns as normalisation
 from headrace.rewrite.rules import pool_gradients as windows
 from headrace.rewrite.rules import rearrangements as layout
 from headrace.rewrite.rules import shape_rules as shapes
+from headrace.rewrite.rules import thin_products as thin
 
 __all__ = ["EXACT_RULES", "RULES", "VALUE_FREE_RULES", "bits_depend_on_values", "rules_for"]
 
@@ -133,7 +134,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "known shape",
-        ("Shape", "Size", "Rank"),
+        ("Shape", "Size", "Rank", "ShapeN"),
         shapes.known_shape,
         "Shape, size and rank of a tensor whose static shape is complete are constants.",
         "tf.shape(x) -> [3, 4]",
@@ -487,6 +488,23 @@ RULES: tuple[Rule, ...] = (
         "a1.T @ b1 + a2.T @ b2 + a3.T @ b3 -> concat(a).T @ concat(b)",
         exact=False,
         after=("MatMul",),
+    ),
+    Rule(
+        "products with a common factor",
+        (*_SUMS, "AddN"),
+        thin.common_factor,
+        "Products with the same matrix, added up, are one product of the sum.",
+        "a1.T @ b + a2.T @ b -> (a1 + a2).T @ b",
+        exact=False,
+        after=("MatMul",),
+    ),
+    Rule(
+        "product over one number",
+        ("MatMul",),
+        thin.outer_product,
+        "A column times a row is an element-wise product, which joins others.",
+        "matmul(x, w), x: [n, 1], w: [1, m] -> x * w",
+        exact=False,
     ),
     *windows.WINDOW_RULES,
     # rounding

@@ -79,6 +79,7 @@ class Explanation:
     ]  # operations that run again only when a variable that they depend on was written
     may_settle: bool  # whether runs are bound to the shapes of their feeds
     unbound: str | None  # why they are not
+    planned_again: list[str]  # for which shapes of feeds; why not for others
     settled: list[Binding]  # what this session has bound so far
     refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
     kernel_library: str
@@ -101,6 +102,16 @@ class Explanation:
 def explain(
     session: Any, executable: Executable, elements: list[Any], times: StepTimes | None = None
 ) -> Explanation:
+    again = executable.planned_again(session._state)
+    found = executable.details.specialised
+    notes_on_shapes = (
+        [f"no: {executable.details.not_specialised or 'this executor does not'}"]
+        if found is None
+        else found.notes(session._state)
+    )
+    if again:  # what runs now
+        executable = again[-1][1]
+    run = executable.details.general_run or executable.run
     plan = executable.plan
     program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
@@ -129,16 +140,17 @@ def explain(
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
         buffers_reused=0 if listing is None else listing.n_reused,
         kept=_kept(executable.details.kept),
-        may_settle=isinstance(executable.run, SettledRuns),
+        may_settle=isinstance(run, SettledRuns),
         unbound=executable.details.unbound,
-        settled=_settled(session, executable.run),
-        refused=_refused(session, executable.run),
+        planned_again=notes_on_shapes,
+        settled=_settled(session, run),
+        refused=_refused(session, run),
         kernel_library=accel.status(),
         native=compiler_status(),
         weights=program.weights_way,
         source="" if listing is None else "\n".join(listing.lines),
         listing="" if listing is None else text_of_listing(listing),
-        bound_listings=_bound_listings(session, executable.run),
+        bound_listings=_bound_listings(session, run),
         times=times,
     )
 
@@ -295,6 +307,7 @@ def _text(e: Explanation) -> list[str]:
         f"  buffers    {e.buffers_reused} step(s) write into a buffer that is no longer needed",
         f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when "
         "one was written" + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
+        f"  shapes     planned again for the feeds: {'; '.join(e.planned_again)}",
         f"  settled    {_settled_text(e)}",
         *[
             f"             not for {' '.join(map(shapes.show, given)) or 'no feeds'}: {why}"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from headrace.core import trace
 from headrace.lower.executable import Executable
-from headrace.lower.listing import nodes_of
+from headrace.lower.listing import Listing, nodes_of
 from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
@@ -103,12 +103,19 @@ def measure(
 
 
 def _codes(executable: Executable, state: State) -> list[tuple[CodeType, Mapping[int, Any]]]:
+    found = [executable, *[e for _, e in executable.planned_again(state)]]
+    codes = [pair for e in found for pair in _codes_of(e, state)]
+    return [(code, listing.steps) for code, listing in codes]
+
+
+def _codes_of(executable: Executable, state: State) -> list[tuple[CodeType, Listing]]:
     codes = list(executable.details.codes)
     if executable.details.kept is not None:
         codes += executable.details.kept.details.codes
-    if isinstance(executable.run, SettledRuns):
-        codes += executable.run.listings(state)
-    return [(code, listing.steps) for code, listing in codes]
+    run = executable.details.general_run or executable.run
+    if isinstance(run, SettledRuns):
+        codes += run.listings(state)
+    return codes
 
 
 class Span(NamedTuple):

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import Any
 
+from headrace.runtime.file_paths import local_path
 from headrace.wire.checkpoint_messages import checkpoint_state_class
 from headrace.wire.tensor_bundle import (
     bundle_exists,
@@ -40,7 +41,7 @@ _V1, _V2 = 1, 2
 
 
 def _state_path(folder: str, latest_filename: str | None) -> str:
-    return os.path.join(os.fsdecode(folder), latest_filename or "checkpoint")
+    return os.path.join(local_path(folder), latest_filename or "checkpoint")
 
 
 def generate_checkpoint_state_proto(
@@ -51,7 +52,7 @@ def generate_checkpoint_state_proto(
     last_preserved_timestamp: float | None = None,
 ) -> Any:
     """A CheckpointState; paths are relative to ``save_dir`` where they and it are relative."""
-    newest = os.fsdecode(model_checkpoint_path)
+    newest = local_path(model_checkpoint_path)
     paths = [] if all_model_checkpoint_paths is None else all_model_checkpoint_paths
     if not paths or paths[-1] != newest:
         _log.info("%s is not in all_model_checkpoint_paths. Manually adding it.", newest)
@@ -62,7 +63,7 @@ def generate_checkpoint_state_proto(
             "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
             f"{paths} and timestamps {stamps})"
         )
-    folder = os.fsdecode(save_dir)
+    folder = local_path(save_dir)
     if not os.path.isabs(folder):
         newest = newest if os.path.isabs(newest) else os.path.relpath(newest, folder)
         paths[:] = [p if os.path.isabs(p) else os.path.relpath(p, folder) for p in paths]
@@ -109,7 +110,7 @@ def write_checkpoint_state(
     """:func:`update_checkpoint_state` with the choice of relative paths."""
     from google.protobuf import text_format
 
-    folder, newest = os.fsdecode(save_dir), os.fsdecode(model_checkpoint_path)
+    folder, newest = local_path(save_dir), local_path(model_checkpoint_path)
     paths = all_model_checkpoint_paths
     if save_relative_paths:
         newest = _relative(newest, folder)
@@ -120,7 +121,7 @@ def write_checkpoint_state(
     target = _state_path(folder, latest_filename)
     if target == state.model_checkpoint_path:
         raise RuntimeError(
-            f"Save path '{os.fsdecode(model_checkpoint_path)}' conflicts with path used "
+            f"Save path '{local_path(model_checkpoint_path)}' conflicts with path used "
             "for checkpoint state.  Please use a "
             "different save path."
         )
@@ -158,7 +159,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
     if checkpoint_dir is None:
         return None
-    folder = os.fsdecode(checkpoint_dir)
+    folder = local_path(checkpoint_dir)
     path = _state_path(folder, latest_filename)
     try:
         with open(path, encoding="utf-8") as file:
@@ -196,7 +197,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint with this prefix, of either format."""
-    prefix = os.fsdecode(checkpoint_prefix)
+    prefix = local_path(checkpoint_prefix)
     return bundle_exists(prefix) or bool(glob.glob(index_path(prefix)) or glob.glob(prefix))
 
 
@@ -207,7 +208,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
     """
     times = []
     for item in checkpoint_prefixes:
-        prefix = os.fsdecode(item)
+        prefix = local_path(item)
         finish_staged(prefix)
         for pattern in (index_path(prefix), prefix):
             found = sorted(glob.glob(pattern))
@@ -219,7 +220,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
     """Where the MetaGraph of a checkpoint is: shards have one together."""
-    base = os.fsdecode(checkpoint_filename)
+    base = local_path(checkpoint_filename)
     head, _, tail = base.rpartition("-?????-of-")
     if head and len(tail) == 5 and tail.isdigit():
         base = head
@@ -242,7 +243,7 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Delete the files of a checkpoint."""
-    prefix = os.fsdecode(checkpoint_prefix)
+    prefix = local_path(checkpoint_prefix)
     patterns = [meta_graph_filename(prefix, meta_graph_suffix)]
     if checkpoint_format_version == _V2:
         patterns += [f"{prefix}.index", f"{prefix}.data-?????-of-?????"]

@@ -19,6 +19,7 @@ from headrace.core.annotations import Array
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.scopes import device
 from headrace.ops.io.checkpoint_ops import open_checkpoint, restore_v2
+from headrace.runtime.file_paths import local_path
 from headrace.train.checkpoint_files import latest_checkpoint
 from headrace.train.saveables import op_list_to_dict, saveable_objects_for_op
 from headrace.variables.partitioned_variable import PartitionedVariable
@@ -44,7 +45,7 @@ class CheckpointReader:
     """Reads a checkpoint of either format; ``filename`` is its prefix."""
 
     def __init__(self, filename: Any) -> None:
-        prefix = os.fsdecode(filename)
+        prefix = local_path(filename)
         folder = os.path.dirname(prefix)
         if folder and not os.path.isdir(folder):
             raise errors.InvalidArgumentError(
@@ -65,11 +66,11 @@ class CheckpointReader:
 
     def has_tensor(self, tensor_str: Any) -> bool:
         """Whether there is a tensor of this name."""
-        return os.fsdecode(tensor_str) in self._file
+        return local_path(tensor_str) in self._file
 
     def get_tensor(self, tensor_str: Any) -> Array:
         """The value of a tensor; NotFoundError if there is none of this name."""
-        name = os.fsdecode(tensor_str)
+        name = local_path(tensor_str)
         if name not in self._file:
             where = "in checkpoint file" if isinstance(self._file, SliceFileReader) else ""
             found = f"{name} not found {where}" if where else f"Key {name} not found in checkpoint"
@@ -100,7 +101,7 @@ _TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 def checkpoint_filename(ckpt_dir_or_file: Any) -> str | None:
     """The prefix of a checkpoint; of a folder the newest one, or None."""
-    path = os.fsdecode(ckpt_dir_or_file)
+    path = local_path(ckpt_dir_or_file)
     return latest_checkpoint(path) if os.path.isdir(path) else path
 
 
@@ -110,7 +111,7 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     if prefix is None:
         raise ValueError(
             "Couldn't find 'checkpoint' file or checkpoints in given directory "
-            f"{os.fsdecode(ckpt_dir_or_file)}"
+            f"{local_path(ckpt_dir_or_file)}"
         )
     return CheckpointReader(prefix)
 

@@ -20,6 +20,7 @@ from headrace import errors
 from headrace.core.dtypes import int64
 from headrace.core.scopes import get_default_session, init_scope
 from headrace.eager.eager_context import executing_eagerly
+from headrace.runtime.file_paths import local_path
 from headrace.train.checkpoint_files import (
     checkpoint_exists,
     get_checkpoint_state,
@@ -50,7 +51,7 @@ def object_graph_key_mapping(checkpoint_path: Any) -> dict[str, str]:
 
     NotFoundError for a checkpoint by names.
     """
-    graph = saved_graph(os.fsdecode(checkpoint_path))
+    graph = saved_graph(local_path(checkpoint_path))
     if graph is None:
         raise errors.NotFoundError(None, None, f"Key {GRAPH_KEY} not found in checkpoint")
     return {a.full_name: a.checkpoint_key for node in graph.nodes for a in node.attributes}
@@ -182,7 +183,7 @@ class Checkpoint(Tracking):
         del options
         if save_path is None:
             return InitializationStatus(self._object)
-        path = os.fsdecode(save_path)
+        path = local_path(save_path)
         graph = saved_graph(path)
         if graph is None:
             return NameStatus(self._object, path)

@@ -22,6 +22,7 @@ import numpy as np
 from headrace import errors
 from headrace.core.collection_protos import register_proto_function
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.runtime.file_paths import local_path
 from headrace.train.checkpoint_files import (
     checkpoint_exists,
     get_checkpoint_mtimes,
@@ -280,7 +281,7 @@ class Saver:
             )
         if os.path.split(latest)[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        path = os.fsdecode(save_path)
+        path = local_path(save_path)
         target = self._target(sess, path, global_step, latest)
         if not self._eager and not hasattr(sess, "run"):
             raise TypeError(f"'sess' must be a Session; {sess}")
@@ -318,7 +319,7 @@ class Saver:
                 found = sess.run(
                     self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: target}
                 )
-                written = os.fsdecode(found)
+                written = local_path(found)
             if latest is not None:
                 self._record(written)
                 write_checkpoint_state(
@@ -381,7 +382,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        path = os.fsdecode(save_path)
+        path = local_path(save_path)
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         _log.info("Restoring parameters from %s", path)

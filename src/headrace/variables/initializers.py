@@ -367,13 +367,18 @@ class Orthogonal(Initializer):
         if rows < columns:
             with name_scope("matrix_transpose"):
                 q = apply_op("Transpose", q, [1, 0], name="transpose")
-        gain = (
-            self.gain if isinstance(self.gain, Tensor) else float(self.gain)
-        )  # may be NumPy's float64
-        return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")
+        reshaped = apply_op("Reshape", q, dims)
+        return _times_gain(self.gain, reshaped)
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
+def _times_gain(gain: Any, matrix: Tensor) -> Tensor:
+    """The gain, which may be NumPy's float64, with the type of what it multiplies."""
+    if not isinstance(gain, Tensor):
+        gain = float(gain)
+    return apply_op("Mul", gain, matrix, T=matrix.dtype.base_dtype, name="mul")
 
 
 def _orthogonal(shape: list[int], dtype: object, seed: int | None) -> Tensor:
@@ -418,7 +423,7 @@ class Identity(Initializer):
         matrix = _eye(dims, self.dtype if dtype is None else dtype)
         if partition_info is not None:
             matrix = apply_op("Slice", matrix, list(partition_info.var_offset), _dims(shape))
-        return apply_op("Mul", self.gain, matrix, name="mul")
+        return _times_gain(self.gain, matrix)
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "dtype": self.dtype.name}

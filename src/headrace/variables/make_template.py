@@ -62,7 +62,8 @@ class Template:
         self._variable_scope: scopes.VariableScope | None = None
         self._store = _eager_store() if get_default_graph()._is_eager else None
         if self._store is not None and unique_name is not None:
-            raise ValueError("unique_name_ cannot be used when eager execution is enabled.")
+            # TensorFlow's spelling
+            raise ValueError("unique_name_ cannot be used when eager exeuction is enabled.")
         if create_scope_now:
             own = unique_name or _get_unique_variable_scope(name)
             with scopes._pure_variable_scope(own, custom_getter=custom_getter) as scope:
@@ -146,19 +147,20 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The scope's name, without a trailing slash."""
-        return self._variable_scope.name.rstrip("/") if self._variable_scope is not None else None
+        """The scope's name with a slash at its end, which no other scope's name begins with."""
+        if self._variable_scope is None:
+            return None
+        name = self._variable_scope.name
+        return name if not name or name.endswith("/") else f"{name}/"
 
     def _collected(self, key: str) -> list[Any]:
         if self._store is not None:
             if key == GraphKeys.LOCAL_VARIABLES or not self._variables_created:
                 return []
             return self._trainable() if key == GraphKeys.TRAINABLE_VARIABLES else self._stored()
-        return (
-            self._variable_scope.get_collection(key)
-            if self._variables_created and self._variable_scope
-            else []
-        )
+        if not self._variables_created:
+            return []
+        return get_default_graph().get_collection(key, self.variable_scope_name)
 
     @property
     def global_variables(self) -> list[Any]:

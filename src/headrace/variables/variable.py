@@ -323,6 +323,12 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         from headrace.ops.control.control_flow import cond
         from headrace.ops.state.ref_state import is_variable_initialized
 
+        if self.initial_value is None:
+            raise ValueError(
+                f"The initial value of variable {self.name} is not known: it was restored from a "
+                "VariableDef that does not name it."
+            )
+
         def initial() -> Any:
             # what the initialiser assigns, which does not read variables that may be uninitialised
             return self._initializer_op.inputs[1]

@@ -165,11 +165,15 @@ class _pure_variable_scope:
         self._entered.append((scope, old, mark))
         return scope
 
+    def check_nesting(self) -> None:
+        """RuntimeError if a scope that was entered later is still open; nothing is left then."""
+        if self._store.current_scope is not self._entered[-1][0]:
+            raise RuntimeError("Improper nesting of variable_scope.")
+
     def __exit__(self, *exc: object) -> None:
+        self.check_nesting()
         scope, old, mark = self._entered.pop()
         store = self._store
-        if store.current_scope is not scope:
-            raise RuntimeError("Improper nesting of variable_scope.")
         if mark is not None:
             store.take_back(mark)
         else:
@@ -269,6 +273,8 @@ class variable_scope:
             raise failure
 
     def __exit__(self, *exc: object) -> None:
+        if self._pure is not None:
+            self._pure.check_nesting()
         self._leave(*exc)
 
     def _first_entry(self, contexts: list[Any]) -> VariableScope:

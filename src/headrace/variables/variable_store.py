@@ -223,6 +223,8 @@ class VariableStore:
         )
         if keep:
             self._vars[name] = variable
+        if self.keeps_eager and get_default_graph()._is_eager:
+            _add_to_collections(variable, request)
         if request.regularizer:
             _regularize(variable, name, request.regularizer)
         return variable
@@ -276,7 +278,8 @@ class VariableStore:
             for i, (offset, part) in enumerate(_slices(shape.as_list(), count, axis))
         ]
         made = PartitionedVariable(name, shape, shards[0].dtype.base_dtype, shards, partitions)
-        self._partitioned_vars[name] = made
+        if self.keeps_eager or not get_default_graph()._is_eager:
+            self._partitioned_vars[name] = made
         return made
 
     def _shared_partitioned(
@@ -402,6 +405,14 @@ def _already_exists(name: str, variable: Variable) -> str:
     return f"{message} Originally defined at:\n\n{''.join(traceback.format_list(frames))}"
 
 
+def _add_to_collections(variable: Any, request: _Request) -> None:
+    """What graphs do for each variable: eager variables of a store are in collections too."""
+    graph = get_default_graph()
+    graph.add_to_collections(request.collections or [GraphKeys.GLOBAL_VARIABLES], variable)
+    if variable.trainable:
+        graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, variable)
+
+
 def _regularize(variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:
     graph = get_default_graph()
     with graph.colocate_with(variable), graph.name_scope(name + "/Regularizer/"), init_scope():
@@ -443,6 +454,11 @@ def _slices(full_shape: list[Any], count: int, axis: int) -> Iterator[tuple[list
     for i in range(count):
         size = length + (i < rest)
         offset = [start if d == axis else 0 for d in range(len(full_shape))]
+        if start >= full_shape[axis] > 0:
+            raise ValueError(
+                f"Expected 0 <= offset < shape but found offset={start}, "
+                f"shape={full_shape[axis]} for var_offset={offset}, full_shape={full_shape}"
+            )
         yield offset, [size if d == axis else n for d, n in enumerate(full_shape)]
         start += size
 

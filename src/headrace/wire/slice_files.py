@@ -21,7 +21,13 @@ import ml_dtypes
 import numpy as np
 
 from headrace import errors
-from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
+from headrace.wire.sorted_table import (
+    ends_as_table,
+    put_varint,
+    read_table,
+    take_varint,
+    write_table,
+)
 from headrace.wire.tensor_bundle import (
     _NUMBERS,
     _TYPES,
@@ -35,7 +41,7 @@ from headrace.wire.tensor_bundle import (
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["SliceFileReader", "slice_files_exist", "write_slice_file"]
+__all__ = ["SliceFileReader", "is_slice_file", "slice_files_exist", "write_slice_file"]
 
 _STRING = 7
 #: Field of a TensorProto by number of the type, and how elements are stored there.
@@ -69,6 +75,15 @@ class _Known(NamedTuple):
 
 def slice_files_exist(pattern: str) -> bool:
     return bool(_files(pattern))
+
+
+def is_slice_file(pattern: str) -> bool:
+    """Whether the first file that fits is a sorted table, by its last bytes."""
+    found = _files(pattern)
+    if not found:
+        return False
+    with open(found[0], "rb") as file:
+        return ends_as_table(file)
 
 
 def _files(pattern: str) -> list[str]:
@@ -140,6 +155,14 @@ class SliceFileReader:
 
     def dtype(self, name: str) -> int:
         return self._entry(name).dtype
+
+    def stored_bytes(self, name: str) -> int:
+        """Bytes of a tensor as an array; of strings, as they are stored."""
+        known = self._entry(name)
+        kind = _TYPES.get(known.dtype)
+        if kind is None or kind.kind == "O":
+            return sum(len(self._tables[n].get(key, b"")) for n, key in known.parts.values())
+        return math.prod(known.shape) * int(kind.itemsize)
 
     def read(self, name: str) -> Any:
         """A tensor, put together from its parts."""

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from headrace import errors
 from headrace.wire import crc
 
-__all__ = ["put_varint", "read_table", "take_varint", "write_table"]
+__all__ = ["ends_as_table", "put_varint", "read_table", "take_varint", "write_table"]
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
@@ -143,6 +143,15 @@ def _after(key: bytes) -> bytes:
 
 
 # reading ------------------------------------------------------------------------------------------
+
+
+def ends_as_table(file: BinaryIO) -> bool:
+    """Whether a file ends as tables do."""
+    size = file.seek(0, 2)
+    if size < _FOOTER:
+        return False
+    file.seek(size - 8)
+    return bool(struct.unpack("<Q", file.read(8))[0] == _MAGIC)
 
 
 def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:

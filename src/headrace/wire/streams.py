@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NoReturn
 
 from headrace import errors
+from headrace.runtime.file_paths import local_path
 
 __all__ = [
     "MAX_RECORD_BYTES",
@@ -48,7 +49,7 @@ def raise_os_error(path: object, error: OSError) -> NoReturn:
 def open_file(path: Any, mode: str = "rb") -> BinaryIO:
     """A file without a buffer of its own."""
     try:
-        return open(os.fsdecode(path), mode, buffering=0)  # type: ignore[return-value]
+        return open(local_path(path), mode, buffering=0)  # type: ignore[return-value]
     except OSError as error:
         raise_os_error(path, error)
 
@@ -144,7 +145,7 @@ class Pending:
             raise errors.ResourceExhaustedError(
                 None,
                 None,
-                f"{os.fsdecode(self.path)}: a record has more than {MAX_RECORD_BYTES} bytes.",
+                f"{local_path(self.path)}: a record has more than {MAX_RECORD_BYTES} bytes.",
             )
         if piece:
             self._parts.append(piece)
@@ -197,7 +198,7 @@ def _check_length(path: object, record: int, header: int, footer: int) -> None:
 def _uneven(path: Any, record: int, header: int, footer: int, size: int) -> str:
     return (
         f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-        f'"{os.fsdecode(path)}" has body length {size - header - footer} bytes, which is '
+        f'"{local_path(path)}" has body length {size - header - footer} bytes, which is '
         "not an exact multiple of the "
         f"record length ({record} bytes)."
     )

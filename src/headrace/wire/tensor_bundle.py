@@ -333,7 +333,8 @@ class BundleWriter:
         self._advance = advance
         folder = os.path.dirname(prefix)
         if folder:
-            os.makedirs(folder, exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # a file: opening will say so
+                os.makedirs(folder, exist_ok=True)
         self._suffix = f".tempstate{os.getpid()}_{id(self):x}"
         self._file = open(data_path(prefix) + self._suffix, "wb", _BUFFER)  # noqa: SIM115
         self._place = 0

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from headrace import errors
+from headrace.runtime.file_paths import local_path
 from headrace.wire import crc
 from headrace.wire.streams import (
     MAX_RECORD_BYTES,
@@ -251,7 +252,7 @@ class TFRecordWriter:
         self._path = path
         self._compressor = options.compressor()
         try:
-            self._file: Any = open(os.fsdecode(path), "wb")  # noqa: SIM115
+            self._file: Any = open(local_path(path), "wb")  # noqa: SIM115
         except OSError as error:
             raise_os_error(path, error)
 

@@ -122,6 +122,59 @@ def described(graph_def: Any) -> list[Any]:
     )
 
 
+KEYWORDS: list[dict[str, Any]] = [
+    {},
+    {"noinline": True},
+    {"noinline": False},
+    {"compiled": True, "separate_compiled_gradients": True},
+    {"experimental_a": True, "experimental_b": 7, "experimental_c": "x", "experimental_d": 1.5},
+    {"_implements": "swish", "_reference": "here"},
+    {"_implements": 3},
+    {"experimental_e": [1]},
+    {"unknown": 1},
+    {"capture_by_value": True},
+]
+
+
+def attributes(tf: Any, function: Any) -> list[Any]:
+    """What keywords of Defun and of its calls become: attributes, or an error's class."""
+
+    def texts(messages: Any) -> list[list[str]]:
+        return sorted([k, str(v).strip()] for k, v in messages.items() if k != "T")
+
+    out: list[Any] = []
+    for keywords in KEYWORDS:
+        with tf.Graph().as_default() as graph:
+            outside = tf.constant([1.0, 2.0], name="outside") * 3.0
+
+            def body(x: Any, outside: Any = [outside]) -> Any:
+                return x * outside[0]
+
+            try:
+                made = function.Defun(tf.float32, func_name="f", **keywords)(lambda x: body(x))
+                made(tf.constant(1.0), name="plain")
+                made(tf.constant(1.0), name="called", noinline=True)
+                message = graph.as_graph_def()
+            except ValueError:
+                out.append("ValueError")
+                continue
+        definition = message.library.function[0]
+        nodes = {n.name: n for n in message.node}
+        inside = sorted(n.op for n in definition.node_def)
+        calls = [texts(nodes[n].attr) for n in ("plain", "called")]
+        inputs = len(nodes["plain"].input)
+        out.append([texts(definition.attr), calls, inputs, inside])
+    with tf.Graph().as_default():
+        for outside in (tf.placeholder(tf.float32, []), tf.random_uniform([])):
+            try:
+                made = function.Defun(tf.float32, capture_by_value=True)(lambda x: x * outside)  # noqa: B023
+                made(tf.constant(1.0))
+                out.append("taken")
+            except ValueError as error:
+                out.append(str(error).partition(" (")[0])
+    return out
+
+
 if __name__ == "__main__":
     import tensorflow as tf
     from tensorflow.python.framework import function
@@ -140,6 +193,7 @@ if __name__ == "__main__":
             session.run("v/Assign")
             values = {k: session.run(t, {"x:0": X}).tolist() for k, t in sorted(made.items())}
             answers[name] = {"names": names, "nodes": described(message), "values": values}
+    answers["attributes"] = attributes(tf, function)
     with open(os.path.join(here, "answers.json"), "w") as file:
         json.dump(answers, file)
     sys.exit(0)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
+from headrace.runtime.file_paths import local_path
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
@@ -43,11 +44,13 @@ def _translated(path: object) -> Iterator[None]:
 
 
 def _path(path: Any) -> str:
-    return os.fsdecode(path)
+    return local_path(path)
 
 
 class FileIO:
-    """A file that is opened at the first read or write. Text (UTF-8) unless the mode has a "b"."""
+    """A file that is opened at the first read or write; without one it does not come to be, as in
+    TensorFlow. Text (UTF-8) unless the mode has a "b".
+    """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if mode.replace("b", "") not in _MODES:
@@ -69,16 +72,20 @@ class FileIO:
         return self._mode
 
     def _opened(self, writing: bool = False) -> Any:
+        mode = self._mode.replace("b", "")
+        if writing and mode == "r":
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if not writing and mode in ("w", "a"):
+            raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
+        if writing and self._file is not None and not self._file.writable():
+            self._file.close()
+            self._file = None
         if self._file is None:
+            # reading neither makes a file nor cuts it off, whatever the mode
+            kind = "r" if not writing and mode in ("w+", "a+") else mode
             with _translated(self._name):
                 # bytes underneath: positions and sizes are bytes, as in TensorFlow
-                self._file = open(_path(self._name), self._mode.replace("b", "") + "b")  # noqa: SIM115
-                if self._mode.replace("b", "") == "a+":
-                    self._file.seek(0)  # reading starts at the beginning, writing appends
-        if writing and not self._file.writable():
-            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
-        if not writing and not self._file.readable():
-            raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
+                self._file = open(_path(self._name), kind + "b")  # noqa: SIM115
         return self._file
 
     def _decoded(self, data: bytes) -> bytes | str:
@@ -129,10 +136,6 @@ class FileIO:
                 self._file.flush()
 
     def close(self) -> None:
-        if self._file is None and self._mode[0] in "wa":
-            self._opened(
-                writing=True
-            )  # a file opened for writing comes to be even if nothing is written
         if self._file is not None:
             with _translated(self._name):
                 self._file.close()
@@ -218,7 +221,7 @@ def recursive_create_dir(dirname: object) -> None:
 def list_directory(dirname: str) -> list[str]:
     """Names of the entries, without "." and ".."."""
     if not is_directory(dirname):
-        raise errors.NotFoundError(None, None, "Could not find directory")
+        raise errors.NotFoundError(None, None, f"Could not find directory {_path(dirname)}")
     with _translated(dirname):
         return os.listdir(_path(dirname))
 

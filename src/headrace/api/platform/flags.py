@@ -91,14 +91,29 @@ _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "hel
 
 
 def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
-    """TensorFlow's own parameter names, from before it took absl's, are accepted too."""
+    """TensorFlow's own parameter names, from before it took absl's, are accepted too.
+
+    So is a program's own flag ``log_dir``, which many have: absl.logging has taken the name since.
+    """
 
     @functools.wraps(define)
     def wrapper(*args: object, **kwargs: object) -> Any:
-        return define(*args, **{_OLD_NAMES.get(k, k): v for k, v in kwargs.items()})
+        given = {_OLD_NAMES.get(k, k): v for k, v in kwargs.items()}
+        name = args[0] if args else given.get("name")
+        if name == "log_dir":
+            import absl.logging  # before the program's flag: afterwards it would be refused
+        if name == "log_dir" and _flags.find_module_defining_flag(name) == absl.logging.__name__:
+            holder = define(*args, allow_override=True, **given)
+            _flags[name].allow_override = False  # a second definition by the program is refused
+            return holder
+        return define(*args, **given)
 
     return wrapper
 
+
+_flags = _absl.FLAGS
+# the flags are the calling program's, not this module's: so absl's messages and --help say
+_absl.disclaim_key_flags()
 
 DEFINE_string = _with_old_names(_absl.DEFINE_string)
 DEFINE_boolean = _with_old_names(_absl.DEFINE_boolean)

@@ -23,6 +23,7 @@ from headrace.api.platform.file_io import recursive_create_dir as MakeDirs
 from headrace.api.platform.file_io import rename as Rename
 from headrace.api.platform.file_io import stat as Stat
 from headrace.api.platform.file_io import walk as Walk
+from headrace.runtime.file_paths import local_path
 
 __all__ = [
     "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory",
@@ -99,4 +100,8 @@ def walk_v2(
     ``topdown=False`` yields subdirectories before their parent. ``onerror`` gets the OSError of a
     directory that cannot be read; without it such directories are left out.
     """
-    yield from os.walk(os.fsdecode(top), topdown=topdown, onerror=onerror)
+    yield from os.walk(local_path(top), topdown=topdown, onerror=onerror)
+
+
+def __dir__() -> list[str]:
+    return __all__

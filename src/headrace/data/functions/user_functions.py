@@ -36,7 +36,14 @@ from headrace.session.graph_function import GraphFunction
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["DataFunction", "bound", "bound_batches", "call_with", "traced"]
+__all__ = [
+    "DataFunction",
+    "bound",
+    "bound_batches",
+    "call_with",
+    "imported_function",
+    "traced",
+]
 
 
 class DataGraph(FuncGraph):
@@ -95,7 +102,15 @@ _USERS = frozenset(["EagerPyFunc", "GeneratorDataset", "PyFunc", "PyFuncStateles
 class DataFunction:
     """A traced function between elements."""
 
-    __slots__ = ("__weakref__", "_batched", "learned", "output_spec", "output_value", "traced")
+    __slots__ = (
+        "__weakref__",
+        "_batched",
+        "imported",
+        "learned",
+        "output_spec",
+        "output_value",
+        "traced",
+    )
     __hash__ = None  # type: ignore[assignment]  # nothing that looks ops up by attributes may keep it
 
     def __init__(self, function: TracedFunction, output_spec: Any, output_value: Any) -> None:
@@ -104,6 +119,8 @@ class DataFunction:
         self.output_value = output_value
         self._batched: Any = _UNKNOWN
         self.learned = Learned()  # about its calls
+        #: What names it in the library of the GraphDef that it came from.
+        self.imported: Any = None
 
     @property
     def batched(self) -> OverBatches | None:
@@ -186,6 +203,16 @@ def traced(
             stacklevel=4,
         )
     return DataFunction(made, *seen)
+
+
+def imported_function(graph: FuncGraph, captures: int, imported: Any) -> DataFunction:
+    """A function of an imported GraphDef, whose last ``captures`` arguments come from outside."""
+    parts = tuple(TensorSpec(t._shape, t._dtype) for t in graph.outputs)
+    made = DataFunction(TracedFunction(graph, ((), {}), tuple(graph.outputs)), parts, None)
+    if captures:
+        made._batched = None  # only elements have a batched form, not what is captured
+    made.imported = imported
+    return made
 
 
 def _tables_of(graph: Graph) -> int:

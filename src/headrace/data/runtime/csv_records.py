@@ -8,7 +8,6 @@ line. Batches are converted column by column.
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 from headrace import errors
 from headrace.data.runtime.file_stages import text_scalar
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
+from headrace.runtime.file_paths import local_path
 from headrace.wire.streams import Pending, chunks
 
 __all__ = ["CsvFormat", "CsvStage", "csv_records"]
@@ -167,7 +167,7 @@ class CsvStage(Stage):
         defaults: Sequence[Any],
         types: Sequence[Any],
     ) -> None:
-        self.paths = [os.fsdecode(p) for p in paths]
+        self.paths = [local_path(p) for p in paths]
         self.compression = compression
         self.buffer_size = buffer_size
         self.form = form

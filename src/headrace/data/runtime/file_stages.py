@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
+from headrace.runtime.file_paths import local_path
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -31,7 +32,7 @@ class FilesStage(Stage):
     def __init__(
         self, paths: Sequence[bytes], read: Callable[[str], Iterator[bytes]], label: str
     ) -> None:
-        self.paths = [os.fsdecode(p) for p in paths]
+        self.paths = [local_path(p) for p in paths]
         self.read = read
         self._label = label
 
@@ -95,7 +96,7 @@ class MatchingFilesStage(Stage):
     """The files that fit patterns, in the order of their names."""
 
     def __init__(self, patterns: Sequence[bytes], find: Callable[[str], list[str]]) -> None:
-        self.patterns = [os.fsdecode(p) for p in patterns]
+        self.patterns = [local_path(p) for p in patterns]
         self.find = find
 
     def start(self, ctx: Context) -> Pass:

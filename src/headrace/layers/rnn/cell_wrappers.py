@@ -14,6 +14,7 @@ from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.base import Layer
 from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell, assert_like_rnncell
+from headrace.layers.rnn.function_config import dump_function, load_function
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_scope import variable_scope
 
@@ -274,7 +275,37 @@ class DropoutWrapper(RNNCellWrapper):
             "input_size",
             "seed",
         )
-        return {**super().get_config(), **{name: getattr(self, "_" + name) for name in own}}
+        config = {**super().get_config(), **{name: getattr(self, "_" + name) for name in own}}
+        if self._dropout_state_filter is not _default_state_filter:
+            config |= _stored("dropout_fn", "dropout_fn_module", self._dropout_state_filter)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        config = _restored(
+            config, "dropout_fn", "dropout_fn_module", "dropout_state_filter_visitor"
+        )
+        return super().from_config(config, custom_objects)
+
+
+def _stored(key: str, module_key: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """A function in a configuration, under TensorFlow's keys."""
+    return {
+        key: dump_function(function),
+        f"{key}_type": "lambda",
+        module_key: function.__module__,
+    }
+
+
+def _restored(config: dict[str, Any], key: str, module_key: str, parameter: str) -> dict[str, Any]:
+    """The configuration with the function itself as the constructor's argument."""
+    config = dict(config)
+    if key in config:
+        function = load_function(config.pop(key))
+        config.pop(f"{key}_type", None)
+        config.pop(module_key, None)
+        config[parameter] = function
+    return config
 
 
 def _probability(given: Any, name: str) -> Any:
@@ -305,6 +336,17 @@ class ResidualWrapper(RNNCellWrapper):
     ) -> tuple[Tensor, Tensor]:
         outputs, new_state = cell_call_fn(inputs, state, **kwargs)
         return (self._residual_fn or _added)(inputs, outputs), new_state
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        if self._residual_fn is not None:  # TensorFlow's spelling of the third key
+            config |= _stored("residual_fn", "residule_fn_module", self._residual_fn)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        config = _restored(config, "residual_fn", "residule_fn_module", "residual_fn")
+        return super().from_config(config, custom_objects)
 
 
 def _added(inputs: TensorLike, outputs: Tensor) -> Any:

@@ -667,6 +667,13 @@ def _patches_shape(c: Inference) -> list[Shape]:
     return [(s[0], out[0], out[1], None if s[3] is None else s[3] * k[1] * k[2])]
 
 
+def _check_patches(attrs: dict[str, Any]) -> None:
+    for what in ("ksizes", "strides", "rates"):
+        given = attrs[what]
+        if given[0] != 1 or given[3] != 1:
+            raise errors.UnimplementedError(None, None, f"Only support {what} across space.")
+
+
 def _patches_kernel(
     xp: ArrayNamespace,
     x: Array,
@@ -680,9 +687,6 @@ def _patches_kernel(
 
     Numbers outside the image read a border of zeros.
     """
-    for what, given in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
-        if given[0] != 1 or given[3] != 1:
-            raise errors.UnimplementedError(None, None, f"Only support {what} across space.")
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
     (oh, top), (ow, left) = _window(h, kh, sh, rh, padding), _window(w, kw, sw, rw, padding)
@@ -722,6 +726,7 @@ EXTRACT_IMAGE_PATCHES = define(
     shape=_patches_shape,
     kernel=_patches_kernel,
     grad=_patches_grad,
+    check_attrs=_check_patches,
 )
 
 

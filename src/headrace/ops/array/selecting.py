@@ -206,6 +206,10 @@ def _top_k_shape(c: Inference) -> list[Shape]:
     if c.n_inputs == 2:
         value = c.value(1)
         k = None if value is None else value.item()
+        if k is not None and k < 0:
+            raise ValueError(
+                f"Dimension size, given by scalar input 1, must be non-negative but is {k}"
+            )
     if s is None:
         return [None, None]
     if k is not None and s[-1] is not None and s[-1] < k:

@@ -177,7 +177,7 @@ def _build_loop(
         graph._control_ops = graph_controls
     for m, e, n in zip(merges, enters, nexts):
         _check_invariant(m, n)
-        m._op._inputs = (e, n)
+        graph._close_loop(m._op, e, n)
     with in_context(graph, context.outer_context):
         exits = [apply(EXIT, s[0], name="Exit") for s in switches]
     if graph._effects is not None:

@@ -254,11 +254,18 @@ _JPEG_ATTRS = (
     "acceptable_fraction: float=1.0, dct_method: str=''"
 )
 
+
+def _check_channels(attrs: dict[str, Any]) -> None:
+    if attrs["channels"] not in (0, 1, 3, 4):
+        raise invalid(f"channels must be 0, 1, 3, or 4, got {attrs['channels']}")
+
+
 DECODE_JPEG = define(
     "DecodeJpeg",
     f"contents: string -> image: uint8; {_JPEG_ATTRS}",
     shape=_image_shape,
     kernel=_jpeg_kernel,
+    check_attrs=_check_channels,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
 )
@@ -267,6 +274,7 @@ DECODE_AND_CROP_JPEG = define(
     f"contents: string, crop_window: int32 -> image: uint8; {_JPEG_ATTRS}",
     shape=_cropped_shape,
     kernel=_crop_kernel,
+    check_attrs=_check_channels,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
 )
@@ -275,6 +283,7 @@ DECODE_PNG = define(
     "contents: string -> image: dtype; channels: int=0, dtype: type=uint8",
     shape=_image_shape,
     kernel=_png_kernel,
+    check_attrs=_check_channels,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
 )
@@ -291,6 +300,7 @@ DECODE_BMP = define(
     "contents: string -> image: uint8; channels: int=0",
     shape=_image_shape,
     kernel=_bmp_kernel,
+    check_attrs=_check_channels,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
 )

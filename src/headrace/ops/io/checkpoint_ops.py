@@ -22,6 +22,7 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.strings.string_ops import object_array
+from headrace.runtime.file_paths import local_path
 from headrace.wire.slice_files import SliceFileReader, slice_files_exist, write_slice_file
 from headrace.wire.tensor_bundle import (
     BundleReader,
@@ -60,11 +61,11 @@ def open_checkpoint(prefix: str) -> CheckpointFile:
 
 
 def _text(array: Any) -> str:
-    return os.fsdecode(array.item())
+    return local_path(array.item())
 
 
 def _texts(array: Array) -> list[str]:
-    return [os.fsdecode(v) for v in array.reshape(-1).tolist()]
+    return [local_path(v) for v in array.reshape(-1).tolist()]
 
 
 def parse_slice_spec(text: str) -> tuple[tuple[int, ...], Slice]:
@@ -102,6 +103,8 @@ def _make_folder(prefix: str) -> None:
     if folder and not os.path.isdir(folder):
         try:
             os.mkdir(folder)
+        except FileExistsError:
+            pass  # a file, which cannot hold the checkpoint: writing to it says so
         except OSError as error:
             raise errors.os_error(folder, error) from None
 

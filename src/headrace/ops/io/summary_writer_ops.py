@@ -22,6 +22,7 @@ from headrace.core.annotations import Array, ArrayNamespace
 from headrace.core.kernel_context import Runtime
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.ops.io import media_summary_ops, summary_ops
+from headrace.runtime.file_paths import local_path
 from headrace.wire.tfrecord import TFRecordWriter
 
 __all__ = [
@@ -47,7 +48,8 @@ _open_writers: weakref.WeakSet[WriterResource] = weakref.WeakSet()
 
 def event_path(folder: str, suffix: str) -> str:
     """A path for a new event file. The folder is made; a name that is taken gets a number."""
-    os.makedirs(folder, exist_ok=True)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
     name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{suffix}"
     path, number = os.path.join(folder, name), 0
     while os.path.exists(path):
@@ -139,7 +141,7 @@ def _item(value: Array) -> Any:
 
 
 def _text(value: Array) -> str:
-    return os.fsdecode(_item(value))
+    return local_path(_item(value))
 
 
 def _define(name: str, signature: str, kernel: Callable[..., Any]) -> OpDef:

@@ -344,13 +344,17 @@ def _output_dims(
     return tuple(window_dim(n, k, s, d, padding, p) for n, k, s, d, p in steps)
 
 
-def _no_strided_batch(c: infer.Inference, first: bool) -> None:
-    for name, text in (("strides", "strides"), ("dilations", "dilations")):
-        values = c.attr(name)
+def check_conv_attrs(attrs: dict[str, Any]) -> None:
+    """Strides and dilations are spatial: what TensorFlow's kernels check when they are made."""
+    first = attrs["data_format"][1] == "C"
+    for name in ("strides", "dilations"):
+        values = attrs[name]
         if values[0] != 1 or values[1 if first else -1] != 1:
-            raise ValueError(
-                f"Current implementation does not yet support {text} in the batch and "
-                "depth dimensions."
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Current implementation does not yet support {name} in the batch and depth "
+                "dimensions.",
             )
 
 
@@ -365,7 +369,6 @@ def _conv_shape(c: infer.Inference) -> list[shapes.Shape]:
     x, w = c.require_rank(0, rank), c.require_rank(1, rank)
     assert x is not None and w is not None
     first = check_windows(c, rank)
-    _no_strided_batch(c, first)
     depth = x[1] if first else x[-1]
     want = w[-2]
     if depth is not None and want is not None and depth != want:
@@ -477,6 +480,7 @@ CONV2D = _2D.forward = define(
     shape=_conv_shape,
     kernel=_conv_kernel,
     grad=_2D.grad,
+    check_attrs=check_conv_attrs,
     layer=True,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
@@ -490,6 +494,7 @@ FUSED_CONV2D = define(
     shape=_conv_shape,
     kernel=_fused_conv_kernel,
     grad=NOT_DIFFERENTIABLE,
+    check_attrs=check_conv_attrs,
     layer=True,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
@@ -498,6 +503,7 @@ CONV2D_BACKPROP_INPUT = _2D.by_input = define(
     shape=_input_grad_shape,
     kernel=_input_grad_kernel,
     grad=_2D.input_grad_grad,
+    check_attrs=check_conv_attrs,
     known_inputs=(0,),
 )
 CONV2D_BACKPROP_FILTER = _2D.by_filter = define(
@@ -506,6 +512,7 @@ CONV2D_BACKPROP_FILTER = _2D.by_filter = define(
     shape=_filter_grad_shape,
     kernel=_filter_grad_kernel,
     grad=_2D.filter_grad_grad,
+    check_attrs=check_conv_attrs,
     known_inputs=(1,),
 )
 DEPTHWISE = _DEPTHWISE.forward = define(
@@ -514,6 +521,7 @@ DEPTHWISE = _DEPTHWISE.forward = define(
     shape=_depthwise_shape,
     kernel=_depthwise_kernel,
     grad=_DEPTHWISE.grad,
+    check_attrs=check_conv_attrs,
 )
 DEPTHWISE_BACKPROP_INPUT = _DEPTHWISE.by_input = define(
     "DepthwiseConv2dNativeBackpropInput",
@@ -521,6 +529,7 @@ DEPTHWISE_BACKPROP_INPUT = _DEPTHWISE.by_input = define(
     shape=_input_grad_shape,
     kernel=_depthwise_input_grad_kernel,
     grad=_DEPTHWISE.input_grad_grad,
+    check_attrs=check_conv_attrs,
     known_inputs=(0,),
 )
 DEPTHWISE_BACKPROP_FILTER = _DEPTHWISE.by_filter = define(
@@ -529,6 +538,7 @@ DEPTHWISE_BACKPROP_FILTER = _DEPTHWISE.by_filter = define(
     shape=_filter_grad_shape,
     kernel=_depthwise_filter_grad_kernel,
     grad=_DEPTHWISE.filter_grad_grad,
+    check_attrs=check_conv_attrs,
     known_inputs=(1,),
 )
 CONV3D = _3D.forward = define(
@@ -537,6 +547,7 @@ CONV3D = _3D.forward = define(
     shape=_conv_shape,
     kernel=_conv_kernel,
     grad=_3D.grad,
+    check_attrs=check_conv_attrs,
 )
 CONV3D_BACKPROP_INPUT = _3D.by_input = define(
     "Conv3DBackpropInputV2",
@@ -546,6 +557,7 @@ CONV3D_BACKPROP_INPUT = _3D.by_input = define(
     shape=_input_grad_shape,
     kernel=_input_grad_kernel,
     grad=_3D.input_grad_grad,
+    check_attrs=check_conv_attrs,
     known_inputs=(0,),
 )
 CONV3D_BACKPROP_FILTER = _3D.by_filter = define(
@@ -554,5 +566,6 @@ CONV3D_BACKPROP_FILTER = _3D.by_filter = define(
     shape=_filter_grad_shape,
     kernel=_filter_grad_kernel,
     grad=_3D.filter_grad_grad,
+    check_attrs=check_conv_attrs,
     known_inputs=(1,),
 )

@@ -39,10 +39,6 @@ def _lrn_norms(
 def _lrn_kernel(
     xp: ArrayNamespace, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float
 ) -> Any:
-    if depth_radius < 0:
-        raise errors.InvalidArgumentError(
-            None, None, f"depth_radius = {depth_radius} larger than int max or negative"
-        )
     flat = _matrix(xp, x, False)
     norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
     return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)
@@ -81,11 +77,21 @@ _LRN = (
     "depth_radius: int=5, bias: float=1.0, alpha: float=1.0, beta: float=0.5, T: "
     "type(float)=float32"
 )
+
+
+def _check_radius(attrs: dict[str, Any]) -> None:
+    if attrs["depth_radius"] < 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"depth_radius = {attrs['depth_radius']} larger than int max or negative"
+        )
+
+
 LRN = define(
     "LRN",
     "input: T -> output: T; " + _LRN,
     shape=lambda c: [c.require_rank(0, 4)],
     kernel=_lrn_kernel,
+    check_attrs=_check_radius,
     grad=lambda op, g: [apply_op("LRNGrad", g, op._inputs[0], op._outputs[0], **_lrn_attrs(op))],
 )
 LRN_GRAD = define(

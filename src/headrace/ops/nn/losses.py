@@ -534,7 +534,7 @@ def _squeezed(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Ten
     if have is not None and want is not None:
         if want - have == 2 and shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]
             logits = squeeze(logits, [-1])
-        elif want - have == 0 and shapes.compatible(labels._shape[-1:], (1,)):  # type: ignore[index]
+        elif want == have:  # an error where the last dimension is not 1
             labels = squeeze(labels, [-1])
     else:
         surplus = sub(apply_op("Rank", logits), apply_op("Rank", labels))

@@ -68,7 +68,7 @@ def _max_kernel(
     padding: str,
     data_format: str,
 ) -> Any:
-    _check_depth_window(ksize, strides, data_format)
+    _check_depth_window(x.shape, ksize, strides, data_format)
     return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -131,7 +131,7 @@ def _avg_kernel(
     padding: str,
     data_format: str,
 ) -> Any:
-    _check_depth_window(ksize, strides, data_format)
+    _check_depth_window(x.shape, ksize, strides, data_format)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -158,6 +158,7 @@ def _argmax_kernel(
     Targmax: DType,
     include_batch_in_index: bool,
 ) -> tuple[Array, Array]:
+    _check_depth_window(x.shape, ksize, strides, "NHWC")
     y, at = _library(xp).first_maxima(
         x, axes_of(x.shape, ksize, strides, padding), include_batch_in_index
     )
@@ -214,16 +215,38 @@ def _pooled(
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
 
 
-def _check_depth_window(ksize: Sequence[int], strides: Sequence[int], data_format: str) -> None:
+def _check_depth_window(
+    shape: Sequence[int], ksize: Sequence[int], strides: Sequence[int], data_format: str
+) -> None:
     if not data_format.endswith("C") or ksize[-1] == 1:
         return
     if max(ksize[1:-1]) > 1:
-        text = "supports exactly one of pooling across depth or pooling across width/height"
+        text = (
+            "MaxPooling supports exactly one of pooling across depth or pooling across "
+            "width/height."
+        )
     elif ksize[-1] != strides[-1]:
-        text = "requires the depth window to equal the depth stride"
+        text = "Depthwise max pooling requires the depth window to equal the depth stride"
+    elif shape[-1] % ksize[-1]:
+        text = "Depthwise max pooling requires the depth window to evenly divide the input depth"
     else:
         return
-    raise errors.UnimplementedError(None, None, f"Depthwise max pooling {text}")
+    raise errors.UnimplementedError(None, None, text)
+
+
+def check_pool_attrs(attrs: dict[str, Any]) -> None:
+    """Windows over the batch, and over the depth of volumes, have no kernels."""
+    ksize, strides = attrs["ksize"], attrs["strides"]
+    if ksize[0] != 1 or strides[0] != 1:
+        raise errors.UnimplementedError(
+            None, None, "Pooling is not yet supported on the batch dimension."
+        )
+    if len(ksize) == 5:
+        depth = 1 if attrs["data_format"][1] == "C" else -1
+        if ksize[depth] != 1 or strides[depth] != 1:
+            raise errors.UnimplementedError(
+                None, None, "Pooling is not yet supported on the depth dimension."
+            )
 
 
 def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
@@ -336,7 +359,8 @@ _OPS: dict[str, OpDef] = {}
 
 
 def _define(name: str, signature: str, **rest: Any) -> OpDef:
-    _OPS[name] = define(name, signature, **rest)
+    check = check_pool_attrs if _WINDOW in signature else None
+    _OPS[name] = define(name, signature, check_attrs=check, **rest)
     return _OPS[name]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_many, apply_operation
 from headrace.core.convert import convert_to_tensor
-from headrace.core.dtypes import int64
+from headrace.core.dtypes import int64, string
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.queues import reader_ops
 from headrace.ops.queues.queues import QueueBase
@@ -72,6 +72,13 @@ class ReaderBase:
         return apply(reader_ops.SERIALIZE_STATE, self._reader_ref, name=name)
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
+        if isinstance(state, (list, tuple)):
+            state = convert_to_tensor(state, string)
+            if state._shape != ():
+                raise ValueError(
+                    f"Shape must be rank 0 but is rank {len(state._shape or ())}: the state of a "
+                    "reader is one string"
+                )
         return apply_operation(reader_ops.RESTORE_STATE, self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:

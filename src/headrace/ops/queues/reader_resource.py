@@ -6,12 +6,12 @@ they are used up.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 
 from headrace import errors
 from headrace.ops.queues.queue_resource import QueueResource
+from headrace.runtime.file_paths import local_path
 from headrace.wire.streams import chunks, text_lines
 from headrace.wire.tfrecord import record_reader
 
@@ -51,7 +51,7 @@ def fixed_length(
             None,
             None,
             f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-            f'"{os.fsdecode(path)}" has body length {end - header} bytes, which is not an '
+            f'"{local_path(path)}" has body length {end - header} bytes, which is not an '
             "exact multiple of the "
             f"record length ({record} bytes) and hop length ({hop} bytes).",
         )
@@ -144,7 +144,7 @@ class ReaderResource:
             produced, completed = (int(part) for part in state.split(b" "))
         except ValueError:
             raise errors.InvalidArgumentError(
-                None, None, f"Could not parse state for {self.name}: {state!r}"
+                None, None, f"Could not parse state for IdentityReader '{self.name}': {state!r}"
             ) from None
         with self._lock:
             self._work = None

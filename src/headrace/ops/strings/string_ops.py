@@ -78,9 +78,16 @@ def _define(
     signature: str,
     kernel: Callable[..., Any],
     shape: Callable[..., Any] = shape_fns.unchanged,
+    **traits: Any,
 ) -> OpDef:
     return define(
-        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, host_only=True
+        name,
+        signature,
+        shape=shape,
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        host_only=True,
+        **traits,
     )
 
 
@@ -371,11 +378,17 @@ def _as_string_kernel(
     return object_array([(spec % v).encode() for v in values], x.shape)
 
 
+def _check_as_string(attrs: dict[str, Any]) -> None:
+    if attrs["scientific"] and attrs["shortest"]:
+        raise invalid("Cannot select both scientific and shortest notation")
+
+
 AS_STRING = _define(
     "AsString",
     "input: T -> output: string; precision: int=-1, scientific: bool=False, shortest: "
     "bool=False, width: int=-1, fill: str=''",
     _as_string_kernel,
+    check_attrs=_check_as_string,
 )
 
 

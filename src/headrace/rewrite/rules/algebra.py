@@ -231,7 +231,7 @@ def _times(node: Node, factor: Array | np.generic, state: RewriteState) -> Node:
 _SUMS = frozenset(["Add", "AddV2"])
 
 
-def constants_together(node: Node, state: RewriteState) -> Node | None:
+def constants_together(node: Node, state: RewriteState) -> Node | tuple[int, ...] | None:
     """(x * c) * d is x * (c * d), likewise for sums; up to rounding for floats."""
     kinds = _SUMS if node.opdef.name in _SUMS else frozenset([node.opdef.name])
     for i in (1, 0):
@@ -251,7 +251,7 @@ def constants_together(node: Node, state: RewriteState) -> Node | None:
 
 def _joined(
     node: Node, x: int, inner: Array, outer: Array, middle: int, state: RewriteState
-) -> Node | None:
+) -> Node | tuple[int, ...] | None:
     if inner.dtype.kind not in "fiu" or inner.dtype.itemsize < 4:
         return None
     with np.errstate(all="ignore"):
@@ -262,6 +262,8 @@ def _joined(
         size = np.abs(both)
         if bool(((size < np.finfo(both.dtype).tiny) & (size > 0)).any()) or bool((size == 0).any()):
             return state.no("the constants' product is not a normal number")
+        if bool((both == 1).all()) and _spread(both, x, state):
+            return (x,)
     value = state.new_constant(np.asarray(both, inner.dtype), state.dtype(middle))
     return Node(node.opdef, (x, value), node.outputs, node.attrs, node.op)
 

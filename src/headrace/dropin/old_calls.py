@@ -1,0 +1,174 @@
+"""Calls of NumPy's functions and methods that were right when TensorFlow 1 was current.
+
+From :func:`install` on a program may write them; one warning for each line says what happens:
+
+- ``np.array([[1, 2], [3]])`` (and ``asarray``, ``asanyarray``): rows of different lengths give an array of objects. NumPy refuses
+  them since 1.24; text programs keep their sentences so.
+- ``np.reshape(a, newshape=s)``: the parameter is called ``shape`` now.
+- ``np.fromstring(b, np.uint8)``: bytes, which ``np.frombuffer`` reads now.
+- ``a.tostring()``, ``a.itemset(...)``, ``a.ptp()`` of arrays.
+
+The functions are tried as they are first, so that calls which NumPy accepts mean what they meant
+without Headrace. Installed packages get NumPy's own errors from the functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["install", "uninstall"]
+
+#: NumPy's own functions while ours stand in, and the methods that were added, by name.
+_replaced: dict[str, Callable[..., Any]] = {}
+_added: list[tuple[type, str]] = []
+
+
+def install(is_package: Callable[[str], bool]) -> None:
+    """Accept the old calls from files for which `is_package` is false."""
+    import numpy as np
+
+    if _replaced:
+        return
+    for name, (sign, old_call) in _FUNCTIONS.items():
+        own = _replaced[name] = getattr(np, name)
+        setattr(np, name, _tolerant(own, sign, old_call, is_package))
+    for kind in (np.ndarray, np.generic):
+        for name, method in _METHODS.items():
+            if not hasattr(kind, name):
+                _set_method(kind, name, method)
+                _added.append((kind, name))
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    import numpy as np
+
+    for name, own in _replaced.items():
+        setattr(np, name, own)
+    for kind, name in _added:
+        _set_method(kind, name, None)
+    _replaced.clear()
+    _added.clear()
+
+
+def _tolerant(
+    own: Callable[..., Any],
+    sign: str,
+    old_call: Callable[..., Any],
+    is_package: Callable[[str], bool],
+) -> Callable[..., Any]:
+    """`own`, with `old_call` for what fails with a message that has `sign` in it."""
+
+    @functools.wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return own(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            if sign not in str(error) or is_package(sys._getframe(1).f_code.co_filename):
+                raise
+            result = old_call(own, error, *args, **kwargs)
+        warnings.warn(
+            f"np.{own.__name__} is called as before NumPy 2, which refuses this call. `headrace "
+            "run` and headrace.dropin give the program what it gave then",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return result
+
+    return function
+
+
+def _array_of_objects(own: Callable[..., Any], error: Exception, *args: Any, **kwargs: Any) -> Any:
+    """Rows of different lengths, with the dimensions that all rows share.
+
+    NumPy (of any version) tries to broadcast rows that are arrays, such as images of different
+    sizes, and fails: these are filled in one by one.
+    """
+    if len(args) != 1 or "dtype" in kwargs:
+        raise error
+    try:
+        return own(args[0], dtype=object, **kwargs)
+    except ValueError:
+        import numpy as np
+
+        rows = list(args[0])
+        made = np.empty(len(rows), dtype=object)
+        for i, row in enumerate(rows):
+            made[i] = row
+        return made
+
+
+def _reshape(own: Callable[..., Any], error: Exception, a: Any, **kwargs: Any) -> Any:
+    del error
+    shape = kwargs.pop("newshape")
+    return own(a, shape, **kwargs)
+
+
+def _from_bytes(
+    own: Callable[..., Any],
+    error: Exception,
+    string: Any,
+    dtype: Any = float,
+    count: int = -1,
+    **kwargs: Any,
+) -> Any:
+    del own
+    if kwargs.pop("sep", "") or kwargs:
+        raise error
+    import numpy as np
+
+    data = string.encode("latin-1") if isinstance(string, str) else string
+    return np.frombuffer(data, dtype, count).copy()
+
+
+#: Function -> what its error says, and what the call meant.
+_FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "array": ("inhomogeneous shape", _array_of_objects),
+    "asarray": ("inhomogeneous shape", _array_of_objects),
+    "asanyarray": ("inhomogeneous shape", _array_of_objects),
+    "reshape": ("newshape", _reshape),
+    "fromstring": ("binary mode of fromstring is removed", _from_bytes),
+}
+
+
+def _tostring(self: Any, order: Any = "C") -> bytes:
+    return bytes(self.tobytes(order))
+
+
+def _itemset(self: Any, *args: Any) -> None:
+    *index, value = args
+    if not index:
+        self[...] = value.item() if hasattr(value, "item") else value
+    elif len(index) == 1 and not isinstance(index[0], tuple):
+        self.flat[index[0]] = value
+    else:
+        self[index[0] if len(index) == 1 else tuple(index)] = value
+
+
+def _ptp(self: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    import numpy as np
+
+    return np.ptp(self, axis, out, **kwargs)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {"tostring": _tostring, "itemset": _itemset, "ptp": _ptp}
+
+
+def _set_method(kind: type, name: str, method: Callable[..., Any] | None) -> None:
+    """Add or remove a method of a type that is written in C.
+
+    Such types refuse ``setattr``; the dictionary behind their ``__dict__`` is found through the
+    garbage collector, and the interpreter is told that the type has changed.
+    """
+    members: dict[str, Any] = gc.get_referents(kind.__dict__)[0]
+    if method is None:
+        members.pop(name, None)
+    else:
+        members[name] = method
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
