@@ -18,6 +18,7 @@ from headrace.core.graph import Graph
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
 from headrace.program.snapshot import FinalValue
+from headrace.session.conversions import conversion_of
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -79,6 +80,11 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
         parts = [(k, _plan(graph, v, slots)) for k, v in fetch.items()]
         kind: Any = type(fetch) if type(fetch) is not dict else dict
         return lambda values: _mapping(kind, [(k, p(values)) for k, p in parts])
+    conversion = conversion_of(fetch)
+    if conversion is not None:
+        tensors, contract = conversion.fetch(fetch)
+        takers = [slots.taker(_element(graph, t)) for t in tensors]
+        return lambda values: contract([t(values) for t in takers])
     if isinstance(fetch, IndexedSlices):
         return _composite(
             graph, fetch, slots, IndexedSlicesValue, ("values", "indices", "dense_shape")
