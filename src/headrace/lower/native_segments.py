@@ -232,9 +232,9 @@ class SegmentBinder:
         source = f"def make({', '.join(kept)}):\n def run({arguments}):\n{body}\n return run\n"
         namespace: dict[str, Any] = {}
         exec(compile(source, "<headrace segment>", "exec"), namespace)
-        made = namespace["make"](*kept.values())
-        made.owner = call
-        return made  # type: ignore[no-any-return]
+        made: Callable[..., Any] = namespace["make"](*kept.values())
+        vars(made)["owner"] = call
+        return made
 
 
 def _affine(source: Ref, moved: Any, made: Any) -> Ref:

@@ -153,14 +153,16 @@ _INSIDE = (
 )
 
 
-def _element(graph: Any, fetch: object) -> Element:
+def _element(graph: Graph, fetch: object) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
         if isinstance(handle, Tensor) and _is_variable(fetch, handle):
             graph.as_graph_element(handle)
             cached = getattr(fetch, "_cached_value", None)
             return FinalValue(handle._op) if cached is None else cached
-        element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
+        element: Tensor | Operation = graph.as_graph_element(
+            fetch, allow_tensor=True, allow_operation=True
+        )
     except TypeError as error:
         raise TypeError(
             f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string "
@@ -182,7 +184,7 @@ def _element(graph: Any, fetch: object) -> Element:
         )
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
         return FinalValue(element._op)
-    return element  # type: ignore[no-any-return]
+    return element
 
 
 def with_dead_check(
