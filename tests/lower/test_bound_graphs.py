@@ -20,7 +20,7 @@ from headrace.kernels.onednn import conv_primitives as conv
 from headrace.kernels.onednn import pool_primitives as onednn_pool
 from headrace.lower import bound_runs, emit_bound, fusion, select_packed
 from headrace.lower import fused_code as fused
-from headrace.lower import stages as kept
+from headrace.lower import stage_split as kept
 
 pytestmark = pytest.mark.skipif(
     accel.library() is None, reason=f"no kernel library to bind to: {accel.status()}"

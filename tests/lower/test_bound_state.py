@@ -17,7 +17,7 @@ import pytest
 
 import headrace as tf
 from headrace.lower import bound_runs
-from headrace.lower import stages as kept
+from headrace.lower import stage_split as kept
 from tests.lower.bound_networks import (
     RNG,
     TOLERANCE,

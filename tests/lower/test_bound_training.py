@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import bound_runs, emit_bound, stages
+from headrace.lower import bound_runs, emit_bound, stage_split
 from headrace.lower.passes import make_plan
 from headrace.program.snapshot import snapshot
 from tests.lower.bound_networks import RNG, bindings, like, needs_library
@@ -206,7 +206,7 @@ def test_an_error_of_a_write_names_the_operation() -> None:
 
 def _parts(fetches: list[Any], feeds: list[Any]) -> tuple[list[Any], list[Any]]:
     plan = make_plan(snapshot(fetches, feeds))
-    return stages.before_writes(plan.block, plan.program)
+    return stage_split.before_writes(plan.block, plan.program)
 
 
 def test_order_of_reads_and_writes() -> None:

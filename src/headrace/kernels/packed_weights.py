@@ -1,7 +1,7 @@
 """Weights in the kernel library's own order, kept as long as they do not change.
 
 A ``Held`` belongs to the weights of one layer. The plan makes it together with what else depends on
-variables alone (lower/stages.py), so there is a new, empty one whenever the weights were
+variables alone (lower/stage_split.py), so there is a new, empty one whenever the weights were
 written; the first product or convolution that uses it puts the packed weights in.
 """
 

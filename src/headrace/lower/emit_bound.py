@@ -1,7 +1,7 @@
 """Lowering with known shapes: a run over memory that stays where it is (see bound_runs.py).
 
 It is the lowering of emit_general.py with the shapes of the feeds. A step whose results are
-known before the run (stages.py) needs no line: stages BUILD and SHAPE are computed here,
+known before the run (stage_split.py) needs no line: stages BUILD and SHAPE are computed here,
 once, stage WRITE when the version stamp of a variable has changed. A value of stage RUN is
 
 - ``fixed``: it lies in memory that was set aside for it, and each run writes it there, or
@@ -39,7 +39,7 @@ from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
 from headrace.lower.select_bindable import OF_KNOWN
 from headrace.lower.session_state import State
-from headrace.lower.stages import before_writes, step_stage
+from headrace.lower.stage_split import before_writes, step_stage
 from headrace.lower.storage_lifetimes import lifetimes
 from headrace.lower.write_stage import WriteStage
 from headrace.program.binding_times import first_stages

@@ -20,7 +20,7 @@ from headrace.lower.native_groups import native_expected
 from headrace.lower.plan import Plan, steps
 from headrace.lower.select_packed import pack
 from headrace.lower.select_updates import Grouped, group
-from headrace.lower.stages import split
+from headrace.lower.stage_split import split
 from headrace.lower.storage_appends import find_appends
 from headrace.lower.storage_lifetimes import Lifetimes, lifetimes
 from headrace.program.nodes import Program

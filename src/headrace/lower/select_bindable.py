@@ -8,7 +8,7 @@ from typing import Any
 from headrace.core import dtypes, shapes
 from headrace.lower.fusion import Fused, PlanIf, PlanWhile
 from headrace.lower.plan import Plan
-from headrace.lower.stages import before_writes
+from headrace.lower.stage_split import before_writes
 from headrace.program.nodes import Node, Program
 
 __all__ = ["OF_KNOWN", "why_unbound"]

@@ -2,7 +2,7 @@
 
 ``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``, inside of loops, too. ``_Held(w)`` depends
 on a variable alone and is therefore kept between runs until the variable is written
-(lower/stages.py); for a constant it is a constant.
+(lower/stage_split.py); for a constant it is a constant.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.opdef import OpDef, lookup
 from headrace.kernels import accel
 from headrace.kernels.packed_weights import Held, WeightsWay
-from headrace.lower.stages import makers_of
+from headrace.lower.stage_split import makers_of
 from headrace.ops.internal.packed_ops import HELD, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.program.nodes import (
     Block,

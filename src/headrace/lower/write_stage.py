@@ -1,4 +1,4 @@
-"""The part of a plan that depends on variables alone (lower/stages.py), with its results from
+"""The part of a plan that depends on variables alone (lower/stage_split.py), with its results from
 the last time.
 
 The results belong to a session's state, not to the plan. They are good as long as every variable

@@ -5,7 +5,7 @@ what depends on shapes alone when the feeds' shapes are known, what depends on u
 alone until one of them is written, everything else in the run.
 
 - Folding (rewrite/rules/shape_rules.py) computes what is of stage BUILD.
-- Stage WRITE is kept between runs (lower/stages.py) and packed (lower/select_packed.py).
+- Stage WRITE is kept between runs (lower/stage_split.py) and packed (lower/select_packed.py).
 - A run that is bound to shapes (lower/emit_bound.py) computes stages BUILD and SHAPE once, and
   WRITE when a variable's version stamp has changed.
 
