@@ -89,7 +89,7 @@ def test_a_checkpoint_below_a_file_is_refused(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.get_variable("v", initializer=2.0)
         sess.run(tf.global_variables_initializer())
-        with pytest.raises(ValueError, match="Parent directory of .* doesn't exist, can't save"):
+        with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist"):
             tf.train.Saver().save(sess, str(tmp_path / "file" / "model"))
 
 

@@ -14,6 +14,9 @@ from headrace.train.summaries.plugin_assets import (
     get_all_plugin_assets,
     get_plugin_asset,
 )
+from tests.golden import hook_programs
+
+HOOKS = json.loads((Path(hook_programs.HERE) / "hook_programs.json").read_text())
 
 
 def _kinds(folder: Path) -> list[str]:
@@ -77,3 +80,10 @@ def test_plugin_assets(tmp_path: Path) -> None:
         writer: Any = tf.summary.FileWriter(str(tmp_path), graph)
         writer.close()
     assert (tmp_path / "plugins" / "colours" / "palette.txt").read_text() == "red"
+
+
+@pytest.mark.parametrize("name", sorted(hook_programs.PROGRAMS))
+def test_hooks_write_and_say_what_tensorflows_do(name: str) -> None:
+    with tf.Graph().as_default():
+        found = json.loads(json.dumps(hook_programs.PROGRAMS[name](tf)))
+    assert found == HOOKS[name]

@@ -27,8 +27,10 @@ from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.contexts import Context, frame_of, named_pass
 from headrace.core.convert import convert_to_tensor
+from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.opdef import FLOW
 from headrace.core.schedule import Loop, Unit, needed_ops, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
@@ -143,8 +145,8 @@ def gradients_through(
     with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]) as scope:
         graph = get_default_graph()
         y_tensors = [_as_target(y) for y in ys_list]
-        if graph._is_function:
-            y_tensors = [graph.capture(y) for y in y_tensors]  # type: ignore[attr-defined]
+        if is_function_graph(graph):
+            y_tensors = [graph.capture(y) for y in y_tensors]
         x_tensors = [_as_source(x) for x in xs_list]
         stops = {_as_source(s) for s in stop_list}
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
@@ -183,9 +185,9 @@ def _as_source(x: Tensor | Variable) -> Tensor:
     handle = getattr(x, "handle", None)
     if isinstance(handle, Tensor):
         return handle
-    reference = getattr(x, "_ref", None)
+    reference: Callable[[], Tensor] | None = getattr(x, "_ref", None)
     if callable(reference):
-        return reference()  # type: ignore[no-any-return]
+        return reference()
     return convert_to_tensor(x)
 
 
@@ -240,7 +242,7 @@ def _frames(context: Context | None) -> tuple[Context, ...]:
 
 
 def _is_loop_merge(op: Operation) -> bool:
-    return op._inputs[0]._op.type in ("Enter", "RefEnter")
+    return op._inputs[0]._op._opdef.role == "enter"
 
 
 class Tape:
@@ -456,7 +458,7 @@ class Tape:
                 self.grads.pop(t, None)
         if all(g is None for g in out_grads):
             return
-        rule = self.structural if op.type in _STRUCTURAL else self.by_function
+        rule = self.structural if op._opdef.role in FLOW else self.by_function
         in_grads = rule(op, out_grads)
         if in_grads is None:
             return
@@ -511,9 +513,9 @@ class Tape:
         ]
 
     def structural(self, op: Operation, out_grads: list[Any]) -> Sequence[Any] | None:
-        if op.type in ("Merge", "RefMerge"):
+        if op._opdef.role == "merge":
             return [out_grads[0]] * len(op._inputs)
-        if op.type in ("Switch", "RefSwitch"):
+        if op._opdef.role == "switch":
             return [self.switch(op, out_grads), None]
         return [out_grads[0]]
 
@@ -566,21 +568,6 @@ def _other_branch(inner: Any, pred: Tensor, branch: int, outer: Any) -> CondCont
     if sibling is None or sibling.pred is not pred:
         return branch_context(pred, branch, inner.name, outer)
     return CondContext(pred, sibling.pivot, branch, inner.name, outer)
-
-
-_STRUCTURAL = frozenset(
-    [
-        "Switch",
-        "RefSwitch",
-        "Merge",
-        "RefMerge",
-        "Exit",
-        "RefExit",
-        "Enter",
-        "RefEnter",
-        "NextIteration",
-    ]
-)
 
 
 def _check_type(op: Operation, tensor: Tensor, grad: IndexedSlices | Tensor | None) -> None:

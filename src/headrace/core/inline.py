@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core.contexts import Context
 from headrace.core.effects import Entry, wait_for
+from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph
 from headrace.core.opdef import lookup
 from headrace.core.schedule import needed_ops
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Copies", "handle_in", "inline"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/]|^[^A-Za-z0-9.]+")
-_LOOP_OPS = frozenset(["Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration"])
-_MERGES = frozenset(["Merge", "RefMerge"])
 #: A context that is being copied brings nothing in: the ways in are copied too. Its predicate is
 #: not there yet.
 _WHILE_COPYING: dict[str, Any] = {
@@ -177,7 +176,8 @@ class _Copier:
             self.tensors[op._outputs[0]] = handle if here is None else here.capture(handle)
             self.ops[op] = handle._op
             return
-        is_loop_merge = op.type in _MERGES and op._inputs[0]._op.type in ("Enter", "RefEnter")
+        role = op._opdef.role
+        is_loop_merge = role == "merge" and op._inputs[0]._op._opdef.role == "enter"
         old_inputs = (op._inputs[0],) * len(op._inputs) if is_loop_merge else op._inputs
         inputs = tuple([self.tensors[t] for t in old_inputs])
         controls = tuple([self.ops[c] for c in op._control_inputs if c in self.ops])
@@ -189,7 +189,7 @@ class _Copier:
             self.loop_merges.append((op, new))
         for t, copied in zip(op._outputs, new._outputs):
             self.tensors.setdefault(t, copied)
-            if is_loop_merge or op.type in _LOOP_OPS or copied._shape is None:
+            if is_loop_merge or role in ("enter", "exit", "next") or copied._shape is None:
                 copied._shape = t._shape
         new.__dict__.update({k: self._mapped(v) for k, v in op.__dict__.items()})
         if op in self.extra:
@@ -282,11 +282,9 @@ def _pivots(context: Context | None) -> Iterator[Operation]:
 
 def handle_in(target: Graph, op: Operation) -> Tensor:
     """The target's handle of the variable behind a handle of the function."""
-    if target._is_function:
-        outer = op.graph.outer_handles if op.graph._is_function else {}  # type: ignore[attr-defined]
-        return target.handle_like(  # type: ignore[attr-defined, no-any-return]
-            op, outer.get(op._attrs.get("shared_name") or op.name)
-        )
+    if is_function_graph(target):
+        outer = op.graph.outer_handles if is_function_graph(op.graph) else {}
+        return target.handle_like(op, outer.get(op._attrs.get("shared_name") or op.name))
     key = _handle_key(op)
     known = _handles_of(target)
     if key not in known:
@@ -307,9 +305,10 @@ def _handle_key(op: Operation) -> tuple[str, str]:
 
 def _handles_of(graph: Graph) -> dict[tuple[str, str], Tensor]:
     """The first handle of each variable of a graph; kept, and brought up to date by what is new."""
+    handles: dict[tuple[str, str], Tensor]
     handles, seen = graph.__dict__.get("_handle_index", ({}, 0))
     for op in graph._ops[seen:]:
         if op.type == "VarHandleOp":
             handles.setdefault(_handle_key(op), op._outputs[0])
     graph.__dict__["_handle_index"] = (handles, len(graph._ops))
-    return handles  # type: ignore[no-any-return]
+    return handles

@@ -24,7 +24,7 @@ from headrace.core.device_names import _merge_devices
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph
 from headrace.core.infer import Inference
-from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
+from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup, traits_of
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode, decode_any
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeImporter", "check_ops", "op_definition"]
 
-#: Ops whose kernels call Python code of the process: a file must not.
-_PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc", "GeneratorDataset"])
-_LOOP_BACK = frozenset(["NextIteration", "RefNextIteration"])
-_MERGE = frozenset(["Merge", "RefMerge"])
-_STRUCTURAL = frozenset(["Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter"])
 #: An op with more outputs than this is refused: a small file may ask for billions.
 MAX_OUTPUTS = 1 << 16
 
@@ -55,7 +50,8 @@ def _later_attrs() -> dict[str, dict[str, Any]]:
     Their default, or "*" where any value means the same here.
     """
     text = resources.files(__package__).joinpath("later_attrs.json").read_text()
-    return json.loads(text)  # type: ignore[no-any-return]
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
 
 
 def _is_number(dtype: DType) -> bool:
@@ -80,7 +76,7 @@ def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
         if op in seen and op not in missing:
             continue
         seen.add(op)
-        if op in _PYTHON:
+        if traits_of(op).calls_user or op == "GeneratorDataset":
             raise errors.InvalidArgumentError(
                 None,
                 None,
@@ -226,7 +222,7 @@ class NodeImporter:
                 continue
             if name not in kinds:
                 raise ValueError(f"Node '{node.name}': Unknown input node '{name}'")
-            if kinds[name] in _LOOP_BACK and node.op in _MERGE:
+            if traits_of(kinds[name]).role == "next" and traits_of(node.op).role == "merge":
                 continue
             found = found or set()
             found.add(name)
@@ -307,7 +303,7 @@ class NodeImporter:
         device = node.device
         if device:
             op._device = _merge_devices(op._device, device)
-        if kind in _STRUCTURAL:
+        if opdef.role in ("switch", "merge", "enter"):
             self.has_structure = True
         self.made.append(op)
         return op
@@ -483,7 +479,7 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
         if len(inputs) != len(args):
             raise ValueError(f"it takes {len(args)} inputs, {len(inputs)} are given")
         for arg, t in zip(args, inputs):
-            want = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+            want = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
             if t._dtype._base is not want:
                 raise _wrong_type(t, want)
             if arg.is_ref and not t._dtype._is_ref:
@@ -500,7 +496,7 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
         if t._dtype._base is not want:
             raise _wrong_type(t, want)
     for arg in opdef.outputs:
-        if arg.number_attr is not None and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
+        if arg.number_attr and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
             raise ValueError(f"{attrs[arg.number_attr]} outputs '{arg.name}'")
 
 
@@ -511,10 +507,11 @@ def _wrong_type(t: Tensor, want: Any) -> ValueError:
 
 
 def _types(arg: Arg, attrs: dict[str, Any]) -> Sequence[Any]:
-    if arg.type_list_attr is not None:
-        return attrs[arg.type_list_attr]  # type: ignore[no-any-return]
-    dtype = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
-    n = 1 if arg.number_attr is None else attrs[arg.number_attr]
+    if arg.type_list_attr:
+        types: Sequence[DType] = attrs[arg.type_list_attr]
+        return types
+    dtype = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
+    n = 1 if not arg.number_attr else attrs[arg.number_attr]
     if not 0 <= n <= MAX_OUTPUTS:
         raise ValueError(f"{n} inputs '{arg.name}'")
     return [dtype] * n

@@ -32,11 +32,11 @@ class ProfilerHook(SessionRunHook):
         show_dataflow: bool = True,
         show_memory: bool = False,
     ) -> None:
+        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._output_file = os.path.join(output_dir, "timeline-{}.json")
         self._file_writer = training_files.summary_writer(output_dir)
         self._show_dataflow = show_dataflow
         self._show_memory = show_memory
-        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
 
     def begin(self) -> None:
         self._next_step: int | None = None

@@ -293,7 +293,7 @@ class BaseSession:
 
         if not metadata.wants_trace(options) and not metadata.wants_graphs(options):
             return call
-        fetches, feed_dict = call.fetches, self._plain_feeds(feed_dict)  # type: ignore[attr-defined]
+        fetches, feed_dict = vars(call)["fetches"], self._plain_feeds(feed_dict)
         elements, _ = plan_fetches(self._graph, fetches)
         feeds = [t for t, _ in expand_feeds(self._graph, feed_dict)]
         if metadata.wants_graphs(options):
@@ -393,7 +393,7 @@ class BaseSession:
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
         picks = None if direct else [pick for _, pick in feeds]
         made = make_call(self, executable, converters, picks, rebuild)
-        made.fetches = fetches  # type: ignore[attr-defined]  # for runs that are traced
+        vars(made)["fetches"] = fetches  # for runs that are traced
         return made
 
     def _executable(
@@ -410,8 +410,8 @@ class BaseSession:
             EVENTS.plan_hits += 1
             return found
         start = time.perf_counter()
-        made = self._from_template(elements, feeds) if shared else None
-        if made is None:  # (what a template gives is made again faster than it is kept)
+        made = self._from_shared_code(elements, feeds) if shared else None
+        if made is None:  # (what shared code gives is made again faster than it is kept)
             with _uncollected(len(self._graph._ops) >= LARGE_GRAPH):
                 program = snapshot(elements, feeds, len(self._graph._ops))
                 made = make_executable(program, self._options)
@@ -423,14 +423,16 @@ class BaseSession:
             EVENTS.emit_plan(self, made)
         return made
 
-    def _from_template(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
+    def _from_shared_code(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
         if self._options.executor != "numpy":
             return None
-        from headrace.executors.templates import from_template, structure_of
+        from headrace.executors.shared_code import shared_executable, structure_of
 
         structure = structure_of(elements, feeds)
         return (
-            None if structure is None else from_template(structure, elements, feeds, self._options)
+            None
+            if structure is None
+            else shared_executable(structure, elements, feeds, self._options)
         )
 
     # other ways to run --------------------------------------------------------------------------

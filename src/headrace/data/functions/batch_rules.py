@@ -23,64 +23,12 @@ from headrace.core.build import apply_any, apply_op
 from headrace.core.func_graph import FuncGraph
 from headrace.core.infer import static_value
 from headrace.core.opdef import lookup
+from headrace.core.shapes import ranked
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["RULES", "SURE", "Builder", "Unfit"]
+__all__ = ["Builder", "Unfit", "is_sure", "rule_of"]
 
-#: One operand's value, rounded exactly (or not at all), for each element.
-_EXACT = (
-    "Abs",
-    "Add",
-    "AddV2",
-    "Cast",
-    "Ceil",
-    "ClipByValue",
-    "Equal",
-    "Floor",
-    "Greater",
-    "GreaterEqual",
-    "IsFinite",
-    "IsInf",
-    "IsNan",
-    "Less",
-    "LessEqual",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "Maximum",
-    "Minimum",
-    "Mul",
-    "Neg",
-    "NotEqual",
-    "RealDiv",
-    "Rint",
-    "Round",
-    "SelectV2",
-    "Sign",
-    "Sqrt",
-    "Square",
-    "SquaredDifference",
-    "Sub",
-)
-#: The same, but some values are errors.
-_DIVIDING = ("FloorDiv", "FloorMod")
-#: Of strings.
-_TEXTS = (
-    "AsString",
-    "DecodeRaw",
-    "StringLength",
-    "StringLower",
-    "StringStrip",
-    "StringToHashBucketFast",
-    "StringToNumber",
-    "StringUpper",
-)
-#: The same whatever the shape is.
-_SAME = ("Identity", "OnesLike", "StopGradient", "ZerosLike")
 _NUMBERS = "biuf"
-
-#: Rules whose operations cannot fail where all shapes are known.
-SURE = frozenset([*_EXACT, *_SAME])
 
 
 class Unfit(Exception):
@@ -147,7 +95,7 @@ class Builder:
         beside the batch's.
         """
         found = self.new[id(tensor)]
-        for _ in range(rank - len(tensor._shape)):  # type: ignore[arg-type]
+        for _ in range(rank - len(ranked(tensor._shape))):
             found = apply_op("ExpandDims", found, np.int32(1))
         return found
 
@@ -197,7 +145,7 @@ def _select(b: Builder, op: Operation) -> Sequence[Tensor]:
     out = op._outputs[0]._shape
     if out is None or any(t._shape is None for t in op._inputs):
         raise Unfit
-    if len(op._inputs[0]._shape) not in (0, len(out)):  # type: ignore[arg-type]
+    if len(ranked(op._inputs[0]._shape)) not in (0, len(out)):
         raise Unfit
     inputs = [b.raised(t, len(out)) if b.depends(t) else b.new[id(t)] for t in op._inputs]
     return [apply_op("SelectV2", *inputs)]
@@ -229,10 +177,9 @@ def _reshape(b: Builder, op: Operation) -> Sequence[Tensor]:
     tensor, shape = op._inputs
     b.needs(tensor)
     dims = b.value(shape).astype(np.int32)
-    before, after = tensor._shape, op._outputs[0]._shape
-    known = after is not None and all((*before, *after))  # type: ignore[misc]
-    if known:
-        wanted: Any = np.array([-1, *after], np.int32)  # type: ignore[misc]
+    before, after = ranked(tensor._shape), op._outputs[0]._shape
+    if after is not None and all((*before, *after)):
+        wanted: Any = np.array([-1, *after], np.int32)
     else:
         wanted = apply_op("ConcatV2", [b.count(), dims], np.int32(0))
     return [apply_op("Reshape", b.new[id(tensor)], wanted)]
@@ -246,11 +193,11 @@ def _expand_dims(b: Builder, op: Operation) -> Sequence[Tensor]:
 
 def _squeeze(b: Builder, op: Operation) -> Sequence[Tensor]:
     b.needs(op._inputs[0])
-    shape, dims = op._inputs[0]._shape, list(op._attrs["squeeze_dims"])
+    shape, dims = ranked(op._inputs[0]._shape), list(op._attrs["squeeze_dims"])
     if not dims:
-        if None in shape:  # type: ignore[operator]
+        if None in shape:
             raise Unfit
-        dims = [i for i, size in enumerate(shape) if size == 1]  # type: ignore[arg-type]
+        dims = [i for i, size in enumerate(shape) if size == 1]
     found = b.new[id(op._inputs[0])]
     if not dims:
         return [apply_op("Identity", found)]
@@ -384,9 +331,8 @@ def _parse_single_example(b: Builder, op: Operation) -> Sequence[Tensor]:
     return tensor._op._outputs
 
 
+#: Ops over batches that are not just themselves (``Traits.batching``).
 RULES: dict[str, Rule] = {
-    **dict.fromkeys([*_EXACT, *_DIVIDING], _elementwise),
-    **dict.fromkeys([*_TEXTS, *_SAME, "DecodeCSV"], _same),
     "Cast": _cast,
     "ConcatV2": _concat,
     "EnsureShape": _ensure_shape,
@@ -408,3 +354,15 @@ RULES: dict[str, Rule] = {
     "Transpose": _transpose,
     "Unpack": _along_axis,
 }
+_BY_TRAIT: dict[str, Rule] = {"elementwise": _elementwise, "same": _same}
+
+
+def rule_of(op: Operation) -> Rule | None:
+    """How an operation is done on a whole batch; None if that is not known."""
+    return RULES.get(op.type) or _BY_TRAIT.get(op._opdef.traits.batching)
+
+
+def is_sure(op: Operation) -> bool:
+    """Whether an operation cannot fail where all shapes are known."""
+    traits = op._opdef.traits
+    return bool(traits.batching) and traits.fails in ("never", "shapes", "known shapes")

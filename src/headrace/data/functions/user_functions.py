@@ -95,8 +95,6 @@ class DataGraph(FuncGraph):
 
 
 _UNKNOWN: Any = object()
-#: Operations that run Python code of the user's.
-_USERS = frozenset(["EagerPyFunc", "GeneratorDataset", "PyFunc", "PyFuncStateless"])
 
 
 class DataFunction:
@@ -117,7 +115,7 @@ class DataFunction:
         self.traced = function
         self.output_spec = output_spec
         self.output_value = output_value
-        self._batched: Any = _UNKNOWN
+        self._batched: OverBatches | None = _UNKNOWN
         self.learned = Learned()  # about its calls
         #: What names it in the library of the GraphDef that it came from.
         self.imported: Any = None
@@ -127,12 +125,15 @@ class DataFunction:
         """The function on a batch of elements, if that is the same (vectorized.py)."""
         if self._batched is _UNKNOWN:
             self._batched = over_batches(self.traced.graph, self.traced.outputs)
-        return self._batched  # type: ignore[no-any-return]
+        return self._batched
 
     @property
     def runs_python(self) -> bool:
         """Whether it calls code of the user's."""
-        return any(op.type in _USERS for op in self.traced.graph._ops)
+        return any(
+            op._opdef.traits.calls_user or op.type == "GeneratorDataset"
+            for op in self.traced.graph._ops
+        )
 
     @property
     def live(self) -> bool:
@@ -256,7 +257,7 @@ def bound(
         if held is not None:
             _restart_random_ops(function, held.resources)
 
-    made.restart = restart  # type: ignore[attr-defined]
+    vars(made)["restart"] = restart
     return made
 
 

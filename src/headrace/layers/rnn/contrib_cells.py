@@ -19,6 +19,7 @@ from headrace.layers.rnn.cell_base import (
     RNNCell,
     input_depth,
 )
+from headrace.layers.rnn.layer_norms import layer_norm_of_gate
 from headrace.layers.rnn.linear_map import Linear
 from headrace.variables.initializers import (
     constant_initializer,
@@ -33,7 +34,6 @@ from headrace.variables.variable_scope import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import InitializerLike, TensorLike
-    from headrace.core.dtypes import DType
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -82,21 +82,8 @@ class LayerNormBasicLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def _norm(self, x: Tensor, scope: str, dtype: DType) -> Any:
-        shape = x.shape[-1:]
-        with variable_scope(scope):
-            gamma = get_variable(
-                "gamma", shape, initializer=constant_initializer(self._norm_gain), dtype=dtype
-            )
-            beta = get_variable(
-                "beta", shape, initializer=constant_initializer(self._norm_shift), dtype=dtype
-            )
-        with variable_scope(scope, reuse=True):
-            mean, variance = ops.moments(x, [1], keep_dims=True)
-            epsilon = 1e-3 if x.dtype == dtypes.float16 else 1e-12
-            result = ops.batch_normalization(x, mean, variance, beta, gamma, epsilon)
-        result.set_shape(x.shape)
-        return result
+    def _norm(self, x: Tensor, scope: str) -> Any:
+        return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
 
     def _gates(self, args: Any) -> Any:
         out = 4 * self._num_units
@@ -106,20 +93,19 @@ class LayerNormBasicLSTMCell(RNNCell):
             return result
         return ops.bias_add(result, get_variable(BIAS, [out], dtype=args.dtype))
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         c, h = state
         args = ops.concat([inputs, h], 1)
-        kind = args.dtype
         i, j, f, o = ops.split(value=self._gates(args), num_or_size_splits=4, axis=1)
         if self._layer_norm:
-            i, j = self._norm(i, "input", kind), self._norm(j, "transform", kind)
-            f, o = self._norm(f, "forget", kind), self._norm(o, "output", kind)
+            i, j = self._norm(i, "input"), self._norm(j, "transform")
+            f, o = self._norm(f, "forget"), self._norm(o, "output")
         g = self._activation(j)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             g = ops.dropout(g, self._keep_prob, seed=self._seed)
         new_c = c * ops.sigmoid(f + self._forget_bias) + ops.sigmoid(i) * g
         if self._layer_norm:
-            new_c = self._norm(new_c, "state", kind)
+            new_c = self._norm(new_c, "state")
         new_h = self._activation(new_c) * ops.sigmoid(o)
         return new_h, LSTMStateTuple(new_c, new_h)
 
@@ -162,7 +148,7 @@ class NASCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         sigmoid, tanh, relu = ops.sigmoid, ops.tanh, ops.relu
         c, m = state
         recurrent = ops.matmul(m, self.recurrent_kernel)
@@ -227,7 +213,7 @@ class UGRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Tensor, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: TensorLike) -> Any:
         _width(inputs)
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             joined = ops.concat([inputs, state], 1)
@@ -269,7 +255,7 @@ class IntersectionRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Tensor, state: Tensor) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> Any:
         n = self._num_units
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             if _width(inputs) != n:
@@ -342,7 +328,7 @@ class IndRNNCell(_Independent):
         self._bias = self._own_bias(BIAS, n, self._zeros())
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         gates = ops.matmul(inputs, self._kernel_w) + state * self._kernel_u
         output = self._activation(ops.bias_add(gates, self._bias))
         return output, output
@@ -383,7 +369,7 @@ class IndyGRUCell(_Independent):
         )
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         twice = ops.tile(state, [1, 2])
         gates = ops.matmul(inputs, self._gate_kernel_w) + twice * self._gate_kernel_u
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
@@ -429,7 +415,7 @@ class IndyLSTMCell(_Independent):
         self._bias = self._own_bias(BIAS, 4 * n, self._zeros() if bias is None else bias)
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         one = ops.constant(1, dtype=dtypes.int32)
         c, h = state
         gates = ops.matmul(inputs, self._kernel_w) + ops.tile(h, [1, 4]) * self._kernel_u

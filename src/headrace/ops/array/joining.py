@@ -108,9 +108,10 @@ def _concat_pieces(op: Operation, grad: Tensor, values: list[Tensor], axis: Tens
     at = static_value(axis)
     known = [shapes.known(v._shape) for v in values]
     rank = next((v._rank() for v in values if v._rank() is not None), None)
-    if at is not None and rank is not None and None not in known:
+    whole = [k for k in known if k is not None]
+    if at is not None and rank is not None and len(whole) == len(known):
         dim = at.item() % rank
-        sizes = [k[dim] for k in known]  # type: ignore[index]
+        sizes = [k[dim] for k in whole]
         if len(values) == 1:
             return [grad]
         if all(s == sizes[0] for s in sizes):
@@ -145,6 +146,7 @@ CONCAT = define(
     grad=_concat_grad,
     known_inputs=(-1,),
     dense=True,
+    fails="arguments",
 )
 CONCAT_V1 = define(
     "Concat",
@@ -301,6 +303,7 @@ UNPACK = define(
     kernel=_unpack_kernel,
     grad=lambda op, *g: [apply(PACK, _with_zeros(op, g), axis=op._attrs["axis"])],
     view=True,
+    rearranges=True,
 )
 
 
@@ -460,6 +463,7 @@ SPLIT = define(
     grad=lambda op, *g: [None, concat(_with_zeros(op, g), op.inputs[0])],
     view=True,
     known_inputs=(0,),
+    rearranges=True,
 )
 
 
@@ -522,6 +526,7 @@ SPLIT_V = define(
     grad=lambda op, *g: [concat(_with_zeros(op, g), op.inputs[2]), None, None],
     view=True,
     known_inputs=(1, 2),
+    rearranges=True,
 )
 
 

@@ -48,7 +48,8 @@ _open_writers: weakref.WeakSet[WriterResource] = weakref.WeakSet()
 
 def event_path(folder: str, suffix: str) -> str:
     """A path for a new event file. The folder is made; a name that is taken gets a number."""
-    os.makedirs(folder, exist_ok=True)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
     name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{suffix}"
     path, number = os.path.join(folder, name), 0
     while os.path.exists(path):
@@ -158,7 +159,7 @@ def _define(name: str, signature: str, kernel: Callable[..., Any]) -> OpDef:
 def _handle(xp: ArrayNamespace, *, node: KernelNode, rt: Runtime) -> WriterResource:
     shared = node.attrs["shared_name"]
     key = ("summary writer", f"{node.attrs['container']}/{shared or node.key}")
-    return rt.session_resource(key, lambda: WriterResource(shared or node.name))  # type: ignore[no-any-return]
+    return rt.session_resource(key, lambda: WriterResource(shared or node.name))
 
 
 def _create(

@@ -226,7 +226,7 @@ def _matrix_grad(x: Tensor, g: Any, adj_y: bool) -> Any:
 
     No product per matrix of x and no sum over them.
     """
-    rows = apply_op("Reshape", x, [-1, x._shape[-1]])  # type: ignore[index]
+    rows = apply_op("Reshape", x, [-1, shapes.ranked(x._shape)[-1]])
     row_grads = apply_op("Reshape", g, [-1, g._shape[-1]])
     left, right = (row_grads, rows) if adj_y else (rows, row_grads)
     return apply_op("MatMul", left, right, transpose_a=True)
@@ -258,6 +258,9 @@ MATMUL: OpDef = define(
     kernel=_matmul_kernel,
     grad=_matmul_grad,
     dense=True,
+    role="matmul",
+    packed_as="_HeldMatMul",
+    packed_from=16384,
 )
 BATCH_MATMUL = define(
     "BatchMatMul",
@@ -265,6 +268,7 @@ BATCH_MATMUL = define(
     shape=_batch_matmul_shape,
     kernel=_equal_batch_matmul_kernel,
     grad=_batch_matmul_grad,
+    role="batch matmul",
 )
 BATCH_MATMUL_V2 = define(
     "BatchMatMulV2",
@@ -272,6 +276,7 @@ BATCH_MATMUL_V2 = define(
     shape=_batch_matmul_shape,
     kernel=_batch_matmul_kernel,
     grad=_batch_matmul_grad,
+    role="batch matmul",
 )
 SPARSE_MATMUL = define(
     "SparseMatMul",

@@ -10,6 +10,7 @@ not be kept alive.
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ from headrace.ops.nn.nn_common import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, ShapeLike, TensorLike
     from headrace.core.shapes import TensorShape
 
 __all__ = [
@@ -172,6 +173,9 @@ RELU = define(
     kernel=lambda xp, x: xp.maximum(0, x),
     grad=_by_output("ReluGrad"),
     elementwise=True,
+    into="np.maximum(0, {0}, out={out})",
+    role="activation",
+    fails="never",
 )
 RELU_GRAD = define(
     "ReluGrad",
@@ -188,6 +192,8 @@ RELU6 = define(
     kernel=lambda xp, x: xp.minimum(xp.maximum(0, x), 6),
     grad=_by_output("Relu6Grad"),
     elementwise=True,
+    role="activation",
+    fails="never",
 )
 RELU6_GRAD = define(
     "Relu6Grad",
@@ -204,6 +210,7 @@ LEAKY_RELU = define(
     kernel=_leaky_relu_kernel,
     elementwise=True,
     grad=lambda op, g: [apply_op("LeakyReluGrad", g, op._inputs[0], alpha=op._attrs["alpha"])],
+    native_attrs=("alpha",),
 )
 LEAKY_RELU_GRAD = define(
     "LeakyReluGrad",
@@ -213,6 +220,7 @@ LEAKY_RELU_GRAD = define(
     kernel=_leaky_relu_grad_kernel,
     grad=_leaky_relu_grad_grad,
     elementwise=True,
+    native_attrs=("alpha",),
 )
 ELU = define(
     "Elu",
@@ -221,6 +229,8 @@ ELU = define(
     kernel=_elu_kernel,
     grad=_by_output("EluGrad"),
     elementwise=True,
+    fails="never",
+    heavy=True,
 )
 ELU_GRAD = define(
     "EluGrad",
@@ -237,6 +247,8 @@ SELU = define(
     kernel=_selu_kernel,
     grad=_by_output("SeluGrad"),
     elementwise=True,
+    fails="never",
+    heavy=True,
 )
 SELU_GRAD = define(
     "SeluGrad",
@@ -282,6 +294,8 @@ SOFTPLUS = define(
     kernel=_softplus_kernel,
     grad=_by_input("SoftplusGrad"),
     elementwise=True,
+    fails="never",
+    heavy=True,
 )
 SOFTPLUS_GRAD = define(
     "SoftplusGrad",
@@ -384,6 +398,7 @@ SOFTMAX = define(
     kernel=_softmax_kernel,
     grad=_softmax_grad,
     dense=True,
+    fails="never",
 )
 LOG_SOFTMAX = define(
     "LogSoftmax",
@@ -392,6 +407,7 @@ LOG_SOFTMAX = define(
     kernel=_log_softmax_kernel,
     grad=_log_softmax_grad,
     dense=True,
+    fails="never",
 )
 
 # what users call --------------------------------------------------------------------------------
@@ -555,9 +571,9 @@ def _along_any(opdef: OpDef, logits: Tensor, axis: Tensor, name: str | None) -> 
 
 def dropout(
     x: TensorLike,
-    keep_prob: Tensor | None = None,
-    noise_shape: Tensor | None = None,
-    seed: TensorLike | None = None,
+    keep_prob: TensorLike | None = None,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
     rate: TensorLike | None = None,
 ) -> Tensor:
@@ -567,7 +583,7 @@ def dropout(
     drop = None
     if keep_prob is not None:
         try:
-            drop = 1.0 - keep_prob
+            drop = operator.sub(1.0, keep_prob)
         except TypeError:
             raise ValueError(
                 f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
@@ -579,7 +595,11 @@ def dropout(
 
 
 def dropout_v2(
-    x: Any, rate: TensorLike, noise_shape: Any = None, seed: Any = None, name: str | None = None
+    x: TensorLike,
+    rate: TensorLike,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Elements set to 0 with chance ``rate``, the others divided by ``1 - rate``.
 
@@ -603,7 +623,7 @@ def dropout_v2(
         rate = convert_to_tensor(rate, x._dtype, name="rate")
         rate.shape.assert_has_rank(0)
         if infer.static_value(rate) == 0:
-            return x  # type: ignore[no-any-return]
+            return x
         # TF's order of ops, so that a seeded program drops what TF's drops
         noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x._dtype._base)
         scale = div(1.0, sub(1.0, rate))
@@ -613,7 +633,7 @@ def dropout_v2(
         return result
 
 
-def _noise_shape(x: Tensor, noise_shape: TensorLike | None) -> Tensor | TensorShape | object:
+def _noise_shape(x: Tensor, noise_shape: ShapeLike | None) -> Tensor | TensorShape | object:
     """Dimensions given as None are taken from x."""
     if noise_shape is None:
         return shape_of(x)

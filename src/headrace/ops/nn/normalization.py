@@ -314,6 +314,7 @@ FUSED_V1 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V2 = define(
     "FusedBatchNormV2",
@@ -321,6 +322,7 @@ FUSED_V2 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V3 = define(
     "FusedBatchNormV3",
@@ -328,6 +330,7 @@ FUSED_V3 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_v3_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 _GRAD_OPS["FusedBatchNorm"] = define(
     "FusedBatchNormGrad",
@@ -472,9 +475,9 @@ def batch_normalization(
         inv = apply_op("Rsqrt", variance + variance_epsilon)  # (arrays add up without an op)
         if scale is not None:
             inv = inv * scale
-        scaled = x * cast(inv, x.dtype)
+        scaled: Tensor = x * cast(inv, x.dtype)
         shift = offset - mean * inv if offset is not None else -mean * inv
-        return scaled + cast(shift, x.dtype)  # type: ignore[no-any-return]
+        return scaled + cast(shift, x.dtype)
 
 
 def batch_norm_with_global_normalization(

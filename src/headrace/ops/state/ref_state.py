@@ -214,6 +214,7 @@ VARIABLE_V2 = define(
     kernel=variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="variable",
 )
 VARIABLE = define(
     "Variable",
@@ -223,6 +224,7 @@ VARIABLE = define(
     kernel=variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="variable",
 )
 ASSIGN = define(
     "Assign",
@@ -248,6 +250,7 @@ ASSIGN_ADD = define(
     kernel=add_kernel,
     inplace=add_inplace,
     **_WRITES,
+    update="{0} + {1}",
 )
 ASSIGN_SUB = define(
     "AssignSub",
@@ -256,6 +259,7 @@ ASSIGN_SUB = define(
     kernel=sub_kernel,
     inplace=sub_inplace,
     **_WRITES,
+    update="{0} - {1}",
 )
 COUNT_UP_TO = define(
     "CountUpTo",
@@ -272,6 +276,7 @@ IS_VARIABLE_INITIALIZED = define(
     grad=NOT_DIFFERENTIABLE,
     reads=(0,),
     uninit_ok=True,
+    role="is initialized",
 )
 
 
@@ -411,7 +416,7 @@ def assign_sub(
     return ref.assign_sub(value)  # TF 1.15 drops the name here
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Count a scalar variable up by one; OutOfRangeError at ``limit``."""
     if is_ref(ref):
         return apply(COUNT_UP_TO, ref, limit=limit, name=name)
@@ -424,7 +429,8 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     if is_ref(ref):
         return apply(IS_VARIABLE_INITIALIZED, ref, name=name)
     _require_variable(ref, "IsVariableInitialized")
-    return ref.is_initialized(name=name)  # type: ignore[no-any-return]
+    initialized: Tensor = ref.is_initialized(name=name)
+    return initialized
 
 
 def _scatter(

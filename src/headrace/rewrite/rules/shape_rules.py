@@ -9,9 +9,10 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.kernels.numpy import numpy_xp
+from headrace.program.binding_times import Stage, stage_of
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
-from headrace.rewrite.rewrite_state import RewriteState, is_pure
+from headrace.rewrite.rewrite_state import RewriteState
 
 __all__ = [
     "broadcast_axes",
@@ -29,7 +30,9 @@ MAX_FOLDED_BYTES = 64 * 1024
 
 
 def known_shape(node: Node, state: RewriteState) -> tuple[int, ...] | None:
-    """Shape, Size and Rank of a tensor whose static shape is complete."""
+    """Shape, Size and Rank of a tensor whose static shape is complete; ShapeN of such ones."""
+    if node.opdef.name == "ShapeN":
+        return _known_shapes(node, state)
     info = state.values[node.inputs[0]]
     if info.shape is None:
         return None
@@ -41,6 +44,14 @@ def known_shape(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     dtype = node.attrs["out_type"].np_dtype
     value = known if node.opdef.name == "Shape" else shapes.num_elements(info.shape)
     return (state.constant(np.asarray(value, dtype), node.outputs[0]),)
+
+
+def _known_shapes(node: Node, state: RewriteState) -> tuple[int, ...] | None:
+    known = [shapes.known(state.shape(i)) for i in node.inputs]
+    if any(k is None for k in known):
+        return None
+    dtype = node.attrs["out_type"].np_dtype
+    return tuple(state.constant(np.asarray(k, dtype), o) for k, o in zip(known, node.outputs))
 
 
 def known_parts(node: Node, state: RewriteState) -> tuple[int, ...] | None:
@@ -108,32 +119,32 @@ def inverse_size(node: Node, state: RewriteState) -> Node | None:
 
 
 def equal_constants(node: Node, state: RewriteState) -> Node | None:
-    """Small constants in computations with shapes are one if they are equal.
+    """Small constants in computations with shapes, and numbers that fill arrays, are one if they
+    are equal.
 
     Then equal operations are seen to be.
     """
-    if state.dtype(node.outputs[0]) not in INDEX:
+    if state.dtype(node.outputs[0]) not in INDEX and node.opdef.name != "Fill":
         return None
     inputs = list(node.inputs)
     for n, i in enumerate(inputs):
         array = state.constants.get(i)
-        if array is None or array.size > 8 or array.dtype.kind not in "iu":
+        if array is None or array.size > 8 or array.dtype.kind not in "iuf":
             continue
-        inputs[n] = state.same_constant.setdefault(
-            (array.dtype.char, array.shape, array.tobytes()), i
-        )
+        inputs[n] = state.same_constant.setdefault(_contents(array), i)
     if tuple(inputs) == node.inputs:
         return None
     return Node(node.opdef, tuple(inputs), node.outputs, node.attrs, node.op, node.writes)
 
 
+def _contents(array: Any) -> tuple[str, tuple[int, ...], bytes]:
+    return array.dtype.char, array.shape, array.tobytes()
+
+
 def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """Compute once what depends on constants alone."""
     constants = state.constants
-    for i in node.inputs:
-        if i not in constants:
-            return None
-    if not node.inputs or not is_pure(node) or node.opdef.traits.host_only:
+    if stage_of(node, state.stages, False) is not Stage.BUILD or node.opdef.traits.reads:
         return None
     if _too_large(node, state):
         return state.no("the result would be large")
@@ -150,7 +161,18 @@ def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     given = sum(constants[i].nbytes for i in node.inputs)
     if sum(a.nbytes for a in arrays) > max(MAX_FOLDED_BYTES, given):
         return state.no("the result is larger than what it is made of")
-    return tuple(state.constant(a, o) for a, o in zip(arrays, node.outputs))
+    return tuple(_one_constant(a, o, state) for a, o in zip(arrays, node.outputs))
+
+
+def _one_constant(array: Any, like: int, state: RewriteState) -> int:
+    """A constant for a folded value: the same one for the same contents."""
+    if array.dtype.kind not in "iufb" or array.nbytes > MAX_FOLDED_BYTES:
+        return state.constant(array, like)
+    key = _contents(array)
+    found = state.same_constant.get(key)
+    if found is None or state.dtype(found) is not state.dtype(like):
+        found = state.same_constant[key] = state.constant(array, like)
+    return found
 
 
 def _too_large(node: Node, state: RewriteState) -> bool:
