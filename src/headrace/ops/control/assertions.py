@@ -282,9 +282,9 @@ def _signed(
                 if message:
                     data.insert(0, message)
             zero = convert_to_tensor(0, x._dtype._base)
-            pair = (x, zero) if sign.startswith("<") else (zero, x)  # as TensorFlow compares
+            first, second = (x, zero) if sign.startswith("<") else (zero, x)  # as TensorFlow
             inner = "assert_less_equal" if "=" in sign else "assert_less"
-            return _compared(inner, sign, op, compare, *pair, data, summarize, None, inner)
+            return _compared(inner, sign, op, compare, first, second, data, summarize, None, inner)
 
     def check(
         x: TensorLike,

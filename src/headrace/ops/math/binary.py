@@ -253,7 +253,7 @@ def _sub_grad(op: Operation, g: Tensor) -> list[Any]:
 
 def _mul_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
-    name = gu.reshape_name(*op._inputs)
+    name = gu.reshape_name(op._inputs[0], op._inputs[1])
     return gu.unbroadcast(op, apply_op("Mul", g, y, name=name), gu.mul(x, g))
 
 
@@ -267,7 +267,7 @@ def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
 
     def grad(op: Operation, g: TensorLike) -> list[Any]:
         x, y = _inputs(op)
-        name = gu.reshape_name(*op._inputs, always=True)
+        name = gu.reshape_name(op._inputs[0], op._inputs[1], always=True)
         gx = apply_op(divide, g, y, name=name)
         slope = apply_op(divide, apply_op(divide, gu.neg(x), y), y)
         return gu.unbroadcast(op, gx, gu.mul(g, slope))
@@ -290,7 +290,7 @@ def _pow_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
     z = gu.conj(op._outputs[0])
     power = apply_op("Pow", x, gu.sub(y, 1))
-    name = gu.reshape_name(*op._inputs) or "mul"
+    name = gu.reshape_name(op._inputs[0], op._inputs[1]) or "mul"
     gx = apply_op("Mul", apply_op("Mul", g, y, name="mul"), power, name=name)
     # log only where it exists: a NaN in the branch that is not taken would spoil second derivatives
     if x._dtype._kind == "c":
