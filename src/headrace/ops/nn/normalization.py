@@ -316,6 +316,7 @@ FUSED_V1 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V2 = define(
     "FusedBatchNormV2",
@@ -323,6 +324,7 @@ FUSED_V2 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V3 = define(
     "FusedBatchNormV3",
@@ -330,6 +332,7 @@ FUSED_V3 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_v3_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 _GRAD_OPS["FusedBatchNorm"] = define(
     "FusedBatchNormGrad",
