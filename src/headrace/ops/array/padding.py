@@ -336,7 +336,7 @@ def _mirror_grad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, *, mode: 
 
 
 def _mirror_grad_shape(c: Inference) -> list[Shape]:
-    s, value, rows = c.shape(0), c.value(1), c.require_rank(1, 2)[0]  # type: ignore[index]
+    s, value, rows = c.shape(0), c.value(1), c.require_rank(1, 2)[0]
     if s is not None and rows is not None and rows != len(s):
         raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
     if s is None or value is None:

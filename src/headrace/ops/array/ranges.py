@@ -98,7 +98,7 @@ def _range_shape(c: Inference) -> list[Shape]:
     values = [c.value(i) for i in _py_range(3)]
     if any(v is None for v in values):
         return [(None,)]
-    if not all(np.isfinite(v).all() for v in values):
+    if not all(np.isfinite(v).all() for v in values if v is not None):
         shown = "/".join(str(v) for v in values)
         raise ValueError(f"Dimension must be >= 0: a range needs finite numbers, got {shown}")
     return [(_range_length(*_bounds(*values)),)]
