@@ -36,6 +36,7 @@ MODULES = [
     "state_cases",
     "rnn_cell_cases",
     "small_cases",
+    "profile_cases",
 ]
 
 

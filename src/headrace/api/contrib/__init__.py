@@ -31,6 +31,7 @@ _MODULES = (
     "stateless",
     "summary",
     "tensorboard",
+    "tfprof",
     "training",
     "util",
 )
