@@ -49,9 +49,9 @@ def _attrs(sample: Any, opdef: Any, flat: list[Any]) -> dict[str, Any]:
     for arg in opdef.inputs:
         value = sample.inputs[arg.name]
         first = value[0] if isinstance(value, (list, tuple)) and len(value) else value
-        if arg.type_attr is not None and not isinstance(first, (list, tuple)):
+        if arg.type_attr and not isinstance(first, (list, tuple)):
             attrs[arg.type_attr] = dtypes.as_dtype(np.asarray(first).dtype)
-        if arg.number_attr is not None:
+        if arg.number_attr:
             attrs[arg.number_attr] = len(value)
     for name, value in sample.attrs.items():
         kind = opdef.attrs[name].kind

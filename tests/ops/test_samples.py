@@ -378,7 +378,7 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
 
 
 def _arg_text(arg: Arg) -> tuple[str, str]:
-    if arg.type_list_attr is not None:
+    if arg.type_list_attr:
         kind = "*" + arg.type_list_attr
     else:
         kind = arg.type_attr or arg.dtype.name  # type: ignore[union-attr]

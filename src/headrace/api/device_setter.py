@@ -6,10 +6,13 @@ A device function that puts variables on parameter servers in turn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.device_spec import DeviceSpec
 from headrace.train.cluster import ClusterSpec
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
 
 __all__ = ["replica_device_setter"]
 
@@ -58,9 +61,9 @@ def replica_device_setter(
         raise TypeError("ps_strategy must be callable")
     types = STANDARD_PS_OPS if ps_ops is None else ps_ops
 
-    def device(op: Any) -> str:
+    def device(op: Operation) -> str:
         if not merge_devices and op.device:
-            return op.device  # type: ignore[no-any-return]
+            return op.device
         current = DeviceSpec.from_string(op.device or "")
         if not (ps_device and op.type in types):
             return DeviceSpec.from_string(worker_device or "").make_merged_spec(current).to_string()

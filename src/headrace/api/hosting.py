@@ -90,7 +90,8 @@ class _Source(importlib.machinery.SourceFileLoader):
         with contextlib.suppress(OSError, ValueError, EOFError):
             kept = place.read_bytes()
             if kept.startswith(stamp):
-                return marshal.loads(kept[len(stamp) :])  # type: ignore[no-any-return]
+                code: CodeType = marshal.loads(kept[len(stamp) :])
+                return code
         code = self.source_to_code(self.get_data(path), path)
         with contextlib.suppress(OSError):  # an installation that cannot be written to has no cache
             place.parent.mkdir(exist_ok=True)

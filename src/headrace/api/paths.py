@@ -133,7 +133,7 @@ for _family in (
     PATHS[f"python.ops.gen_{_family}_ops"] = (_GEN,)
 _inner(
     "python.client",
-    session=("headrace.session.session",),
+    session=("headrace.session.session", "headrace.session.conversions"),
     device_lib=("headrace.api.v1.device_lib",),
 )
 _inner(
@@ -367,7 +367,14 @@ PATHS["contrib.slim.nets.inception"] = ("headrace.api.contrib.slim_inception",)
 _LEARN = "headrace.api.contrib.learn_datasets"
 _inner("contrib.learn", python=())
 _inner("contrib.learn.python", learn=("headrace.api.contrib.learn",))
-_inner("contrib.learn.python.learn", datasets=(_LEARN,))
+_inner(
+    "contrib.learn.python.learn",
+    datasets=(_LEARN,),
+    **dict.fromkeys(
+        ("basic_session_run_hooks", "monitored_session", "session_run_hook"),
+        ("headrace.api.v1.train",),
+    ),
+)
 _inner(
     "contrib.learn.python.learn.datasets",
     base=("headrace.data.classic.csv_tables",),
@@ -501,6 +508,11 @@ for _path in messages.paths():
     PATHS[_path] = (f"<message {_path}>",)
 
 
+#: Where TensorFlow's inner modules import one another from: ``python.ops.rnn`` has the attribute
+#: ``rnn_cell_impl``, and programs import it from there.
+_MODULE_PACKAGES = ("python.ops", "python.framework", "python.util", "python.training")
+
+
 class Facade(ModuleType):
     """A module that takes its names from its providers."""
 
@@ -533,6 +545,10 @@ class Facade(ModuleType):
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
+        if self._path.startswith("python."):
+            for package in _MODULE_PACKAGES:
+                if f"{package}.{name}" in PATHS:
+                    return facade(f"{package}.{name}", self._root)
         raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
 
     def __dir__(self) -> list[str]:

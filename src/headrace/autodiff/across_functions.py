@@ -22,7 +22,7 @@ from headrace.core.schedule import Loop
 from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.autodiff.aggregate import Grad
 
 __all__ = ["backprop_outwards"]
 
@@ -127,7 +127,7 @@ def _beyond(
     return [next(found) if x._op.graph is home else None for x in xs]
 
 
-def _sum(a: TensorLike | None, b: TensorLike | None) -> Any:
+def _sum(a: Grad | None, b: Grad | None) -> Grad | None:
     from headrace.autodiff.aggregate import total
 
     if a is None or b is None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_dense", "is_trainable", "no_dims", "total", "variable_dtype", "zeros_like"]
 
-Grad = Any
+#: A gradient: a tensor, or the rows of one that differ from zero.
+Grad = Tensor | IndexedSlices
 
 _TRAINABLE = frozenset(
     [
@@ -54,10 +55,11 @@ def total(grads: list[Grad]) -> Grad:
     """The sum of several gradients of one tensor."""
     if len(grads) == 1:
         return grads[0]
-    if all(isinstance(g, IndexedSlices) for g in grads):
-        values = apply_op("ConcatV2", [g.values for g in grads], 0)
-        indices = apply_op("ConcatV2", [_common_index(g, grads) for g in grads], 0)
-        return IndexedSlices(values, indices, grads[0].dense_shape)
+    slices = [g for g in grads if isinstance(g, IndexedSlices)]
+    if len(slices) == len(grads):
+        values = apply_op("ConcatV2", [g.values for g in slices], 0)
+        indices = apply_op("ConcatV2", [_common_index(g, slices) for g in slices], 0)
+        return IndexedSlices(values, indices, slices[0].dense_shape)
     return apply_op("AddN", [as_dense(g) for g in grads])
 
 
@@ -72,7 +74,7 @@ def _common_index(g: IndexedSlices, grads: list[IndexedSlices]) -> Tensor:
 def as_dense(grad: Grad) -> Tensor:
     """A gradient as one tensor."""
     if not isinstance(grad, IndexedSlices):
-        return grad  # type: ignore[no-any-return]
+        return grad
     if grad.dense_shape is None:
         raise ValueError(
             f"A sparse gradient without a known dense shape cannot be made dense: {grad}. "

@@ -21,6 +21,7 @@ from headrace.variables.resource_variable import is_resource_variable
 from headrace.variables.scope_state import get_variable_scope
 
 if TYPE_CHECKING:
+    from headrace.core.indexed_slices import IndexedSlices
     from headrace.variables.variable import Variable
 
 __all__ = ["custom_gradient", "grad_pass_through"]
@@ -71,7 +72,7 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     name = f"CustomGradient-{next(_numbers)}"
     count = len(outputs)
 
-    def gradient(op: Operation, *dys: Tensor | None) -> list[Any]:
+    def gradient(op: Operation, *dys: Tensor | IndexedSlices) -> list[Any]:
         given = [as_dense(d) for d in dys[:count]]
         if variables:
             grads, variable_grads = grad_fn(*given, variables=variables)

@@ -27,6 +27,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.contexts import Context, frame_of, named_pass
 from headrace.core.convert import convert_to_tensor
+from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.schedule import Loop, Unit, needed_ops, schedule
@@ -143,8 +144,8 @@ def gradients_through(
     with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]) as scope:
         graph = get_default_graph()
         y_tensors = [_as_target(y) for y in ys_list]
-        if graph._is_function:
-            y_tensors = [graph.capture(y) for y in y_tensors]  # type: ignore[attr-defined]
+        if is_function_graph(graph):
+            y_tensors = [graph.capture(y) for y in y_tensors]
         x_tensors = [_as_source(x) for x in xs_list]
         stops = {_as_source(s) for s in stop_list}
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
@@ -183,9 +184,9 @@ def _as_source(x: Tensor | Variable) -> Tensor:
     handle = getattr(x, "handle", None)
     if isinstance(handle, Tensor):
         return handle
-    reference = getattr(x, "_ref", None)
+    reference: Callable[[], Tensor] | None = getattr(x, "_ref", None)
     if callable(reference):
-        return reference()  # type: ignore[no-any-return]
+        return reference()
     return convert_to_tensor(x)
 
 

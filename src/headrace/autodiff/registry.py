@@ -63,4 +63,5 @@ def gradient_function(op: Operation) -> Callable[..., Any] | None:
             f"No gradient defined for operation '{op.name}' (op type: {op.type}). "
             "Headrace does not have it yet."
         )
-    return found  # type: ignore[no-any-return]
+    function: Callable[..., Any] = found
+    return function

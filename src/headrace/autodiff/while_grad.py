@@ -72,11 +72,11 @@ class BackwardContext(WhileContext):
 
 class _Backward:
     def __init__(
-        self, tape: Tape, forward: Any, variables: list[Any], exit_grads: dict[Any, Any]
+        self, tape: Tape, forward: WhileContext, variables: list[Any], exit_grads: dict[Any, Any]
     ) -> None:
         self.tape = tape
         self.graph = tape.graph
-        self.forward: Any = forward
+        self.forward = forward
         self.variables = variables
         self.exit_grads = exit_grads
         self.outer = tape.context_for(forward.outer_context)
@@ -197,7 +197,8 @@ class _Backward:
             return apply(EXIT, switch[0], name="f_count")
 
     def loop_cond(self) -> Tensor:
-        return self.variables[0].inside._op._inputs[1]  # type: ignore[no-any-return]
+        pred: Tensor = self.variables[0].inside._op._inputs[1]
+        return pred
 
     def loop(
         self, starts: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]
@@ -380,7 +381,7 @@ class LoopTape(Tape):
         return self.backward.context_for(context)
 
     def frame(self) -> Context | None:
-        return self.backward.forward  # type: ignore[no-any-return]
+        return self.backward.forward
 
     def enters(self, op: Operation) -> bool:
         return is_inside(op._context, self.backward.forward)

@@ -13,7 +13,7 @@ are assigned; reading one reads the name at its root.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Liveness", "Reach", "bound_names", "composite_parts", "declared", "modified", "reads"]
@@ -285,9 +285,9 @@ class Liveness:
         return live
 
     def statement(self, node: ast.stmt, after: Names, always: Names) -> Names:
-        method = getattr(self, f"_{type(node).__name__}", None)
+        method: Callable[..., Names] | None = getattr(self, f"_{type(node).__name__}", None)
         if method is not None:
-            return method(node, after, always)  # type: ignore[no-any-return]
+            return method(node, after, always)
         names, composites = modified([node])
         if isinstance(node, (ast.Return, ast.Raise)):
             after = _NONE

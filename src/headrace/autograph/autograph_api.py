@@ -101,7 +101,7 @@ def convert(
     if inspect.isfunction(function) or inspect.ismethod(function):
         functools.update_wrapper(wrapper, function)
     wrapper.__dict__["__wrapped__"] = function
-    return mark_artifact(wrapper)  # type: ignore[no-any-return]
+    return mark_artifact(wrapper)
 
 
 def _requested(function: Any, namespace: Namespace) -> Any:
@@ -173,7 +173,7 @@ def to_graph(
         made = converted_function(function, namespace.options, namespace.cell)
     except (SourceError, UnsupportedError, SyntaxError) as error:
         raise ConversionError(f"converting {entity}: {type(error).__name__}: {error}") from error
-    return mark_artifact(made)  # type: ignore[no-any-return]
+    return mark_artifact(made)
 
 
 def to_code(

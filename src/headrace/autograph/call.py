@@ -13,7 +13,7 @@ import sysconfig
 import types
 import unittest
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.autograph import branches, undefined
 from headrace.autograph import loop_operators as loops
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
 
 __all__ = ["Namespace", "mark_artifact", "namespace_for"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _ARTIFACT = "_autograph_artifact"
 
@@ -73,7 +75,7 @@ _HIGHER_ORDER: frozenset[Any] = frozenset(
 )
 
 
-def mark_artifact(function: Callable[..., Any]) -> Any:
+def mark_artifact(function: F) -> F:
     """Say that a function is not to be converted (again)."""
     setattr(function, _ARTIFACT, True)
     return function
@@ -194,7 +196,7 @@ class Namespace:
                     "To silence this warning, decorate the function with "
                     "@tf.autograph.experimental.do_not_convert",
                 )
-            return mark_artifact(function)  # type: ignore[no-any-return]
+            return mark_artifact(function)
 
 
 @functools.cache

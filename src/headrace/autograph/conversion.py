@@ -13,7 +13,6 @@ import ast
 import types
 import weakref
 from dataclasses import dataclass
-from typing import Any
 
 from headrace.autograph.expressions import Mangler
 from headrace.autograph.jumps import UnsupportedError
@@ -80,7 +79,8 @@ def converted_tree(function: types.FunctionType, options: Options) -> ast.Functi
     """``def`` of the converted function (a lambda too), without decorators and defaults."""
     if function.__code__.co_flags & _REFUSED:
         raise UnsupportedError("generators are not supported")
-    node: Any = function_tree(function)
+    node = function_tree(function)
+    assert not isinstance(node, ast.AsyncFunctionDef)  # refused above
     class_name = _class_around(function)
     if class_name is not None:
         node = Mangler(class_name).visit(node)
@@ -93,7 +93,7 @@ def converted_tree(function: types.FunctionType, options: Options) -> ast.Functi
         node.returns = None
         convert_function(node, options.convert_print, options.convert_assert)
     _strip_signature(node.args)
-    return node  # type: ignore[no-any-return]
+    return node
 
 
 _LAMBDA = "ag__lambda"

@@ -236,7 +236,7 @@ class _Lowering:
                 ast.BoolOp(ast.And(), [not_all(stops), node.test]), node.test
             )
         elif stops:
-            node.ag__extra_test = not_all(stops)  # type: ignore[union-attr]
+            vars(node)["ag__extra_test"] = not_all(stops)
         orelse, node.orelse = node.orelse, []
         after = self.block(orelse)
         if after and stops:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 __all__ = [
     "assign",
@@ -61,7 +61,7 @@ def define(
     arguments = parameters if isinstance(parameters, ast.arguments) else _arguments(parameters)
     made = ast.FunctionDef(name, arguments, body or [ast.Pass()], [], None, None)
     if "type_params" in ast.FunctionDef._fields:  # Python 3.12
-        made.type_params = []  # type: ignore[attr-defined]
+        vars(made)["type_params"] = []
     return made
 
 
@@ -71,14 +71,21 @@ def not_all(flags: Sequence[str]) -> ast.expr:
     return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
 
+def _has_place(node: ast.AST) -> TypeGuard[ast.expr]:
+    """Whether a node has a line and a column (expressions, statements, arguments, ...)."""
+    return "lineno" in node._attributes
+
+
 def located(node: _Node, like: ast.AST) -> _Node:
     """The node at the place of another; for a compound statement that is its first line."""
     made = ast.copy_location(node, like)
     head = getattr(like, "test", None) or getattr(like, "iter", None)
-    if isinstance(like, (ast.If, ast.While, ast.For)) and head is not None:
-        made.end_lineno = like.lineno  # type: ignore[attr-defined]
+    if not isinstance(like, (ast.If, ast.While, ast.For)) or head is None:
+        return made
+    if isinstance(made, (ast.stmt, ast.expr)):
+        made.end_lineno = like.lineno
         one_line = getattr(head, "end_lineno", None) == like.lineno
-        made.end_col_offset = head.end_col_offset if one_line else like.col_offset  # type: ignore[attr-defined]
+        made.end_col_offset = head.end_col_offset if one_line else like.col_offset
     return made
 
 
@@ -89,11 +96,11 @@ def complete_locations(root: ast.AST) -> None:
     pending: list[tuple[ast.AST, int, int]] = [(root, 1, 0)]
     while pending:
         node, line, column = pending.pop()
-        if "lineno" in node._attributes:
+        if _has_place(node):
             own = getattr(node, "lineno", None)
             if own is None:
-                node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
-                node.col_offset = node.end_col_offset = column  # type: ignore[attr-defined]
+                node.lineno = node.end_lineno = line
+                node.col_offset = node.end_col_offset = column
             else:
-                line, column = own, node.col_offset  # type: ignore[attr-defined]
+                line, column = own, node.col_offset
         pending.extend((child, line, column) for child in ast.iter_child_nodes(node))

@@ -134,14 +134,10 @@ def _apply_to_tensors(
     for arg, tensor in zip(opdef.inputs, inputs):
         base = tensor._dtype._base
         attr = arg.type_attr
-        want = (
-            arg.dtype
-            if attr is None
-            else seen.get(attr) or (attrs[attr] if attr in given else None)
-        )
+        want = arg.dtype if not attr else seen.get(attr) or (attrs[attr] if attr in given else None)
         if want is None:
-            _check_allowed(opdef.attrs[attr], arg, base)  # type: ignore[index]
-            seen[attr] = attrs[attr] = base  # type: ignore[index]
+            _check_allowed(opdef.attrs[attr], arg, base)
+            seen[attr] = attrs[attr] = base
         elif base is not want:
             raise _type_error(opdef, arg, base, want, attrs)
         if arg.is_ref and not tensor._dtype._is_ref:
@@ -208,7 +204,7 @@ def _grouped(op: Operation) -> Any:
             parts.append(op._outputs[at])
             at += 1
             continue
-        n = op._attrs[arg.number_attr] if arg.number_attr else len(op._attrs[arg.type_list_attr])  # type: ignore[index]
+        n = op._attrs[arg.number_attr] if arg.number_attr else len(op._attrs[arg.type_list_attr])
         parts.append(list(op._outputs[at : at + n]))
         at += n
     if len(parts) == 1:
@@ -274,13 +270,13 @@ def _convert_one(
 ) -> Tensor:
     want = arg.dtype
     if want is None:
-        want = attrs.get(arg.type_attr)  # type: ignore[arg-type]
+        want = attrs.get(arg.type_attr)
     if type(value) is Tensor:
         tensor = value
     else:
         preferred = None
         if want is None:
-            attr = opdef.attrs[arg.type_attr]  # type: ignore[index]
+            attr = opdef.attrs[arg.type_attr]
             if attr.has_default:
                 preferred = attr.default
         try:
@@ -310,8 +306,8 @@ def _convert_one(
             raise _mismatch(opdef, arg, value, want) from error
     base = tensor._dtype._base
     if want is None:
-        _check_allowed(opdef.attrs[arg.type_attr], arg, base)  # type: ignore[index]
-        attrs[arg.type_attr] = base  # type: ignore[index]
+        _check_allowed(opdef.attrs[arg.type_attr], arg, base)
+        attrs[arg.type_attr] = base
     elif base is not want:
         raise _type_error(opdef, arg, base, want, attrs)
     if arg.is_ref and not tensor._dtype._is_ref:
@@ -332,10 +328,10 @@ def _type_error(
     opdef: OpDef, arg: Arg, have: DType, want: DType, attrs: dict[str, Any]
 ) -> TypeError:
     first = next(
-        (a.name for a in opdef.inputs if a.type_attr is not None and a.type_attr == arg.type_attr),
+        (a.name for a in opdef.inputs if a.type_attr and a.type_attr == arg.type_attr),
         None,
     )
-    if arg.type_attr is not None and first is not None and first != arg.name:
+    if arg.type_attr and first is not None and first != arg.name:
         return TypeError(
             f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not "
             f"match type {want.name} of "
@@ -364,7 +360,7 @@ def _convert_list(
         raise TypeError(
             f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}."
         )
-    if arg.type_list_attr is not None:
+    if arg.type_list_attr:
         want_types = attrs.get(arg.type_list_attr)
         tensors = []
         for i, value in enumerate(values):
@@ -378,7 +374,7 @@ def _convert_list(
             _check_allowed(attr, arg, each)
         attrs[arg.type_list_attr] = types
         return tensors
-    dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)  # type: ignore[arg-type]
+    dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)
     if dtype is None:
         dtype = _common_dtype(values)
     tensors = [
@@ -397,10 +393,10 @@ def _convert_list(
                 f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types "
                 f"[{kinds}] that don't all match."
             )
-    if arg.type_attr is not None and dtype is not None:
+    if arg.type_attr and dtype is not None:
         _check_allowed(opdef.attrs[arg.type_attr], arg, dtype._base)
         attrs.setdefault(arg.type_attr, dtype._base)
-    number = opdef.attrs[arg.number_attr]  # type: ignore[index]
+    number = opdef.attrs[arg.number_attr]
     if number.least is not None and len(tensors) < number.least:
         raise ValueError(_too_short(opdef, arg, len(tensors), number.least))
     if attrs.setdefault(number.name, len(tensors)) != len(tensors):
@@ -423,9 +419,9 @@ def _common_dtype(values: Sequence[Any]) -> DType | None:
     for v in values:
         if type(v) is Tensor:
             return v._dtype._base
-        anchor = getattr(v, "_graph_anchor", None)
+        anchor: Tensor | None = getattr(v, "_graph_anchor", None)
         if anchor is not None:
-            return anchor._dtype._base  # type: ignore[no-any-return]
+            return anchor._dtype._base
     return None
 
 
@@ -549,7 +545,7 @@ def create_op(
             grouped.append(inputs[at])
             at += 1
             continue
-        if arg.number_attr is not None:
+        if arg.number_attr:
             n = known.get(arg.number_attr, len(inputs) - at)
         else:
             n = len(known[arg.type_list_attr]) if arg.type_list_attr in known else len(inputs) - at

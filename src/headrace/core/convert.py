@@ -82,7 +82,8 @@ def convert(
         return value
     kind = type(value)
     if kind in EAGER_KINDS:
-        return value._converted(dtype, get_default_graph())  # type: ignore[no-any-return]
+        converted: Tensor = value._converted(dtype, get_default_graph())
+        return converted
     if kind in _PLAIN or _is_flat(value):
         return _from_python(value, dtype, name, preferred, full_name)
     if full_name is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 from headrace import errors
 from headrace.core import stacks, trace
@@ -26,7 +26,7 @@ from headrace.core.opdef import OpDef, lookup
 from headrace.core.shapes import to_plain
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["FuncGraph", "building_function", "out_of_scope"]
+__all__ = ["FuncGraph", "building_function", "is_function_graph", "out_of_scope"]
 
 _numbers = itertools.count()
 #: Elements of a captured eager tensor that is small enough to be told while building.
@@ -50,6 +50,11 @@ def _inherited_collections(outer: Graph) -> dict[Any, list[Any]]:
     }
     shared = (*_SHARED_COLLECTIONS, GraphKeys._VARIABLE_STORE_KEY, GraphKeys._VARSCOPESTORE_KEY)
     return {**copies, **{k: outer.get_collection_ref(k) for k in shared}}
+
+
+def is_function_graph(graph: Graph) -> TypeGuard[FuncGraph]:
+    """Whether a graph is the body of a function."""
+    return graph._is_function
 
 
 class FuncGraph(Graph):
@@ -154,12 +159,12 @@ class FuncGraph(Graph):
     def trainable_variables(self) -> tuple[Any, ...]:
         return tuple([v for v in self.variables if v.trainable])
 
-    def capture(self, outside: Any, name: str | None = None) -> Tensor:
+    def capture(self, outside: Tensor, name: str | None = None) -> Tensor:
         """The tensor by which something from outside (a tensor of an outer graph, an eager tensor)
         is known inside.
         """
         if outside._op.graph is self:
-            return outside  # type: ignore[no-any-return]
+            return outside
         known = self._captured.get(id(outside))
         if known is not None:
             return known[1]

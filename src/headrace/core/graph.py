@@ -598,16 +598,14 @@ class Graph:
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
-        return self.as_graph_element(  # type: ignore[no-any-return]
-            name, allow_tensor=False, allow_operation=True
-        )
+        found: Operation = self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+        return found
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        return self.as_graph_element(  # type: ignore[no-any-return]
-            name, allow_tensor=True, allow_operation=False
-        )
+        found: Tensor = self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+        return found
 
     def _consumers_of(self, tensor: Tensor) -> list[Operation]:
         with self._lock:
@@ -732,9 +730,9 @@ _global_lock = threading.Lock()
 
 def get_default_graph() -> Graph:
     """The graph that ops are added to when nothing else says which."""
-    items = stacks.default_graphs.items
+    items: list[Graph] = stacks.default_graphs.items
     if items:
-        return items[-1]  # type: ignore[no-any-return]
+        return items[-1]
     global _global_default
     if _global_default is None:
         with _global_lock:

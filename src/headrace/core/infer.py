@@ -15,7 +15,7 @@ import numpy as np
 from headrace.core import shapes, stacks
 from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
-from headrace.core.shapes import Shape
+from headrace.core.shapes import Dims, Shape
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Inference:
 
     def value(self, i: int) -> NDArray[Any] | None:
         """The value of input i if it is known already."""
-        return static_value(self.op._inputs[i])  # type: ignore[no-any-return]
+        return static_value(self.op._inputs[i])
 
     def shape_value(self, i: int) -> Shape:
         """Input i read as a shape (-1 and unknown elements give None). A lower number is
@@ -73,7 +73,7 @@ class Inference:
             raise ValueError(f"Invalid value in tensor used for shape: {value[value < -1][0]}")
         return partial_shape(tensor)
 
-    def require_rank(self, i: int, rank: int) -> Shape:
+    def require_rank(self, i: int, rank: int) -> Dims:
         shape = self.op._inputs[i]._shape
         if shape is not None and len(shape) != rank:
             raise ValueError(f"Shape must be rank {rank} but is rank {len(shape)}")
@@ -89,13 +89,13 @@ class Inference:
 def output_dtypes(opdef: OpDef, attrs: dict[str, Any]) -> list[DType]:
     out: list[DType] = []
     for arg in opdef.outputs:
-        if arg.type_list_attr is not None:
+        if arg.type_list_attr:
             out.extend(attrs[arg.type_list_attr])
             continue
-        dtype: DType = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]  # type: ignore[index]
+        dtype: DType = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]
         if arg.is_ref:
             dtype = dtype._as_ref
-        out.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr is not None else 1))
+        out.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr else 1))
     return out
 
 
@@ -111,7 +111,7 @@ def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
         ) from None
     single = opdef.single
     if single is not None and not single.is_ref:
-        dtype = single.dtype if single.dtype is not None else op._attrs[single.type_attr]  # type: ignore[index]
+        dtype = single.dtype if single.dtype is not None else op._attrs[single.type_attr]
         return (Tensor(op, 0, dtype, found[0]),)
     dtypes = output_dtypes(opdef, op._attrs) if opdef.outputs else []
     if len(found) != len(dtypes):
@@ -127,19 +127,28 @@ def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
 kernel_binder: Callable[[Operation], Callable[..., Any]] | None = None
 
 
-def static_value(tensor: Tensor) -> Any:
+def static_value(tensor: Tensor) -> Array | None:
     """The value of a tensor that depends on constants (and known shapes) alone, else None.
 
     Never written to.
     """
-    known = tensor._static
+    known: Array | None = tensor._static
     if known is not stacks.UNSET:
         return known
     order = _static_order(tensor)
     for t in order:
         if t._static is stacks.UNSET:
             _compute_static(t)
-    return tensor._static if tensor._static is not stacks.UNSET else None
+    known = tensor._static
+    return known if known is not stacks.UNSET else None
+
+
+def known_int(tensor: Tensor) -> int:
+    """The number in a tensor that must be known while building; TypeError if it is not."""
+    known = static_value(tensor)
+    if known is None:
+        raise TypeError(f"The value of {tensor!r} must be known when the graph is built.")
+    return int(known)
 
 
 _FROM_SHAPE = frozenset(["Shape", "Size", "Rank", "ShapeN"])
@@ -235,8 +244,9 @@ def partial_shape(tensor: Tensor) -> Shape:
         return tuple(_dim_of(t) for t in op._inputs)
     if op.type == "ConcatV2":
         parts = [partial_shape(t) for t in op._inputs[:-1]]
-        if all(p is not None for p in parts):
-            return tuple(d for p in parts for d in p)  # type: ignore[union-attr]
+        known = [p for p in parts if p is not None]
+        if len(known) == len(parts):
+            return tuple(d for p in known for d in p)
     if op.type == "StridedSlice":
         sliced = _sliced_shape(op)
         if sliced is not None:
@@ -272,5 +282,5 @@ def _sliced_shape(op: Operation) -> Shape:
         return None
     if a["shrink_axis_mask"] or a["ellipsis_mask"] or a["new_axis_mask"]:
         return None
-    begin, end, step = (int(b.reshape(-1)[0]) for b in bounds)
+    begin, end, step = (int(b.reshape(-1)[0]) for b in bounds if b is not None)
     return source[slice(None if a["begin_mask"] else begin, None if a["end_mask"] else end, step)]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core.contexts import Context
 from headrace.core.effects import Entry, wait_for
+from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph
 from headrace.core.opdef import lookup
 from headrace.core.schedule import needed_ops
@@ -282,11 +283,9 @@ def _pivots(context: Context | None) -> Iterator[Operation]:
 
 def handle_in(target: Graph, op: Operation) -> Tensor:
     """The target's handle of the variable behind a handle of the function."""
-    if target._is_function:
-        outer = op.graph.outer_handles if op.graph._is_function else {}  # type: ignore[attr-defined]
-        return target.handle_like(  # type: ignore[attr-defined, no-any-return]
-            op, outer.get(op._attrs.get("shared_name") or op.name)
-        )
+    if is_function_graph(target):
+        outer = op.graph.outer_handles if is_function_graph(op.graph) else {}
+        return target.handle_like(op, outer.get(op._attrs.get("shared_name") or op.name))
     key = _handle_key(op)
     known = _handles_of(target)
     if key not in known:
@@ -307,9 +306,10 @@ def _handle_key(op: Operation) -> tuple[str, str]:
 
 def _handles_of(graph: Graph) -> dict[tuple[str, str], Tensor]:
     """The first handle of each variable of a graph; kept, and brought up to date by what is new."""
+    handles: dict[tuple[str, str], Tensor]
     handles, seen = graph.__dict__.get("_handle_index", ({}, 0))
     for op in graph._ops[seen:]:
         if op.type == "VarHandleOp":
             handles.setdefault(_handle_key(op), op._outputs[0])
     graph.__dict__["_handle_index"] = (handles, len(graph._ops))
-    return handles  # type: ignore[no-any-return]
+    return handles

@@ -116,14 +116,14 @@ class Arg(NamedTuple):
 
     name: str
     dtype: DType | None  # fixed type
-    type_attr: str | None  # or: the attribute that gives the type
-    number_attr: str | None = None  # N*T
-    type_list_attr: str | None = None  # *Tlist
+    type_attr: str  # or: the attribute that gives the type ("" if the type is fixed or a list)
+    number_attr: str = ""  # N*T
+    type_list_attr: str = ""  # *Tlist
     is_ref: bool = False
 
     @property
     def is_list(self) -> bool:
-        return self.number_attr is not None or self.type_list_attr is not None
+        return bool(self.number_attr or self.type_list_attr)
 
 
 class Attr(NamedTuple):
@@ -377,7 +377,8 @@ def bind_kernel(
     runtime).
     """
     if opdef.traits.ufunc is not None:
-        return getattr(xp, opdef.traits.ufunc)  # type: ignore[no-any-return]
+        ufunc: Callable[..., Any] = getattr(xp, opdef.traits.ufunc)
+        return ufunc
     kwargs = {p: node if p == "node" else node.attrs[p] for p in opdef.kernel_params if p != "rt"}
     kernel = opdef.trusting if trusting and opdef.trusting is not None else opdef.kernel
     return functools.partial(kernel, xp, **kwargs)
@@ -444,13 +445,13 @@ def _parse_arg(text: str) -> Arg:
     is_ref = spec.startswith("&")
     spec = spec.lstrip("&").strip()
     if spec.startswith("*"):
-        return Arg(name, None, None, None, spec[1:].strip(), is_ref)
-    number: str | None = None
+        return Arg(name, None, "", "", spec[1:].strip(), is_ref)
+    number = ""
     if "*" in spec:
         number, spec = (p.strip() for p in spec.split("*"))
     if spec in _DTYPE_NAMES:
-        return Arg(name, _DTYPE_NAMES[spec], None, number, None, is_ref)
-    return Arg(name, None, spec, number, None, is_ref)
+        return Arg(name, _DTYPE_NAMES[spec], "", number, "", is_ref)
+    return Arg(name, None, spec, number, "", is_ref)
 
 
 _ATTR = re.compile(r"^(\w+)\s*:\s*([\w()]+)\s*(?:=\s*(.*))?$", re.S)

@@ -195,9 +195,10 @@ def _innermost_devices(graph: Graph) -> list[Any]:
 
 def _outside_functions(graph: Graph) -> Graph:
     """The graph that the functions being traced stand in: a plain one, or the eager context."""
-    for outer in reversed(stacks.default_graphs.items):
+    graphs: list[Graph] = stacks.default_graphs.items
+    for outer in reversed(graphs):
         if not outer._is_function:
-            return outer  # type: ignore[no-any-return]
+            return outer
     root = root_graph()
     return graph if root is None else root
 

@@ -69,7 +69,8 @@ def _number_in_function(graph: Graph) -> int:
 
 def random_ops_numbered(function: Graph) -> int:
     """How many random ops of a function have the graph's seed and none of their own."""
-    return function.__dict__.get("_random_ops", 0)  # type: ignore[no-any-return]
+    number: int = function.__dict__.get("_random_ops", 0)
+    return number
 
 
 def ops_counted(graph: Graph) -> int:

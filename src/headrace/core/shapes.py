@@ -10,7 +10,7 @@ TF-1's :class:`TensorShape` of :class:`Dimension`. The functions here work on th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Union, overload
+from typing import Any, TypeGuard, Union, overload
 
 from headrace.core.dtypes import DType
 
@@ -30,7 +30,9 @@ __all__ = [
 ]
 
 Dim = Union[int, None]
-Shape = Union[tuple[Union[int, None], ...], None]
+#: The dimensions of a shape whose rank is known; None for an unknown one.
+Dims = tuple[int | None, ...]
+Shape = Union[Dims, None]
 
 
 # plain shapes -----------------------------------------------------------------------------------
@@ -193,7 +195,8 @@ class Dimension:
         try:
             other = as_dimension(other)
         except (TypeError, ValueError):
-            return NotImplemented  # type: ignore[no-any-return]
+            refused: Dimension = NotImplemented
+            return refused
         if self._value is None or other._value is None:
             return Dimension(None)
         return Dimension(fn(self._value, other._value))
@@ -518,6 +521,21 @@ def scalar() -> TensorShape:
 
 def known(shape: Shape) -> Sequence[int] | None:
     """The shape as plain integers if every dimension is known."""
-    if shape is None or None in shape:
-        return None
-    return shape  # type: ignore[return-value]
+    return shape if all_known(shape) else None
+
+
+def all_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
+    """Whether the rank and every dimension are known."""
+    return shape is not None and None not in shape
+
+
+def known_dims(shape: TensorShape) -> list[Dimension]:
+    """The dimensions of a static shape that the caller knows to have a rank."""
+    assert shape.dims is not None, "the rank of the shape is unknown"
+    return shape.dims
+
+
+def ranked(shape: Shape) -> Dims:
+    """The dimensions of a shape that the caller knows to have a rank."""
+    assert shape is not None, "the rank of the shape is unknown"
+    return shape

@@ -90,7 +90,7 @@ def _negative(x: EagerTensor) -> Any:
     return out
 
 
-def _getitem(x: EagerTensor, key: object) -> Tensor:
+def _getitem(x: EagerTensor, key: Any) -> Tensor:
     """Numbers, slices of numbers, ``...`` and ``None`` are NumPy's own.
 
     What it refuses fails in TensorFlow's words.

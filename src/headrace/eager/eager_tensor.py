@@ -19,8 +19,9 @@ import numpy as np
 
 from headrace.core import convert, dtypes, shapes
 from headrace.core.dtypes import DType
+from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph
-from headrace.core.shapes import Shape, TensorShape
+from headrace.core.shapes import Dims, Shape, TensorShape
 from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class EagerTensor(Tensor):
     name = _undefined("name")
     value_index = _undefined("value_index")
 
+    _static: Array  # or a NumPy scalar
+
     def __init__(self, value: Any, dtype: DType) -> None:
         self._static = value
         self._dtype = dtype
@@ -82,7 +85,8 @@ class EagerTensor(Tensor):
     # what is known ------------------------------------------------------------------------------
     @property
     def _shape(self) -> Shape:
-        return self._static.shape  # type: ignore[no-any-return]
+        dims: Dims = self._static.shape
+        return dims
 
     @_shape.setter
     def _shape(self, shape: Shape) -> None:
@@ -104,7 +108,7 @@ class EagerTensor(Tensor):
 
     @property
     def ndim(self) -> int:
-        return self._static.ndim  # type: ignore[no-any-return]
+        return self._static.ndim
 
     @property
     def device(self) -> str:
@@ -120,7 +124,7 @@ class EagerTensor(Tensor):
         return int(self._static.size)
 
     def _rank(self) -> int:
-        return self._static.ndim  # type: ignore[no-any-return]
+        return self._static.ndim
 
     # the value ----------------------------------------------------------------------------------
     def numpy(self) -> Any:
@@ -150,11 +154,11 @@ class EagerTensor(Tensor):
     def __dlpack_device__(self) -> tuple[int, int]:
         return np.asarray(self._static).__dlpack_device__()
 
-    def cpu(self) -> EagerTensor:
+    def cpu(self) -> Tensor:
         """A tensor of its own with the same value."""
         from headrace.core.build import apply_op
 
-        return apply_op("Identity", self)  # type: ignore[return-value]
+        return apply_op("Identity", self)
 
     def gpu(self, gpu_index: int = 0) -> NoReturn:
         raise RuntimeError("There is no GPU that eager tensors could be copied to")
@@ -172,7 +176,7 @@ class EagerTensor(Tensor):
         return complex(self._static)
 
     def __index__(self) -> int:
-        return self._static.__index__()  # type: ignore[no-any-return]
+        return self._static.__index__()
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.numpy(), digits)
@@ -221,8 +225,8 @@ class EagerTensor(Tensor):
             )
         if graph._is_eager:
             return self
-        if graph._is_function:
-            return graph.capture(self)  # type: ignore[attr-defined, no-any-return]
+        if is_function_graph(graph):
+            return graph.capture(self)
         return self._as_constant(graph)
 
     def _as_constant(self, graph: Graph) -> Tensor:
@@ -242,6 +246,8 @@ class EagerTensor(Tensor):
 
 class Handle(EagerTensor):
     """A reference to something that is not an array: a variable, a table, an iterator."""
+
+    _static: Any  # the key or the object that it refers to
 
     __slots__ = ("_op",)
 

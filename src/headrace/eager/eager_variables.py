@@ -166,8 +166,7 @@ class EagerVariable(ResourceVariable):
     def numpy(self) -> Any:
         if not get_default_graph()._is_eager:
             raise NotImplementedError("numpy() is only available when eager execution is enabled.")
-        value = self.value().numpy()  # type: ignore[attr-defined]
-        return value
+        return self.value().numpy()
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
@@ -271,16 +270,16 @@ class EagerVariable(ResourceVariable):
         return bool(self.value())
 
     def __int__(self) -> int:
-        return int(self.value())  # type: ignore[call-overload, no-any-return]
+        return int(self.value())
 
     def __float__(self) -> float:
-        return float(self.value())  # type: ignore[arg-type]
+        return float(self.value())
 
     def __complex__(self) -> complex:
         return complex(self.numpy())
 
     def __index__(self) -> int:
-        return self.value().__index__()  # type: ignore[attr-defined, no-any-return]
+        return self.value().__index__()
 
     def __format__(self, spec: str) -> str:
         return format(self.numpy(), spec) if spec else repr(self)

@@ -66,10 +66,10 @@ def _groups(opdef: OpDef, attrs: dict[str, Any]) -> list[int]:
     for arg in opdef.outputs:
         if not arg.is_list:
             out.append(-1)
-        elif arg.number_attr is not None:
+        elif arg.number_attr:
             out.append(attrs[arg.number_attr])
         else:
-            out.append(len(attrs[arg.type_list_attr]))  # type: ignore[index]
+            out.append(len(attrs[arg.type_list_attr]))
     return out
 
 
@@ -143,7 +143,7 @@ def _execute_mixed(
         arg = args[i]
         attr = arg.type_attr
         want, wish = arg.dtype, None
-        if attr is not None:
+        if attr:
             want = given.get(attr)
             if want is None:
                 wish = _type_beside(args, tensors, attr)
@@ -185,7 +185,7 @@ def _execute_lists(
                 flat.append(item)
             continue
         if type(x) is not EagerTensor:
-            if type(x) is not int or arg.type_attr is None or arg.type_attr in given:
+            if type(x) is not int or not arg.type_attr or arg.type_attr in given:
                 return _execute_any(opdef, inputs, name, given)
             x = _converted(opdef, arg, x, None, None)
         key.append(x._dtype)
@@ -267,12 +267,12 @@ def _check_type(
     opdef: OpDef, arg: Arg, i: int, tensor: Tensor, attrs: dict[str, Any], name: str | None
 ) -> None:
     have = tensor._dtype
-    want = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
+    want = arg.dtype if not arg.type_attr else attrs.get(arg.type_attr)
     if want is None:
-        attr = opdef.attrs[arg.type_attr]  # type: ignore[index]
+        attr = opdef.attrs[arg.type_attr]
         if attr.allowed is not None and have not in attr.allowed:
             raise not_allowed(opdef, attr, have)
-        attrs[arg.type_attr] = have  # type: ignore[index]
+        attrs[arg.type_attr] = have
     elif have is not want:
         raise wrong_type(opdef, i, have, want, name)
     if arg.is_ref:
@@ -335,7 +335,7 @@ def _known_types(opdef: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> 
     known: dict[str, DType] = {}
     for arg, value in zip(opdef.inputs, inputs):
         attr = arg.type_attr
-        if attr is None or attr in attrs or attr in known:
+        if not attr or attr in attrs or attr in known:
             continue
         for item in value if arg.is_list and isinstance(value, (list, tuple)) else (value,):
             dtype = _tensor_dtype(item)
@@ -349,7 +349,8 @@ def _tensor_dtype(value: Any) -> DType | None:
     if isinstance(value, Tensor):
         return value._dtype._base
     if hasattr(value, "_as_graph_element"):  # a variable
-        return value.dtype.base_dtype  # type: ignore[no-any-return]
+        dtype: DType = value.dtype
+        return dtype.base_dtype
     return None
 
 
@@ -364,8 +365,8 @@ def _one_input(
 ) -> Tensor:
     if not isinstance(value, EagerTensor):
         attr = arg.type_attr
-        want = arg.dtype if attr is None else types.demanded.get(attr)
-        wish = None if attr is None else types.wished.get(attr) or attrs.get(attr)
+        want = arg.dtype if not attr else types.demanded.get(attr)
+        wish = None if not attr else types.wished.get(attr) or attrs.get(attr)
         value = _converted(opdef, arg, value, want, wish)
     _check_type(opdef, arg, i, value, attrs, name)
     return value
@@ -377,7 +378,7 @@ def _converted(
     """A value that is no eager tensor, as one: ``want`` is a demand, ``wish`` may fail."""
     if isinstance(value, Tensor):
         raise out_of_scope(value, is_outside=True)
-    if want is None and wish is None and arg.type_attr is not None:
+    if want is None and wish is None and arg.type_attr:
         attr = opdef.attrs[arg.type_attr]
         wish = attr.default if attr.has_default else None
     if want is not None:
@@ -403,18 +404,22 @@ def to_tensor(value: object, dtype: DType | None) -> EagerTensor:
                 f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
             ) from error
         return wrap(array, dtype or dtypes.FROM_NUMPY[array.dtype])
-    read = getattr(value, "_eager_read", None)
+    read: Callable[[], Any] | None = getattr(value, "_eager_read", None)
     if read is not None:
-        tensor = read()
-        if dtype is not None and tensor._dtype is not dtype:
-            tensor = conversion.convert(value, dtype)
-        return tensor  # type: ignore[no-any-return]
+        held: EagerTensor = read()
+        if dtype is None or held._dtype is dtype:
+            return held
+        return _at_hand(conversion.convert(value, dtype))
     if value is None:
         raise ValueError(
             "Attempt to convert a value (None) with an unsupported type (<class "
             "'NoneType'>) to a Tensor."
         )
-    tensor = conversion.convert(value, dtype)
+    return _at_hand(conversion.convert(value, dtype))
+
+
+def _at_hand(tensor: Tensor) -> EagerTensor:
+    """The tensor, which must not be one of a graph."""
     if not isinstance(tensor, EagerTensor):
         raise out_of_scope(tensor, is_outside=True)
     return tensor
@@ -432,7 +437,7 @@ def _list_input(
         raise TypeError(
             f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}."
         )
-    if arg.type_list_attr is not None:
+    if arg.type_list_attr:
         want = attrs.get(arg.type_list_attr)
         tensors = [
             v
@@ -443,7 +448,7 @@ def _list_input(
         attrs[arg.type_list_attr] = tuple(t._dtype for t in tensors)
         return tensors
     out = [_one_input(opdef, arg, i, v, attrs, types, name) for i, v in enumerate(values)]
-    attrs[arg.number_attr] = len(out)  # type: ignore[index]
+    attrs[arg.number_attr] = len(out)
     return out
 
 

@@ -25,6 +25,7 @@ from headrace.eager.tape import GradientTape, _add_input_grads, _shape_of
 from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
 if TYPE_CHECKING:
+    from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
@@ -127,6 +128,6 @@ def _pushed(record: Record, tangents: dict[int, tuple[Any, Any]]) -> list[Any]:
     return [None if w is None else next(found) for w in weights]
 
 
-def as_dense_under(tape: GradientTape, grad: object) -> Tensor:
+def as_dense_under(tape: GradientTape, grad: Tensor | IndexedSlices) -> Tensor:
     with tape:
         return as_dense(grad)

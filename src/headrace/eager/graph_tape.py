@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.autodiff.gradients import UnconnectedGradients, gradients_through
 from headrace.core import dtypes
+from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.stacks import default_graphs
@@ -125,10 +126,10 @@ class GraphNotes:
             if variable.graph is graph:
                 yield 0, variable._ref()
                 yield 0, variable._snapshot
-        if not graph._is_function:
+        if not is_function_graph(graph):
             return
         outer: dict[Graph, Recorded] = {}
-        for outside, inside in graph.captures:  # type: ignore[attr-defined]
+        for outside, inside in graph.captures:
             home = outside._op.graph
             if home._is_eager:
                 if id(outside) in eagerly and not self._noted(outside, graph):
@@ -138,9 +139,11 @@ class GraphNotes:
                 outer[home] = self.recorded(home, eagerly)
             if outside in outer[home].watched:
                 yield 0, inside
-        for handle in [*graph.outer_handles.values()]:  # type: ignore[attr-defined]
+        for handle in [*graph.outer_handles.values()]:
             if id(handle) in eagerly and not self._noted(handle, graph):
-                yield 0, graph.inside(handle)  # type: ignore[attr-defined]
+                here = graph.inside(handle)
+                if here is not None:
+                    yield 0, here
 
 
 def _open_graphs() -> list[Graph]:
@@ -249,4 +252,4 @@ def _inside(graph: Graph, source: Tensor) -> Tensor | None:
         source = handle
     if source._op.graph is graph:
         return source
-    return graph.inside(source) if graph._is_function else None  # type: ignore[attr-defined]
+    return graph.inside(source) if is_function_graph(graph) else None

@@ -529,9 +529,9 @@ class _BodyImporter(NodeImporter):
                 known, at = {}, 0
                 for arg in op._opdef.outputs:
                     n = 1
-                    if arg.number_attr is not None:
+                    if arg.number_attr:
                         n = op._attrs[arg.number_attr]
-                    elif arg.type_list_attr is not None:
+                    elif arg.type_list_attr:
                         n = len(op._attrs[arg.type_list_attr])
                     known[arg.name] = (at, n)
                     at += n

@@ -120,9 +120,9 @@ def output_position(opdef: OpDef, attrs: dict[str, Any], flat: int) -> tuple[str
     at = 0
     for arg in opdef.outputs:
         n = 1
-        if arg.number_attr is not None:
+        if arg.number_attr:
             n = attrs[arg.number_attr]
-        elif arg.type_list_attr is not None:
+        elif arg.type_list_attr:
             n = len(attrs[arg.type_list_attr])
         if flat < at + n:
             return arg.name, flat - at

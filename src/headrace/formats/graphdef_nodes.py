@@ -55,7 +55,8 @@ def _later_attrs() -> dict[str, dict[str, Any]]:
     Their default, or "*" where any value means the same here.
     """
     text = resources.files(__package__).joinpath("later_attrs.json").read_text()
-    return json.loads(text)  # type: ignore[no-any-return]
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
 
 
 def _is_number(dtype: DType) -> bool:
@@ -482,7 +483,7 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
         if len(inputs) != len(args):
             raise ValueError(f"it takes {len(args)} inputs, {len(inputs)} are given")
         for arg, t in zip(args, inputs):
-            want = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+            want = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
             if t._dtype._base is not want:
                 raise _wrong_type(t, want)
             if arg.is_ref and not t._dtype._is_ref:
@@ -499,7 +500,7 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
         if t._dtype._base is not want:
             raise _wrong_type(t, want)
     for arg in opdef.outputs:
-        if arg.number_attr is not None and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
+        if arg.number_attr and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
             raise ValueError(f"{attrs[arg.number_attr]} outputs '{arg.name}'")
 
 
@@ -510,10 +511,11 @@ def _wrong_type(t: Tensor, want: Any) -> ValueError:
 
 
 def _types(arg: Arg, attrs: dict[str, Any]) -> Sequence[Any]:
-    if arg.type_list_attr is not None:
-        return attrs[arg.type_list_attr]  # type: ignore[no-any-return]
-    dtype = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
-    n = 1 if arg.number_attr is None else attrs[arg.number_attr]
+    if arg.type_list_attr:
+        types: Sequence[DType] = attrs[arg.type_list_attr]
+        return types
+    dtype = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
+    n = 1 if not arg.number_attr else attrs[arg.number_attr]
     if not 0 <= n <= MAX_OUTPUTS:
         raise ValueError(f"{n} inputs '{arg.name}'")
     return [dtype] * n

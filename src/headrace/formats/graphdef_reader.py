@@ -174,7 +174,12 @@ class _GraphImporter(NodeImporter):
     """Nodes whose inputs are ``name``, ``name:1`` and ``^name``."""
 
     def __init__(
-        self, graph: Graph, message: Any, prefix: str, mapped: dict[str, Any], producer_ops: Any
+        self,
+        graph: Graph,
+        message: GraphDef,
+        prefix: str,
+        mapped: dict[str, Tensor | Operation],
+        producer_ops: Any,
     ) -> None:
         self.library = FunctionLibrary(message.library)
         super().__init__(graph, self.library.call, self.library.is_call)
@@ -251,7 +256,7 @@ class _GraphImporter(NodeImporter):
             found = self.mapped.get(text)
             if found is not None:
                 self.used.add(self.given[text])
-                return found  # type: ignore[no-any-return]
+                return found
         op = self.ops[source[0]]
         index = source[1]
         if index < 0:
@@ -273,7 +278,7 @@ class _GraphImporter(NodeImporter):
         op = self.ops.get(name)
         if self.mapped and colon and text in self.mapped:
             self.used.add(self.given[text])
-            return self.mapped[text]  # type: ignore[no-any-return]
+            return self.mapped[text]
         if op is None:
             raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
         if not colon:

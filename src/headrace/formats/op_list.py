@@ -38,14 +38,14 @@ def op_def(definition: OpDef) -> Any:
 
 def _write_arg(arg: Arg, message: Any) -> None:
     message.name = arg.name
-    if arg.type_list_attr is not None:
+    if arg.type_list_attr:
         message.type_list_attr = arg.type_list_attr
         return
     if arg.dtype is not None:
         message.type = arg.dtype._enum
-    elif arg.type_attr is not None:
+    elif arg.type_attr:
         message.type_attr = arg.type_attr
-    if arg.number_attr is not None:
+    if arg.number_attr:
         message.number_attr = arg.number_attr
     message.is_ref = arg.is_ref
 

@@ -255,7 +255,7 @@ class _Objects:
         """What a function takes from outside: the handle of a variable, or a constant."""
         value = self.made.get(i)
         if isinstance(value, Variable):
-            return value.handle  # type: ignore[attr-defined]
+            return value.handle
         if isinstance(value, LoadedResource):
             return value.resource_handle
         if value is None or isinstance(value, _Unsupported):
@@ -309,7 +309,7 @@ def _python_signature(spec: Any, is_method: bool = False) -> Signature:
     def call(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("a saved function has no Python code")
 
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    vars(call)["__signature__"] = inspect.Signature(parameters)
     return Signature(call)
 
 

@@ -85,7 +85,8 @@ class _Checkpoint:
         return np.dtype(dtype), self._file.shape(name)
 
     def read(self, name: str) -> Array:
-        return self._file.read(name)  # type: ignore[no-any-return]
+        array: Array = self._file.read(name)
+        return array
 
 
 class _Npz:

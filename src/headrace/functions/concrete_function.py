@@ -11,7 +11,7 @@ will need (functions/function_gradients.py).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
@@ -24,7 +24,7 @@ from headrace.core.call_records import (
     note_call,
 )
 from headrace.core.convert import convert_to_tensor
-from headrace.core.func_graph import FuncGraph
+from headrace.core.func_graph import FuncGraph, is_function_graph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.inline import Copies, handle_in, inline
 from headrace.core.opdef import lookup
@@ -112,7 +112,8 @@ class ConcreteFunction:
             else leaf
             for path, leaf in nest.flatten_with_tuple_paths(pair)
         ]
-        return nest.pack_sequence_as(pair, named)  # type: ignore[no-any-return]
+        signature: tuple[tuple[Any, ...], dict[str, Any]] = nest.pack_sequence_as(pair, named)
+        return signature
 
     @property
     def structured_outputs(self) -> Any:
@@ -352,9 +353,8 @@ def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any
         known = {inner: convert_to_tensor(t) for inner, t in zip(graph.inputs, tensors)}
         for outer, inner in graph.captures:
             known[inner] = convert_to_tensor(outer)
-    if target._is_function:
-        capture: Callable[[Any], Tensor] = target.capture  # type: ignore[attr-defined]
-        known = {inner: capture(t) for inner, t in known.items()}
+    if is_function_graph(target):
+        known = {inner: target.capture(t) for inner, t in known.items()}
     whole = not target._is_function and all(t._dtype._kind not in "rv" for t in graph.outputs)
     kind = "StatefulPartitionedCall" if _has_state(graph) else "PartitionedCall"
     name = f"{target.unique_name(kind)}/" if whole else graph.name

@@ -17,7 +17,7 @@ import hashlib
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.registry import RegisterGradient
@@ -25,7 +25,7 @@ from headrace.core.build import apply_list
 from headrace.core.call_records import AttrScalar, CalledFunction, function_arguments, note_function
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
-from headrace.core.func_graph import FuncGraph
+from headrace.core.func_graph import FuncGraph, is_function_graph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.inline import Copies, inline
 from headrace.core.opdef import lookup
@@ -34,6 +34,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.functions.concrete_function import called_operation, note_expanded
 from headrace.functions.defun_attributes import CopyingFuncGraph, function_attributes
 from headrace.functions.tracing import TracedFunction, trace_into
+
+if TYPE_CHECKING:
+    from headrace.core.indexed_slices import IndexedSlices
 
 __all__ = [
     "Declare",
@@ -277,8 +280,8 @@ class DefinedFunction:
         known = dict(zip(graph.inputs, tensors))
         for outer, inner in graph.captures:
             known[inner] = convert_to_tensor(outer)
-        if target._is_function:
-            known = {k: target.capture(t) for k, t in known.items()}  # type: ignore[attr-defined]
+        if is_function_graph(target):
+            known = {k: target.capture(t) for k, t in known.items()}
         scope = f"{target.unique_name(name or self.name)}/"
         before = len(target._ops)
         copied = inline(graph, target, known, name=scope)
@@ -304,7 +307,7 @@ class DefinedFunction:
         key = f"Defun-{next(_numbers)}"
         count = len(outputs)
 
-        def gradient(op: Operation, *dys: Tensor | None) -> list[Any]:
+        def gradient(op: Operation, *dys: Tensor | IndexedSlices) -> list[Any]:
             view = _CallView(op, self.name, count)
             dense = [as_dense(d) for d in dys[:count]]
             if self._python_grad_func is not None:

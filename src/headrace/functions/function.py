@@ -245,11 +245,12 @@ class Function:
         root = _outside_functions(graph) if graph._is_function else graph
         if root._is_eager or root._is_function:
             return self._exact
+        caches: weakref.WeakKeyDictionary[Any, dict[Any, ConcreteFunction]]
         caches = root.__dict__.setdefault("_function_traces", weakref.WeakKeyDictionary())
         found = caches.get(self)
         if found is None:
             found = caches[self] = {}
-        return found  # type: ignore[no-any-return]
+        return found
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for arguments like these: tensors, TensorSpecs or Python values."""

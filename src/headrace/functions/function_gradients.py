@@ -173,7 +173,7 @@ def _raising(error: Exception) -> Callable[..., Any]:
     def run(*grads: Any) -> Any:
         raise error
 
-    run.takes_none = True  # type: ignore[attr-defined]
+    vars(run)["takes_none"] = True
     return run
 
 
@@ -329,7 +329,7 @@ class _Variant:
             flat = iter(backward.part.call([*fed, *starts], []))
             return [None if g is None else _packed(g, flat) for g in backward.grads]
 
-        run.takes_none = True  # type: ignore[attr-defined]
+        vars(run)["takes_none"] = True
         return run
 
 

@@ -30,9 +30,10 @@ from headrace.variables.variable_scope import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
-__all__ = ["InputSpec", "Layer", "keras_style_scope", "set_keras_style"]
+__all__ = ["InputSpec", "Layer", "apply_layer", "keras_style_scope", "set_keras_style"]
 
 
 class _Style:
@@ -54,6 +55,12 @@ def keras_style_scope() -> Iterator[None]:
 def set_keras_style() -> None:
     """From now on, layers take no part in variable scopes."""
     _Style.keras = True
+
+
+def apply_layer(layer: CoreLayer, inputs: TensorLike, **kwargs: object) -> Tensor:
+    """The output of a layer that has a single one."""
+    outputs: Tensor = layer.apply(inputs, **kwargs)
+    return outputs
 
 
 class Layer(CoreLayer):

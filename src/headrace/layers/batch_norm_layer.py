@@ -16,7 +16,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import colocate_with, control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer
+from headrace.layers.base import Layer, apply_layer
 from headrace.layers.core_layer import CoreLayer
 from headrace.layers.identifiers import (
     get_constraint,
@@ -260,7 +260,7 @@ class BatchNormalizationCore(CoreLayer):
             return assign(self.moving_variance, value, name=scope)
 
     # calling ------------------------------------------------------------------------------------
-    def call(self, inputs: Any, training: bool | Tensor = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any, training: bool | Tensor = False) -> Tensor:
         if self.virtual_batch_size is None:
             return self._fused(inputs, training) if self.fused else self._general(inputs, training)
         sizes = [-1, *inputs.shape.as_list()[1:]]
@@ -288,13 +288,14 @@ class BatchNormalizationCore(CoreLayer):
                 data_format=self._data_format,
             )
 
+        output: Tensor
         output, mean, variance = smart_cond(training, with_batch, with_averages)
         if not self._bessels_correction_test_only:
             samples = cast(size(inputs) / size(variance), variance.dtype)
             variance = variance * ((samples - 1.0) / samples)
         known = constant_value(training)
         if known is None:
-            momentum = smart_cond(training, lambda: self.momentum, lambda: 1.0)
+            momentum: TensorLike = smart_cond(training, lambda: self.momentum, lambda: 1.0)
         else:
             momentum = convert_to_tensor(self.momentum)
         if known is not False:
@@ -302,7 +303,7 @@ class BatchNormalizationCore(CoreLayer):
             self.add_update(
                 lambda: self._assign_moving_average(self.moving_variance, variance, momentum)
             )
-        return output  # type: ignore[no-any-return]
+        return output
 
     def _general(self, inputs: Any, training: TensorLike) -> Tensor:
         rank = len(inputs.shape)
@@ -591,7 +592,7 @@ def batch_normalization(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs, training=training)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs, training=training)
 
 
 BatchNorm = BatchNormalization

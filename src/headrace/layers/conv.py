@@ -10,7 +10,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.seeds import count_more
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer
+from headrace.layers.base import Layer, apply_layer
 from headrace.layers.conv_arguments import (
     conv_output_length,
     convert_data_format,
@@ -182,7 +182,7 @@ class ConvCore(CoreLayer):
             inputs, self.kernel, strides, self._op_padding, data_format=data_format, dilations=rates
         )
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any) -> Tensor:
         return self._activated(self._biased(self._convolve(inputs)))
 
     def _biased(self, outputs: Tensor) -> Tensor:
@@ -255,7 +255,7 @@ class Conv1DCore(ConvCore):
     ) -> None:
         super().__init__(1, filters, kernel_size, strides, **kwargs)
 
-    def call(self, inputs: TensorLike) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: TensorLike) -> Tensor:
         if self.padding == "causal":
             inputs = pad(inputs, self._compute_causal_padding())
         return super().call(inputs)
@@ -370,7 +370,7 @@ def conv1d(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)
 
 
 class Conv2D(Conv2DCore, Layer):
@@ -465,7 +465,7 @@ def conv2d(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)
 
 
 class Conv3D(Conv3DCore, Layer):
@@ -557,4 +557,4 @@ def conv3d(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer
+from headrace.layers.base import Layer, apply_layer
 from headrace.layers.conv import ConvCore
 from headrace.layers.conv_arguments import convert_data_format
 from headrace.layers.identifiers import (
@@ -131,7 +131,7 @@ class SeparableConv1DCore(_SeparableCore):
     ) -> None:
         super().__init__(1, filters, kernel_size, strides, **kwargs)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any) -> Tensor:
         if self.padding == "causal":
             inputs = pad(inputs, self._compute_causal_padding())
         axis = 1 if self.data_format == "channels_last" else 2
@@ -152,7 +152,7 @@ class SeparableConv2DCore(_SeparableCore):
     ) -> None:
         super().__init__(2, filters, kernel_size, strides, **kwargs)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any) -> Tensor:
         outputs = self._separable(
             inputs, self.depthwise_kernel, self.pointwise_kernel, self.dilation_rate
         )
@@ -268,7 +268,7 @@ def separable_conv1d(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)
 
 
 class SeparableConv2D(SeparableConv2DCore, Layer):
@@ -380,4 +380,4 @@ def separable_conv2d(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.core.graph import get_default_graph
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer
+from headrace.layers.base import Layer, apply_layer
 from headrace.layers.conv import ConvCore
 from headrace.layers.conv_arguments import (
     convert_data_format,
@@ -87,7 +87,7 @@ class _TransposedCore(ConvCore):
             return [batch, self.filters, *space]
         return [batch, *space, self.filters]
 
-    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:
         have = shape_of(inputs)
         first = 2 if self.data_format == "channels_first" else 1
         batch = have[0]
@@ -254,7 +254,7 @@ def conv2d_transpose(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)
 
 
 class Conv3DTranspose(Conv3DTransposeCore, Layer):
@@ -349,4 +349,4 @@ def conv3d_transpose(
         _reuse=reuse,
         _scope=name,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)

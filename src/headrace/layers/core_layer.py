@@ -128,7 +128,7 @@ class CoreLayer(Module):
         """Make the weights; called once, before the first ``call``."""
         self.built = True
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The layer's outputs."""
         return inputs
 

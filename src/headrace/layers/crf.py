@@ -6,7 +6,8 @@ Unary potentials are (batch, time, tags), transitions (tags, tags), sequence len
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,8 +38,10 @@ __all__ = [
     "viterbi_decode",
 ]
 
+T = TypeVar("T")
 
-def _for_length(inputs: Any, single: Any, many: Any) -> Any:
+
+def _for_length(inputs: Tensor, single: Callable[[], T], many: Callable[[], T]) -> T:
     """Sequences of one step have no transitions."""
     steps = dimension_value(inputs.shape[1]) or ops.shape(inputs)[1]
     return smart_cond(ops.equal(steps, 1), single, many)
@@ -223,12 +226,12 @@ def crf_decode(
     """``(tags, best_score)`` of the best sequence of each row, as tensors."""
     sequence_length = ops.convert_to_tensor(sequence_length)
 
-    def single() -> Any:
+    def single() -> tuple[Tensor, Tensor]:
         squeezed = ops.squeeze(potentials, [1])
         tags = ops.expand_dims(ops.argmax(squeezed, axis=1), 1)
         return ops.cast(tags, dtypes.int32), ops.reduce_max(squeezed, axis=1)
 
-    def many() -> Any:
+    def many() -> tuple[Tensor, Tensor]:
         first = ops.squeeze(ops.slice(potentials, [0, 0, 0], [-1, 1, -1]), axis=[1])
         rest = ops.slice(potentials, [0, 1, 0], [-1, -1, -1])
         lengths = _less_one(sequence_length)
@@ -243,7 +246,7 @@ def crf_decode(
         tags = ops.reverse_sequence(tags, sequence_length, seq_axis=1)
         return tags, ops.reduce_max(last, axis=1)
 
-    return _for_length(potentials, single, many)  # type: ignore[no-any-return]
+    return _for_length(potentials, single, many)
 
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:

@@ -10,7 +10,7 @@ from headrace.core.build import apply_op
 from headrace.core.graph import get_default_graph
 from headrace.core.shapes import TensorShape, dimension_value
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer
+from headrace.layers.base import Layer, apply_layer
 from headrace.layers.core_layer import FLOATX, CoreLayer
 from headrace.layers.identifiers import (
     get_activation,
@@ -97,7 +97,7 @@ class DenseCore(CoreLayer):
             )
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any) -> Tensor:
         rank = len(inputs.shape)
         if rank > 2:
             outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
@@ -106,10 +106,11 @@ class DenseCore(CoreLayer):
         elif isinstance(inputs, SparseTensor):
             outputs = sparse_tensor_dense_matmul(inputs, self.kernel)
         else:
-            outputs = apply_op("MatMul", cast(inputs, self._compute_dtype), self.kernel)
+            dtype = self._compute_dtype or inputs.dtype
+            outputs = apply_op("MatMul", cast(inputs, dtype), self.kernel)
         if self.use_bias:
             outputs = bias_add(outputs, self.bias)
-        return outputs if self.activation is None else self.activation(outputs)  # type: ignore[no-any-return]
+        return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         shape = TensorShape(input_shape).with_rank_at_least(2)
@@ -213,7 +214,7 @@ def dense(
         _scope=name,
         _reuse=reuse,
     )
-    return layer.apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(layer, inputs)
 
 
 FullyConnected = Dense

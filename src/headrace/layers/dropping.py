@@ -9,7 +9,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.shapes import TensorShape, dimension_value
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer
+from headrace.layers.base import Layer, apply_layer
 from headrace.layers.conv_arguments import normalize_data_format
 from headrace.layers.core_layer import CoreLayer
 from headrace.layers.input_spec import InputSpec
@@ -45,13 +45,13 @@ class DropoutCore(CoreLayer):
             [have[i] if size is None else size for i, size in enumerate(self.noise_shape)]
         )
 
-    def call(self, inputs: TensorLike, training: TensorLike = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: TensorLike, training: TensorLike = False) -> Tensor:
         def dropped() -> Tensor:
             return nn_dropout(
                 inputs, noise_shape=self._get_noise_shape(inputs), seed=self.seed, rate=self.rate
             )
 
-        return smart_cond(training, dropped, lambda: identity(inputs))  # type: ignore[no-any-return]
+        return smart_cond(training, dropped, lambda: identity(inputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape
@@ -84,7 +84,7 @@ def dropout(
     name: str | None = None,
 ) -> Tensor:
     """Drop a share ``rate`` of the inputs where ``training`` is true; the default keeps all."""
-    return Dropout(rate, noise_shape, seed, name).apply(inputs, training=training)  # type: ignore[no-any-return]
+    return apply_layer(Dropout(rate, noise_shape, seed, name), inputs, training=training)
 
 
 class FlattenCore(CoreLayer):
@@ -95,7 +95,7 @@ class FlattenCore(CoreLayer):
         self.data_format = normalize_data_format(data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any) -> Tensor:
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank is not None and rank > 1:
             inputs = transpose(inputs, [0, *range(2, rank), 1])
@@ -121,4 +121,4 @@ class Flatten(FlattenCore, Layer):
 
 def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
     """All dimensions but the batch become one: [batch, 7, 7, 64] to [batch, 3136]."""
-    return Flatten(name=name, data_format=data_format).apply(inputs)  # type: ignore[no-any-return]
+    return apply_layer(Flatten(name=name, data_format=data_format), inputs)

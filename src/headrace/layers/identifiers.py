@@ -16,6 +16,7 @@ from headrace.ops.nn import activations as nn_activations
 from headrace.variables import initializers as _init
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Activation
     from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
 
@@ -88,7 +89,7 @@ INITIALIZERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def get_activation(identifier: object) -> Callable[..., Any]:
+def get_activation(identifier: object) -> Activation:
     """The function for an activation.
 
     None stands for the identity and stays None in ``tf.layers``.

@@ -65,7 +65,7 @@ class PoolingCore(CoreLayer):
         self.data_format = normalize_data_format(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any) -> Tensor:
         return (self._call1d, self._call2d, self._call3d)[self.rank - 1](inputs)
 
     def _call1d(self, inputs: TensorLike) -> Tensor:

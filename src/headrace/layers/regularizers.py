@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.core.convert import convert_to_tensor
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.math.binary import add, mul
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.unary import abs, square
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["BY_NAME", "L1L2", "Regularizer", "l1", "l1_l2", "l2"]
 
@@ -37,12 +41,12 @@ class L1L2(Regularizer):
     def __call__(self, x: Any) -> Tensor:
         if not self.l1 and not self.l2:
             return constant(0.0)
-        penalty: Any = 0.0
+        penalty: TensorLike = 0.0
         if self.l1:
             penalty = add(penalty, reduce_sum(mul(self.l1, abs(x))))
         if self.l2:
             penalty = add(penalty, reduce_sum(mul(self.l2, square(x))))
-        return penalty  # type: ignore[no-any-return]
+        return convert_to_tensor(penalty)
 
     def get_config(self) -> dict[str, Any]:
         return {"l1": float(self.l1), "l2": float(self.l2)}

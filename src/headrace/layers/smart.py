@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
@@ -11,6 +11,8 @@ from headrace.ops.control.control_flow import cond
 from headrace.variables.variable import Variable
 
 __all__ = ["constant_value", "smart_cond"]
+
+T = TypeVar("T")
 
 
 def constant_value(pred: Any) -> bool | None:
@@ -32,10 +34,10 @@ def constant_value(pred: Any) -> bool | None:
 
 def smart_cond(
     pred: object,
-    true_fn: Callable[[], Any],
-    false_fn: Callable[[], Any],
+    true_fn: Callable[[], T],
+    false_fn: Callable[[], T],
     name: str | None = None,
-) -> Any:
+) -> T:
     """One branch if ``pred`` is known, ``tf.cond`` otherwise."""
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
@@ -43,5 +45,6 @@ def smart_cond(
         raise TypeError("`false_fn` must be callable.")
     known = constant_value(pred)
     if known is None:
-        return cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
+        chosen: T = cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
+        return chosen
     return true_fn() if known else false_fn()

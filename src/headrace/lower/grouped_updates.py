@@ -65,8 +65,8 @@ class GroupWriter:
         with state.lock:
             whole: _Whole | None = state.groups.get(self)
             stamps = state.stamps(self.keys)
-            as_it_was = whole is not None and whole.stamps == stamps
-            arrays = whole.arrays if as_it_was else self._together(state)  # type: ignore[union-attr]
+            kept = whole if whole is not None and whole.stamps == stamps else None
+            arrays = self._together(state) if kept is None else kept.arrays
             made = None
             if self.native is not None:
                 made = self.native(state.hot, arrays, shared, gradients)

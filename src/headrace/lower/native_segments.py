@@ -15,8 +15,12 @@ The generated code of a plan (codegen.py) has both ways:
         t7, t9 = r0
 
 A segment is compiled when a session has run it often enough with inputs of the same shapes; no
-clock is asked. Steps are cut into segments by static facts (segment_cuts.py): which ops they are,
-and that arrays are small. If an op cannot be compiled for the shapes that come in, its segment
+clock is asked. Compiling takes a second for a hundred steps, so another thread does it while the
+session goes on with the steps; a fixed number of runs later the function is taken (and waited for
+if it is not there yet).
+
+Steps are cut into segments by static facts (segment_cuts.py): which ops they are, and that arrays
+are small. If an op cannot be compiled for the shapes that come in, its segment
 stays with NumPy for them, and ``why_not`` says which op it was.
 """
 
@@ -37,6 +41,7 @@ from headrace.lower.native_groups import MAX_COUNTED, native_state
 from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
 from headrace.lower.segment_rules import REARRANGING, Refused
 from headrace.program.nodes import Node
+from headrace.runtime.builds import Build
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -227,9 +232,9 @@ class SegmentBinder:
         source = f"def make({', '.join(kept)}):\n def run({arguments}):\n{body}\n return run\n"
         namespace: dict[str, Any] = {}
         exec(compile(source, "<headrace segment>", "exec"), namespace)
-        made = namespace["make"](*kept.values())
-        made.owner = call
-        return made  # type: ignore[no-any-return]
+        made: Callable[..., Any] = namespace["make"](*kept.values())
+        vars(made)["owner"] = call
+        return made
 
 
 def _affine(source: Ref, moved: Any, made: Any) -> Ref:
@@ -271,6 +276,15 @@ class _Bindings:
     def __init__(self) -> None:
         self.current: Callable[..., Any] = _nothing
         self.table: dict[Any, Any] = {}
+
+
+class _Awaited:
+    """A function that another thread compiles, and the runs until it is taken."""
+
+    __slots__ = ("build", "runs")
+
+    def __init__(self, build: Build[Any], runs: int) -> None:
+        self.build, self.runs = build, runs
 
 
 class NativeSegment:
@@ -350,11 +364,20 @@ class NativeSegment:
         if type(bound) is int:
             if len(found.table) >= MAX_SHAPES and signature not in found.table:
                 found.table.clear()
-            wanted = 1 if native_setting() == "always" else self.patience
-            if bound + 1 < wanted:
+            if native_setting() == "always":
+                bound = found.table[signature] = self._bind(inputs)
+            else:
                 found.table[signature] = bound + 1
+                if bound + 1 >= self.patience:
+                    copies = [np.array(x) for x in inputs]  # (buffers are used again)
+                    build = Build(lambda: self._bind(copies))
+                    found.table[signature] = _Awaited(build, self.patience // 2)
                 return None
-            bound = found.table[signature] = self._bind(inputs)
+        if type(bound) is _Awaited:
+            bound.runs -= 1
+            if bound.runs > 0:
+                return None
+            bound = found.table[signature] = bound.build.result()
         if bound is None:
             return None
         found.current = bound

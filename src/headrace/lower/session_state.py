@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
 __all__ = ["RunContext", "State", "Writer"]
+
+T = TypeVar("T")
 
 
 class State:
@@ -114,8 +116,8 @@ class RunContext:
         self.state = state
         self.resources: dict[Hashable, Any] = {}
 
-    def session_resource(self, key: Hashable, factory: Callable[[], Any]) -> Any:
-        found = self.state.resources.get(key)
+    def session_resource(self, key: Hashable, factory: Callable[[], T]) -> T:
+        found: T | None = self.state.resources.get(key)
         if found is None:
             with self.state.lock:
                 found = self.state.resources.get(key)
@@ -123,8 +125,8 @@ class RunContext:
                     found = self.state.resources[key] = factory()
         return found
 
-    def run_resource(self, key: Hashable, factory: Callable[[], Any]) -> Any:
-        found = self.resources.get(key)
+    def run_resource(self, key: Hashable, factory: Callable[[], T]) -> T:
+        found: T | None = self.resources.get(key)
         if found is None:
             found = self.resources[key] = factory()
         return found

@@ -173,7 +173,8 @@ class SettledRuns:
                     _put(table, signature, _General(found.reason))
                 return made
             try:
-                return found.run(state, values, *feeds)  # type: ignore[no-any-return]
+                results: tuple[Any, ...] = found.run(state, values, *feeds)
+                return results
             except Exception as error:  # if the feeds are wrong, the general way says how
                 if found.binding.had_effects(error):
                     raise
@@ -194,7 +195,8 @@ class SettledRuns:
             if found is None or found.library is not library():
                 return run(state, values, feed)
             try:
-                return found.run(state, values, feed)  # type: ignore[no-any-return]
+                results: tuple[Any, ...] = found.run(state, values, feed)
+                return results
             except Exception:
                 return run(state, values, feed)
 

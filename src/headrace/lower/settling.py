@@ -319,7 +319,8 @@ class Settling(Lowering):
 
     def param_list(self, name: str) -> list[Any]:
         """A list that is a parameter, if lines use it."""
-        return self.params.setdefault(name, [])  # type: ignore[no-any-return]
+        found: list[Any] = self.params.setdefault(name, [])
+        return found
 
     def new_param(self, value: Any) -> str:
         return self.param(f"p{len(self.params)}", value)

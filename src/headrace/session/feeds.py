@@ -15,6 +15,7 @@ from headrace.core.convert import _string_array
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
 from headrace.core.tensor import Operation, Tensor
+from headrace.session.conversions import Conversion, conversion_of
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, FeedDict
@@ -179,8 +180,8 @@ def expand_feeds(graph: Graph, feed_dict: FeedDict) -> list[tuple[Tensor, Callab
     The result is in the order of the dictionary; a composite key gives several entries.
     """
     out: list[tuple[Tensor, Callable[[Any], Any]]] = []
-    for n, key in enumerate(feed_dict):
-        for tensor, pick in _expand_key(graph, key):
+    for n, (key, value) in enumerate(feed_dict.items()):
+        for tensor, pick in _expand_key(graph, key, value):
             out.append((tensor, _from(n, pick)))
     return out
 
@@ -197,7 +198,30 @@ def _sparse_shape(dense_shape: Tensor) -> Callable[[Any], Any]:
     return lambda v: v[2] if len(v) > 2 or known is None else known
 
 
-def _expand_key(graph: Graph, key: Any) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
+def _converted_key(
+    conversion: Conversion, key: Any, value: Any
+) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
+    """The tensors behind a key of a registered type."""
+    feed = conversion.feed
+    if feed is None:
+        raise TypeError(f"{type(key)} was registered without a function for feeding: {key!r}")
+    if conversion.fed_tensors is not None:
+        tensors = conversion.fed_tensors(key)
+    else:
+        tensors = [t for t, _ in feed(key, value)]
+
+    def part(i: int) -> Callable[[Any], Any]:
+        return lambda v: feed(key, v)[i][1]
+
+    return [(t, part(i)) for i, t in enumerate(tensors)]
+
+
+def _expand_key(
+    graph: Graph, key: Any, value: Any
+) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
+    conversion = conversion_of(key)
+    if conversion is not None:
+        return _converted_key(conversion, key, value)
     if isinstance(key, IndexedSlices):
         parts = [(key.values, lambda v: v[0]), (key.indices, lambda v: v[1])]
         if key.dense_shape is not None:
@@ -212,7 +236,7 @@ def _expand_key(graph: Graph, key: Any) -> list[tuple[Tensor, Callable[[Any], An
     if isinstance(key, tuple):
         out: list[tuple[Tensor, Callable[[Any], Any] | None]] = []
         for i, part in enumerate(key):
-            for tensor, pick in _expand_key(graph, part):
+            for tensor, pick in _expand_key(graph, part, None if value is None else value[i]):
                 out.append((tensor, _nested(i, pick)))
         return out
     try:

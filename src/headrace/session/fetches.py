@@ -18,6 +18,7 @@ from headrace.core.graph import Graph
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
 from headrace.program.snapshot import FinalValue
+from headrace.session.conversions import conversion_of
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -79,6 +80,11 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
         parts = [(k, _plan(graph, v, slots)) for k, v in fetch.items()]
         kind: Any = type(fetch) if type(fetch) is not dict else dict
         return lambda values: _mapping(kind, [(k, p(values)) for k, p in parts])
+    conversion = conversion_of(fetch)
+    if conversion is not None:
+        tensors, contract = conversion.fetch(fetch)
+        takers = [slots.taker(_element(graph, t)) for t in tensors]
+        return lambda values: contract([t(values) for t in takers])
     if isinstance(fetch, IndexedSlices):
         return _composite(
             graph, fetch, slots, IndexedSlicesValue, ("values", "indices", "dense_shape")
@@ -147,14 +153,16 @@ _INSIDE = (
 )
 
 
-def _element(graph: Any, fetch: object) -> Element:
+def _element(graph: Graph, fetch: object) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
         if isinstance(handle, Tensor) and _is_variable(fetch, handle):
             graph.as_graph_element(handle)
             cached = getattr(fetch, "_cached_value", None)
             return FinalValue(handle._op) if cached is None else cached
-        element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
+        element: Tensor | Operation = graph.as_graph_element(
+            fetch, allow_tensor=True, allow_operation=True
+        )
     except TypeError as error:
         raise TypeError(
             f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string "
@@ -176,7 +184,7 @@ def _element(graph: Any, fetch: object) -> Element:
         )
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
         return FinalValue(element._op)
-    return element  # type: ignore[no-any-return]
+    return element
 
 
 def with_dead_check(

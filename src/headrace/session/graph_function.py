@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import errors
@@ -83,7 +83,7 @@ class GraphFunction:
         self.done = done
         self.borrowed = borrowed
         self._executable: Executable | None = None
-        self._run: Any = self._first_run
+        self._run: Callable[..., tuple[Any, ...]] = self._first_run
         self._lock = threading.Lock()
 
     @property
@@ -114,7 +114,7 @@ class GraphFunction:
         n = len(self.outputs)
         self._run = (lambda *args: run(*args)[:n]) if self.controls else run
         try:
-            return self._run(state, values, *feeds)  # type: ignore[no-any-return]
+            return self._run(state, values, *feeds)
         finally:
             if self.options.executor == "xla" and EVENTS.listeners:
                 details = self.executable.details
@@ -126,7 +126,7 @@ class GraphFunction:
         """Run with the given arrays, in the order of ``inputs``."""
         token = silence()
         try:
-            return self._run(state, state.values, *feeds)  # type: ignore[no-any-return]
+            return self._run(state, state.values, *feeds)
         except Exception as error:
             wrapped = self._located(error)
             if wrapped is error:
@@ -144,7 +144,7 @@ class GraphFunction:
         """
         token = silence()
         try:
-            return self._run(state, state.values, *feeds)  # type: ignore[no-any-return]
+            return self._run(state, state.values, *feeds)
         except Exception:
             return None
         finally:

@@ -293,7 +293,7 @@ class BaseSession:
 
         if not metadata.wants_trace(options) and not metadata.wants_graphs(options):
             return call
-        fetches, feed_dict = call.fetches, self._plain_feeds(feed_dict)  # type: ignore[attr-defined]
+        fetches, feed_dict = vars(call)["fetches"], self._plain_feeds(feed_dict)
         elements, _ = plan_fetches(self._graph, fetches)
         feeds = [t for t, _ in expand_feeds(self._graph, feed_dict)]
         if metadata.wants_graphs(options):
@@ -393,7 +393,7 @@ class BaseSession:
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
         picks = None if direct else [pick for _, pick in feeds]
         made = make_call(self, executable, converters, picks, rebuild)
-        made.fetches = fetches  # type: ignore[attr-defined]  # for runs that are traced
+        vars(made)["fetches"] = fetches  # for runs that are traced
         return made
 
     def _executable(

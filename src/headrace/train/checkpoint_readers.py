@@ -75,7 +75,8 @@ class CheckpointReader:
             where = "in checkpoint file" if isinstance(self._file, SliceFileReader) else ""
             found = f"{name} not found {where}" if where else f"Key {name} not found in checkpoint"
             raise errors.NotFoundError(None, None, found)
-        return self._file.read(name)  # type: ignore[no-any-return]
+        array: Array = self._file.read(name)
+        return array
 
     def debug_string(self) -> bytes:
         """A line for every entry: name, type and shape; parts of partitioned tensors have keys."""

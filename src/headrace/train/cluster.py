@@ -106,8 +106,6 @@ class ClusterSpec:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ClusterSpec) and self._jobs == other._jobs
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"ClusterSpec({self.as_dict()!r})"
 

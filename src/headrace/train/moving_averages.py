@@ -148,7 +148,7 @@ class ExponentialMovingAverage:
     def __init__(
         self,
         decay: Any,
-        num_updates: object = None,
+        num_updates: TensorLike | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:

@@ -102,7 +102,7 @@ class BaseSaverBuilder:
     # saving ---------------------------------------------------------------------------------------
     def _AddSaveOps(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Tensor:
         save = self.save_op(filename_tensor, saveables)
-        return with_dependencies([save], filename_tensor)  # type: ignore[no-any-return]
+        return with_dependencies([save], filename_tensor)
 
     def _AddShardedSaveOps(self, filename_tensor: Tensor, per_device: _Shards) -> Tensor:
         if self._write_version == _V2:

@@ -20,6 +20,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
+from headrace.ops.array import casting
 from headrace.ops.array.basic import constant
 from headrace.ops.random.random_ops import random_normal
 from headrace.train.tensor_helpers import cast
@@ -98,7 +99,10 @@ def natural_exp_decay(
 ) -> Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
     rate = apply_op("Exp", apply_op("Neg", decay_rate))
-    return exponential_decay(learning_rate, global_step, decay_steps, rate, staircase, name)  # type: ignore[no-any-return]
+    decayed: Tensor = exponential_decay(
+        learning_rate, global_step, decay_steps, rate, staircase, name
+    )
+    return decayed
 
 
 @_late_when_eager
@@ -161,7 +165,7 @@ def _as_limit(boundary: Tensor, dtype: dtypes.DType) -> Tensor:
     if boundary.dtype.base_dtype is dtype:
         return boundary
     if boundary.dtype.base_dtype is dtypes.int32 and dtype is dtypes.int64:
-        return cast(boundary, dtype)  # type: ignore[no-any-return]
+        return casting.cast(boundary, dtype)
     raise ValueError(
         f"Boundaries ({boundary.dtype.base_dtype}) must have the same dtype as x ({dtype})."
     )

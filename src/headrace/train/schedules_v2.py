@@ -38,7 +38,8 @@ class LearningRateSchedule:
 
 def _formula(schedule: Callable[..., Any]) -> Callable[..., Any]:
     """A schedule of TF 1 as a plain function of its arguments, eagerly too."""
-    return schedule.__wrapped__  # type: ignore[attr-defined, no-any-return]
+    plain: Callable[..., Any] = vars(schedule)["__wrapped__"]
+    return plain
 
 
 class _Decay(LearningRateSchedule):

@@ -75,5 +75,6 @@ def _initialized_value(op: Operation) -> Tensor | None:
     for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
         for variable in graph.get_collection(key):
             if getattr(variable, "op", None) is op:
-                return variable.initialized_value()  # type: ignore[no-any-return]
+                value: Tensor = variable.initialized_value()
+                return value
     return None

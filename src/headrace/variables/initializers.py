@@ -21,7 +21,7 @@ from headrace.core.build import apply_many, apply_op
 from headrace.core.dtypes import DType
 from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
-from headrace.core.shapes import to_plain
+from headrace.core.shapes import all_known, to_plain
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.array.filling import ones, zeros
@@ -71,9 +71,9 @@ __all__ = [
 def _dims(shape: object) -> list[int]:
     """A shape as a list of numbers."""
     plain = to_plain(shape)
-    if plain is None or None in plain:
+    if not all_known(plain):
         raise ValueError(f"The shape of an initial value must be known here, got {shape}")
-    return [int(d) for d in plain]  # type: ignore[arg-type]
+    return [int(d) for d in plain]
 
 
 def _float_dtype(dtype: DTypeLike) -> DType:

@@ -126,7 +126,8 @@ class PartitionedVariable:
 
     @property
     def _graph_anchor(self) -> Tensor:
-        return self._variable_list[0]._graph_anchor  # type: ignore[no-any-return]
+        anchor: Tensor = self._variable_list[0]._graph_anchor
+        return anchor
 
     @property
     def name(self) -> str:

@@ -206,7 +206,7 @@ class RefVariable(Variable):
 
     def count_up_to(self, limit: int) -> Tensor:
         """Count up by one; OutOfRangeError at ``limit``."""
-        return state.count_up_to(self._variable, limit)  # type: ignore[no-any-return]
+        return state.count_up_to(self._variable, limit)
 
     def _scatter(self, op_type: str, indices: Tensor, updates: Tensor, name: str | None) -> Any:
         return apply_op(op_type, self._variable, indices, updates, name=name)

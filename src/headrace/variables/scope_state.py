@@ -263,10 +263,10 @@ class _ScopeStore(threading.local):
 
 
 def get_variable_scope_store() -> _ScopeStore:
-    stored = get_default_graph().get_collection_ref(_SCOPE_KEY)
+    stored: list[_ScopeStore] = get_default_graph().get_collection_ref(_SCOPE_KEY)
     if not stored:
         stored.append(_ScopeStore())
-    return stored[0]  # type: ignore[no-any-return]
+    return stored[0]
 
 
 def get_variable_scope() -> VariableScope:
@@ -275,10 +275,10 @@ def get_variable_scope() -> VariableScope:
 
 
 def _get_default_variable_store() -> VariableStore:
-    stored = get_default_graph().get_collection_ref(_STORE_KEY)
+    stored: list[VariableStore] = get_default_graph().get_collection_ref(_STORE_KEY)
     if not stored:
         stored.append(VariableStore())
-    return stored[0]  # type: ignore[no-any-return]
+    return stored[0]
 
 
 def _get_unique_variable_scope(prefix: str) -> str:

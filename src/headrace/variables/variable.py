@@ -202,6 +202,28 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
     _save_slice_info: _SliceInfo | None = None
     _in_graph_mode = True
 
+    if TYPE_CHECKING:  # both kinds of variables have them
+        _snapshot: Tensor
+
+        @property
+        def handle(self) -> Tensor: ...
+
+        def assign_add(
+            self,
+            delta: TensorLike,
+            use_locking: bool = False,
+            name: str | None = None,
+            read_value: bool = True,
+        ) -> Any: ...
+
+        def assign_sub(
+            self,
+            delta: TensorLike,
+            use_locking: bool = False,
+            name: str | None = None,
+            read_value: bool = True,
+        ) -> Any: ...
+
     if TYPE_CHECKING:  # create_variable has the same parameters
 
         def __init__(
@@ -329,12 +351,13 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
                 "VariableDef that does not name it."
             )
 
-        def initial() -> Any:
+        def initial() -> Tensor:
             # what the initialiser assigns, which does not read variables that may be uninitialised
-            return self._initializer_op.inputs[1]
+            assigned: Tensor = self._initializer_op.inputs[1]
+            return assigned
 
         with init_scope():
-            return cond(is_variable_initialized(self), self.read_value, initial)  # type: ignore[no-any-return]
+            return cond(is_variable_initialized(self), self.read_value, initial)
 
     def eval(self, session: BaseSession | None = None) -> Any:
         """The value in a session (the default one)."""

@@ -62,10 +62,11 @@ def variable_to_proto(variable: Variable, export_scope: str | None = None) -> An
     return message
 
 
-def _snapshot(variable: Any) -> Tensor:
+def _snapshot(variable: Variable) -> Tensor:
     if isinstance(variable, ResourceVariable):
         return variable._graph_element if variable._cached_value is None else variable._cached_value
-    return variable._snapshot  # type: ignore[no-any-return]
+    snapshot: Tensor = variable._snapshot
+    return snapshot
 
 
 def variable_from_proto(message: Any, import_scope: str | None = None) -> Variable:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.build import _graph_of
 from headrace.core.graph import GraphKeys, get_default_graph
@@ -60,6 +60,8 @@ __all__ = [
     "variable_op_scope",
     "variable_scope",
 ]
+
+T = TypeVar("T")
 
 _use_resource_by_default = False
 
@@ -242,7 +244,7 @@ class variable_scope:
         self._open: list[list[Any]] = []
 
     def __enter__(self) -> VariableScope:
-        contexts: list[Any] = []
+        contexts: list[AbstractContextManager[Any]] = []
         self._open.append(contexts)
         try:
             self._enter(contexts, self._graph.as_default())
@@ -250,13 +252,15 @@ class variable_scope:
                 return self._first_entry(contexts)
             if self._name_scope_object is not None:
                 self._enter(contexts, self._name_scope_object)
-            return self._enter(contexts, self._pure)  # type: ignore[no-any-return]
+            return self._enter(contexts, self._pure)
         except BaseException:
             self._leave(None, None, None)
             raise
 
     @staticmethod
-    def _enter(contexts: list[Any], context: Any) -> Any:
+    def _enter(
+        contexts: list[AbstractContextManager[Any]], context: AbstractContextManager[T]
+    ) -> T:
         result = context.__enter__()
         contexts.append(context)
         return result

@@ -62,15 +62,15 @@ class SaveSliceInfo:
 
 def sliced_variable(variable: Variable, key: Any) -> Tensor:
     """``variable[key]``: a tensor that can also be assigned to."""
-    result: Any = variable.value()[key]
+    result: Tensor = variable.value()[key]
     op = result._op
     if op.type == "StridedSlice":
 
         def assign(value: Any, name: str | None = None) -> Any:
             return _assign_slice(variable, op, value, name or f"{op.name}/_assign/")
 
-        result.assign = assign
-    return result  # type: ignore[no-any-return]
+        vars(result)["assign"] = assign
+    return result
 
 
 def _assign_slice(variable: Any, op: Any, value: TensorLike, name: str | None) -> Any:

@@ -67,7 +67,7 @@ def path_to_str(path: object) -> Any:
 
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """A dimension that can be asked of unknown shapes too."""
-    return Dimension(None) if shape.rank is None else shape.dims[index]  # type: ignore[index]
+    return Dimension(None) if shape.dims is None else shape.dims[index]
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import headrace.api.v1 as tf
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -46,7 +47,7 @@ def inference(images: Any, hidden1_units: int, hidden2_units: int) -> Any:
         return _linear(hidden2, hidden2_units, NUM_CLASSES)
 
 
-def loss(logits: object, labels: object) -> Any:
+def loss(logits: TensorLike, labels: TensorLike) -> Tensor:
     """The mean cross entropy of the labels, which are class numbers."""
     return tf.losses.sparse_softmax_cross_entropy(labels=tf.cast(labels, tf.int64), logits=logits)
 

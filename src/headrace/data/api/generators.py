@@ -65,10 +65,12 @@ class ElementConverter:
         return tuple([make(part) for make, part in zip(self.leaves, self.parts(value))])
 
 
-def _parts(spec: Any, value: Any, n: int) -> Sequence[Any]:
+def _parts(spec: object, value: object, n: int) -> Sequence[Any]:
     """The leaves of a yielded value; where tuples are expected lists will do."""
-    if type(spec) is tuple and type(value) in (tuple, list) and len(value) == len(spec) == n:
-        return value  # type: ignore[no-any-return]
+    if type(spec) is tuple and isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        same_length = len(value) == len(spec) == n
+        if same_length:
+            return value
     try:
         return _flat_like(spec, value)
     except (TypeError, ValueError, KeyError) as error:

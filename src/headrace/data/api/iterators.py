@@ -222,7 +222,8 @@ class OwnedIterator(IteratorBase):
             self._begin(dataset)
         held = self._iterator_resource
         self._running: IteratorResource | None = held._static if isinstance(held, Handle) else None
-        self._make = _maker(self._element_spec) if self._running is not None else None
+        if self._running is not None:
+            self._make = _maker(self._element_spec)
 
     def _begin(self, dataset: Any) -> None:
         spec = self._element_spec = dataset.element_spec
@@ -251,7 +252,7 @@ class OwnedIterator(IteratorBase):
         running = self._running
         if running is None or not get_default_graph()._is_eager:
             return self.get_next()
-        return self._make(running.next_shared())  # type: ignore[misc]
+        return self._make(running.next_shared())
 
     next = __next__
 
@@ -259,7 +260,7 @@ class OwnedIterator(IteratorBase):
         """The next element; OutOfRangeError at the end."""
         if self._running is not None and get_default_graph()._is_eager:
             try:
-                return self._make(self._running.next_shared())  # type: ignore[misc]
+                return self._make(self._running.next_shared())
             except StopIteration:
                 raise errors.OutOfRangeError(None, None, "End of sequence") from None
         spec = self._element_spec
@@ -322,12 +323,10 @@ def _maker(spec: Any) -> Callable[[Any], Any]:
     if type(spec) is tuple and all(isinstance(s, TensorSpec) for s in spec) and _plain(types):
         return lambda element: tuple([wrap(a, t) for a, t in zip(element, types)])
 
-    makers = [_leaf_maker(leaf) for leaf in nest.flatten(spec)]
-    if all(m is not None for m in makers):
-        return lambda element: nest.pack_sequence_as(
-            spec,
-            [m(a) for m, a in zip(makers, element)],  # type: ignore[misc]
-        )
+    leaves = nest.flatten(spec)
+    makers = [m for leaf in leaves if (m := _leaf_maker(leaf)) is not None]
+    if len(makers) == len(leaves):
+        return lambda element: nest.pack_sequence_as(spec, [m(a) for m, a in zip(makers, element)])
 
     def make(element: Any) -> Any:
         tensors = [

@@ -50,8 +50,6 @@ class _Settings:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(other) == vars(self)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def merge(self, other: object) -> Any:
         """These settings with those of ``other`` over them."""
         merged = type(self)()
@@ -83,6 +81,9 @@ class MapVectorizationOptions(_Settings):
 
 class OptimizationOptions(_Settings):
     """Which rewrites of a pipeline are allowed. Attributes that are not set are None."""
+
+    apply_default_optimizations: bool | None
+    shuffle_and_repeat_fusion: bool | None
 
     _names = (
         "apply_default_optimizations",
@@ -117,11 +118,20 @@ class StatsOptions(_Settings):
 class ThreadingOptions(_Settings):
     """Threads of a pipeline: ``private_threadpool_size``, ``max_intra_op_parallelism``."""
 
+    max_intra_op_parallelism: int | None
+    private_threadpool_size: int | None
+
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
 
 
 class Options(_Settings):
     """Settings of a dataset."""
+
+    deterministic: bool | None
+    experimental_deterministic: bool | None
+    experimental_optimization: OptimizationOptions
+    experimental_threading: ThreadingOptions
+    threading: ThreadingOptions
 
     _names = (
         "autotune",
@@ -152,17 +162,16 @@ class Options(_Settings):
 
     def ordered(self) -> bool | None:
         """Whether elements must keep their order; None if nothing was said."""
-        old, new = self.experimental_deterministic, self.deterministic  # type: ignore[attr-defined]
-        return old if new is None else new  # type: ignore[no-any-return]
+        return self.experimental_deterministic if self.deterministic is None else self.deterministic
 
     def threads(self) -> int | None:
         """The size of the private thread pool that was asked for."""
-        found = [self.threading, self.experimental_threading]  # type: ignore[attr-defined]
+        found = [self.threading, self.experimental_threading]
         return next((t.private_threadpool_size for t in found if t.private_threadpool_size), None)
 
     def fuses_shuffle(self) -> bool:
         """Whether TensorFlow 1.15 would join ``shuffle`` and ``repeat``."""
-        wanted = self.experimental_optimization  # type: ignore[attr-defined]
+        wanted = self.experimental_optimization
         if wanted.shuffle_and_repeat_fusion is not None:
             return bool(wanted.shuffle_and_repeat_fusion)
         return wanted.apply_default_optimizations is not False

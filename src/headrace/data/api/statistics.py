@@ -48,9 +48,9 @@ def stats(iterator: object, session: object = None) -> dict[str, Any]:
 def _running(iterator: object, session: object) -> IteratorResource:
     if isinstance(iterator, IteratorResource):
         return iterator
-    running = getattr(iterator, "_running", None)
+    running: IteratorResource | None = getattr(iterator, "_running", None)
     if running is not None:
-        return running  # type: ignore[no-any-return]
+        return running
     from headrace.core.stacks import session_for
 
     handle = getattr(iterator, "_iterator_resource", None)
@@ -60,5 +60,6 @@ def _running(iterator: object, session: object) -> IteratorResource:
             "`tf.data.make_initializable_iterator(dataset)` gives; this is "
             f"{type(iterator).__name__}."
         )
-    found = session_for(session, handle.graph, "read the statistics with `stats()`").run(handle)
-    return found  # type: ignore[no-any-return]
+    reader = session_for(session, handle.graph, "read the statistics with `stats()`")
+    found: IteratorResource = reader.run(handle)
+    return found

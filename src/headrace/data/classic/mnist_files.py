@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -24,6 +25,7 @@ from headrace.core.seeds import get_seed
 from headrace.data.classic.csv_tables import Datasets
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Array
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -213,7 +215,7 @@ def read_data_sets(
         (train_images[:n], train_labels[:n]),
         (test_images, test_labels),
     )
-    return Datasets(*(DataSet(*p, dtype=dtype, reshape=reshape, seed=seed) for p in parts))
+    return Datasets(*(DataSet(x, y, dtype=dtype, reshape=reshape, seed=seed) for x, y in parts))
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
@@ -221,9 +223,9 @@ def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
     return read_data_sets(train_dir)
 
 
-def _opened(path: str, extract: Any, **options: Any) -> np.ndarray:
+def _opened(path: str, extract: Callable[..., Array], **options: Any) -> Array:
     with open(path, "rb") as f:
-        return extract(f, **options)  # type: ignore[no-any-return]
+        return extract(f, **options)
 
 
 def _local_files(train_dir: str, source_url: str) -> list[str]:

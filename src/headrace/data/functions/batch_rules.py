@@ -23,6 +23,7 @@ from headrace.core.build import apply_any, apply_op
 from headrace.core.func_graph import FuncGraph
 from headrace.core.infer import static_value
 from headrace.core.opdef import lookup
+from headrace.core.shapes import ranked
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["RULES", "SURE", "Builder", "Unfit"]
@@ -147,7 +148,7 @@ class Builder:
         beside the batch's.
         """
         found = self.new[id(tensor)]
-        for _ in range(rank - len(tensor._shape)):  # type: ignore[arg-type]
+        for _ in range(rank - len(ranked(tensor._shape))):
             found = apply_op("ExpandDims", found, np.int32(1))
         return found
 
@@ -197,7 +198,7 @@ def _select(b: Builder, op: Operation) -> Sequence[Tensor]:
     out = op._outputs[0]._shape
     if out is None or any(t._shape is None for t in op._inputs):
         raise Unfit
-    if len(op._inputs[0]._shape) not in (0, len(out)):  # type: ignore[arg-type]
+    if len(ranked(op._inputs[0]._shape)) not in (0, len(out)):
         raise Unfit
     inputs = [b.raised(t, len(out)) if b.depends(t) else b.new[id(t)] for t in op._inputs]
     return [apply_op("SelectV2", *inputs)]
@@ -229,10 +230,9 @@ def _reshape(b: Builder, op: Operation) -> Sequence[Tensor]:
     tensor, shape = op._inputs
     b.needs(tensor)
     dims = b.value(shape).astype(np.int32)
-    before, after = tensor._shape, op._outputs[0]._shape
-    known = after is not None and all((*before, *after))  # type: ignore[misc]
-    if known:
-        wanted: Any = np.array([-1, *after], np.int32)  # type: ignore[misc]
+    before, after = ranked(tensor._shape), op._outputs[0]._shape
+    if after is not None and all((*before, *after)):
+        wanted: Any = np.array([-1, *after], np.int32)
     else:
         wanted = apply_op("ConcatV2", [b.count(), dims], np.int32(0))
     return [apply_op("Reshape", b.new[id(tensor)], wanted)]
@@ -246,11 +246,11 @@ def _expand_dims(b: Builder, op: Operation) -> Sequence[Tensor]:
 
 def _squeeze(b: Builder, op: Operation) -> Sequence[Tensor]:
     b.needs(op._inputs[0])
-    shape, dims = op._inputs[0]._shape, list(op._attrs["squeeze_dims"])
+    shape, dims = ranked(op._inputs[0]._shape), list(op._attrs["squeeze_dims"])
     if not dims:
-        if None in shape:  # type: ignore[operator]
+        if None in shape:
             raise Unfit
-        dims = [i for i, size in enumerate(shape) if size == 1]  # type: ignore[arg-type]
+        dims = [i for i, size in enumerate(shape) if size == 1]
     found = b.new[id(op._inputs[0])]
     if not dims:
         return [apply_op("Identity", found)]

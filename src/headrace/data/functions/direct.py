@@ -149,7 +149,7 @@ def _caller(op: Operation, given: list[_Given], routes: list[_Route], arity: int
         call = _one_result(op, function.call, script, routes[0], arity == 1)
     else:
         call = _arranged(script, routes)
-    call.function = function  # type: ignore[attr-defined]  # keeps it alive
+    vars(call)["function"] = function  # keeps it alive
     return call
 
 
@@ -172,7 +172,7 @@ def _numpy(op: Operation, python: Callable[..., Any]) -> Call:
             raise _failed(error, op, arrays) from None
         return found if several else (found,)
 
-    call.finished = finished  # type: ignore[attr-defined]
+    vars(call)["finished"] = finished
     return call
 
 
@@ -293,6 +293,5 @@ def _one_result(
         return i + 1, None
 
     if one and array is not None and shape is not None:
-        call_one.fill = fill  # type: ignore[attr-defined]
-        call_one.row = (shape, dtype)  # type: ignore[attr-defined]
+        vars(call_one).update(fill=fill, row=(shape, dtype))
     return call_one if one else call

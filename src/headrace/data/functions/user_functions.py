@@ -117,7 +117,7 @@ class DataFunction:
         self.traced = function
         self.output_spec = output_spec
         self.output_value = output_value
-        self._batched: Any = _UNKNOWN
+        self._batched: OverBatches | None = _UNKNOWN
         self.learned = Learned()  # about its calls
         #: What names it in the library of the GraphDef that it came from.
         self.imported: Any = None
@@ -127,7 +127,7 @@ class DataFunction:
         """The function on a batch of elements, if that is the same (vectorized.py)."""
         if self._batched is _UNKNOWN:
             self._batched = over_batches(self.traced.graph, self.traced.outputs)
-        return self._batched  # type: ignore[no-any-return]
+        return self._batched
 
     @property
     def runs_python(self) -> bool:
@@ -256,7 +256,7 @@ def bound(
         if held is not None:
             _restart_random_ops(function, held.resources)
 
-    made.restart = restart  # type: ignore[attr-defined]
+    vars(made)["restart"] = restart
     return made
 
 

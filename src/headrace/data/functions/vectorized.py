@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headrace.core.func_graph import FuncGraph
+from headrace.core.shapes import ranked
 from headrace.core.tensor import Operation, Tensor
 from headrace.data.functions.batch_rules import RULES, SURE, Builder, Unfit
 from headrace.session.graph_function import GraphFunction
@@ -66,7 +67,8 @@ class _Plan:
             for t in [*self.graph.inputs, *self.graph.internal_captures]:
                 if t._shape is None and id(t) in self.arguments:
                     raise Unfit
-                shape = (None, *t._shape) if id(t) in self.arguments else t._shape  # type: ignore[misc]
+                inside = id(t) in self.arguments
+                shape = (None, *ranked(t._shape)) if inside else t._shape
                 builder.new[id(t)] = graph.add_input(t._dtype, shape)
             for op in ops:
                 made = RULES[op.type](builder, op) if self._depends[op] else builder.again(op)

@@ -59,7 +59,7 @@ def _made(node: KernelNode, own_seeds: bool = True) -> IteratorResource:
 
 
 def _iterator(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> IteratorResource:
-    return rt.session_resource(_key(node), lambda: _made(node))  # type: ignore[no-any-return]
+    return rt.session_resource(_key(node), lambda: _made(node))
 
 
 for _name in ("Iterator", "IteratorV2"):
@@ -137,7 +137,7 @@ def _from_string(
     rt: RunContext,
 ) -> IteratorResource:
     name = handle.item() if isinstance(handle, np.ndarray) else handle
-    found = rt.state.resources.get(("iterator handle", name))
+    found: IteratorResource | None = rt.state.resources.get(("iterator handle", name))
     if found is None:
         raise errors.InvalidArgumentError(
             None,
@@ -159,7 +159,7 @@ def _from_string(
                 None,
                 f"Incompatible shapes at component {i}: expected {show(mine)} but got {show(its)}.",
             )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 _op("IteratorToStringHandle", "resource_handle: resource -> string_handle: string", _to_string)

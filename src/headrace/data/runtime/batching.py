@@ -142,13 +142,13 @@ class UnbatchPass(OnePass):
     def __init__(self, source: Pass) -> None:
         super().__init__(source)
         self.fresh = False
-        self.rows: Any = None
+        self.rows = ArrayRows(())
         self.numbers: Any = iter(())
 
     def __next__(self) -> Element:
         while True:
             for i in self.numbers:
-                return self.rows.row(i)  # type: ignore[no-any-return]
+                return self.rows.row(i)
             element = next(self.source)
             length = _common_length(element)
             self.rows = ArrayRows(element)
@@ -163,7 +163,7 @@ class UnbatchPass(OnePass):
                 start = total - left
                 stop = min(start + n, total)
                 self.numbers = iter(range(stop, total))
-                return self.rows.take(range(start, stop))  # type: ignore[no-any-return]
+                return self.rows.take(range(start, stop))
             element = next(self.source)
             length = _common_length(element)
             self.rows = ArrayRows(element)

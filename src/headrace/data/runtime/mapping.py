@@ -291,14 +291,15 @@ class FlatMapPass(OnePass):
         self.ctx = ctx
         self.function = function
         self.current: Pass | None = None
-        self._read: deque[Any] = deque()  # elements that did not fit into a block, and an error
+        #: Elements that did not fit into a block, and an error.
+        self._read: deque[Element | Failure] = deque()
 
     def __next__(self) -> Element:
         if self._read:
             item = self._read.popleft()
-            if type(item) is Failure:
+            if isinstance(item, Failure):
                 raise item.error
-            return item  # type: ignore[no-any-return]
+            return item
         while True:
             for element in self._dataset():
                 return element

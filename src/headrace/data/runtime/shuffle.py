@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,7 @@ class ShufflePass(Pass):
         self.ring: list[Any] = []
         self.first = 0
         self.held = 0
-        self.random: Any = iter(())
+        self.random: Iterator[int] = iter(())
 
     def __next__(self) -> Element:
         rounds, ring, size = self.rounds, self.ring, self.size
@@ -222,9 +222,9 @@ class ShufflePass(Pass):
 
     def _word(self) -> int:
         for word in self.random:
-            return word  # type: ignore[no-any-return]
+            return word
         self.random = iter(self.words.take(256).tolist())
-        return next(self.random)  # type: ignore[no-any-return]
+        return next(self.random)
 
     def close(self) -> None:
         if self.rounds.current is not None:
@@ -242,7 +242,9 @@ def _shuffled(source: Stage, ctx: Context, count: int, size: int, words: Words) 
         return ShufflePass(start, first.fresh, count, size, words)
 
     def stream() -> Stream:
-        return unmeasured(start()).stream  # type: ignore[attr-defined,no-any-return]
+        found = unmeasured(start())
+        assert isinstance(found, IndexPass)
+        return found.stream
 
     return IndexPass(first.rows, Shuffled(stream, count, size, words))
 

@@ -30,6 +30,7 @@ from headrace.data.runtime.stages import (
     Element,
     Pass,
     Stage,
+    block_of,
     counted,
     unmeasured,
 )
@@ -103,7 +104,7 @@ class TakePass(OnePass):
         if self.left <= 0:
             raise StopIteration
         try:
-            got = self.source.block(min(n, self.left))  # type: ignore[misc]
+            got = block_of(self.source)(min(n, self.left))
         except StopIteration:
             raise
         except Exception:
@@ -221,7 +222,8 @@ class RepeatStage(Stage):
 
         def start() -> Stream:
             a_pass = ready.pop() if ready else unmeasured(ctx.start(self.inputs[0]))
-            return a_pass.stream  # type: ignore[attr-defined,no-any-return]
+            assert isinstance(a_pass, IndexPass)
+            return a_pass.stream
 
         stream = Repeated(start, self.count)
         stream.gathers = plain.stream.gathers
@@ -257,7 +259,7 @@ class RepeatPass(OnePass):
     def _block(self, n: int) -> Element:
         while self.left:
             try:
-                got = self.source.block(n)  # type: ignore[misc]
+                got = block_of(self.source)(n)
             except StopIteration:
                 self._again()
                 continue
@@ -356,7 +358,7 @@ class ZipPass(Pass):
         for i, part in enumerate(self.parts):
             if self._left[i] is None:
                 try:
-                    self._left[i] = part.block(n)  # type: ignore[misc]
+                    self._left[i] = block_of(part)(n)
                 except StopIteration:
                     raise
                 except Exception as error:  # its element is not there: the others' are passed over

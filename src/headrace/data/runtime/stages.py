@@ -219,7 +219,7 @@ class Measured(Pass):
     def _block(self, n: int) -> Element:
         start = time.perf_counter()
         try:
-            element = self.inner.block(n)  # type: ignore[misc]
+            element = block_of(self.inner)(n)
         finally:
             self.stats.seconds += time.perf_counter() - start
         self.stats.elements += len(element[0]) if element else 0
@@ -227,6 +227,13 @@ class Measured(Pass):
 
     def close(self) -> None:
         self.inner.close()
+
+
+def block_of(a_pass: Pass) -> Callable[[int], Element]:
+    """The ``block`` of a pass that is known to have one."""
+    block = a_pass.block
+    assert block is not None, "the pass gives no blocks"
+    return block
 
 
 def unmeasured(a_pass: Pass) -> Pass:

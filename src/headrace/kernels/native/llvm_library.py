@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
 import threading
 from collections import OrderedDict
@@ -201,6 +202,16 @@ def _loaded() -> tuple[Llvm | None, str]:
     except (OSError, RuntimeError, AttributeError) as error:
         return None, f"llvmlite cannot be used: {error}"
     return made, made.name
+
+
+def _after_fork() -> None:
+    """The thread that held the lock is not there in a forked process."""
+    if _loaded.cache_info().currsize and _loaded()[0] is not None:
+        load()._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def load() -> Llvm:

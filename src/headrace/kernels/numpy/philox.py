@@ -274,7 +274,8 @@ def uniform(gen: Philox, count: int, dtype: np.dtype[Any], runs: int = 1, stride
     bits, exponent = (10, 15) if dtype == np.float16 else (7, 127)
     words &= np.uint32((1 << bits) - 1)
     words |= np.uint32(exponent << bits)
-    return words.astype(np.uint16).view(dtype) - dtype.type(1)  # type: ignore[no-any-return]
+    halves: np.ndarray[Any, Any] = words.astype(np.uint16).view(dtype) - dtype.type(1)
+    return halves
 
 
 def uniform_float(words: Array) -> Array:

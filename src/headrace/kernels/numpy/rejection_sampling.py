@@ -129,7 +129,9 @@ def _gamma_grad_series(a: Array, x: Array) -> Array:
         total_slope += slope
         if np.all(np.abs(slope) <= 1e-16 * np.abs(total_slope)):
             break
-    return -x / a * (total_slope + total * (np.log(x) - digamma(a + 1)))  # type: ignore[no-any-return]
+    grads: np.ndarray[Any, Any]
+    grads = -x / a * (total_slope + total * (np.log(x) - digamma(a + 1)))
+    return grads
 
 
 def _gamma_grad_fraction(a: Array, x: Array) -> Array:
@@ -154,7 +156,8 @@ def _gamma_grad_fraction(a: Array, x: Array) -> Array:
             scale = np.where(large, 1e-100, 1.0)
             p0, p1, q0, q1 = p0 * scale, p1 * scale, q0 * scale, q1 * scale
             dp0, dp1, dq0, dq1 = dp0 * scale, dp1 * scale, dq0 * scale, dq1 * scale
-    return x * (slope + p1 / q1 * (np.log(x) - digamma(a)))  # type: ignore[no-any-return]
+    grads: np.ndarray[Any, Any] = x * (slope + p1 / q1 * (np.log(x) - digamma(a)))
+    return grads
 
 
 # Poisson ----------------------------------------------------------------------------------------

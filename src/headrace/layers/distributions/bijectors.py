@@ -74,15 +74,18 @@ class Bijector:
         inverse_min_event_ndims: int | None = None,
         name: str | None = None,
     ) -> None:
-        if forward_min_event_ndims is None and inverse_min_event_ndims is None:
+        first = forward_min_event_ndims
+        second = inverse_min_event_ndims
+        if first is None:
+            first = second
+        if second is None:
+            second = first
+        if first is None or second is None:
             raise ValueError(
                 "Must specify at least one of `forward_min_event_ndims` and "
                 "`inverse_min_event_ndims`."
             )
-        first = forward_min_event_ndims
-        second = inverse_min_event_ndims
-        self._forward_min: int = first if first is not None else second  # type: ignore[assignment]
-        self._inverse_min: int = second if second is not None else first  # type: ignore[assignment]
+        self._forward_min, self._inverse_min = first, second
         self._graph_parents = list(graph_parents or [])
         self._is_constant_jacobian = is_constant_jacobian
         self._validate_args = validate_args

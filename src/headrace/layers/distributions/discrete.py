@@ -623,7 +623,7 @@ class DirichletMultinomial(Distribution):
             counts = check_counts(counts)
             message = "counts last-dimension must sum to `self.total_count`"
             sums = assert_equal(self.total_count, reduce_sum(counts, -1), message=message)
-            counts = with_dependencies([sums], counts)
+            counts = with_dependencies([sums], convert_to_tensor(counts))
         ordered = lbeta(self.concentration + counts) - lbeta(self.concentration)
         return ordered + log_combinations(self.total_count, counts)
 

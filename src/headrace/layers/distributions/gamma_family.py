@@ -99,7 +99,7 @@ class _ConcentrationRate(ScalarDistribution):
     def rate(self) -> Tensor:
         return self._rate
 
-    def _checked(self, x: TensorLike) -> Any:
+    def _checked(self, x: Tensor) -> Tensor:
         assert_same_float_dtype([x], dtype=self.dtype)
         return with_dependencies([assert_positive(x)], x) if self.validate_args else x
 
@@ -561,7 +561,7 @@ class Dirichlet(Distribution):
                 reduce_sum(x, -1),
                 message="sample last-dimension must sum to `1`",
             )
-            x = with_dependencies([positive, sums], x)
+            x = with_dependencies([positive, sums], convert_to_tensor(x))
         return reduce_sum(xlogy(self.concentration - 1.0, x), -1) - lbeta(self.concentration)
 
     def _entropy(self) -> Any:

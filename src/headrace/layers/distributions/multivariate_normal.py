@@ -50,12 +50,12 @@ __all__ = [
 class _Diagonal:
     """A diagonal matrix, by its diagonal."""
 
-    def __init__(self, diag: Any) -> None:
+    def __init__(self, diag: Tensor) -> None:
         self.diag = diag
 
     @property
     def shape(self) -> TensorShape:
-        return self.diag.shape.concatenate(self.diag.shape[-1:])  # type: ignore[no-any-return]
+        return self.diag.shape.concatenate(self.diag.shape[-1:])
 
     dtype = property(lambda self: self.diag.dtype)
 

@@ -75,13 +75,16 @@ def tied_rnn_seq2seq(
 
 
 def _either(
-    feed_previous: TensorLike, build: Callable[[bool], Any], count: int, like: TensorLike
+    feed_previous: TensorLike,
+    build: Callable[[bool], tuple[list[Any], Any]],
+    count: int,
+    like: TensorLike,
 ) -> tuple[list[Any], Any]:
     """``build(feed_previous)``, or both under a ``cond``; ``like`` has the structure of the
     state.
     """
     if isinstance(feed_previous, bool):
-        return build(feed_previous)  # type: ignore[no-any-return]
+        return build(feed_previous)
 
     def branch(feed: bool) -> list[Any]:
         with variable_scope(get_variable_scope(), reuse=None if feed else True):

@@ -96,7 +96,7 @@ class BasicRNNCell(_SimpleCell):
         self._bias = self.add_variable(BIAS, shape=[n], initializer=_zeros(self.dtype))
         self.built = True
 
-    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:
         check_input_dtypes([inputs, state])
         gates = ops.matmul(ops.concat([inputs, state], 1), self._kernel)
         output = self._activation(ops.bias_add(gates, self._bias))
@@ -145,7 +145,7 @@ class GRUCell(_SimpleCell):
         )
         self.built = True
 
-    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:
         check_input_dtypes([inputs, state])
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
@@ -194,7 +194,7 @@ class BasicLSTMCell(_SimpleCell):
         self._bias = self.add_variable(BIAS, shape=[4 * n], initializer=_zeros(self.dtype))
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         check_input_dtypes([inputs, state])
         one = ops.constant(1, dtype=dtypes.int32)
         if self._state_is_tuple:
@@ -283,7 +283,7 @@ class LSTMCell(_SimpleCell):
             )
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         check_input_dtypes([inputs, state])
         if self._state_is_tuple:
             c_before, m_before = state

@@ -100,7 +100,7 @@ class LSTMBlockCell(LayerRNNCell):
             raise ValueError(f"Expecting inputs_shape[1] to be set: {inputs_shape}")
         _add_variables(self, depth)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         return _Step(self)(inputs, state)
@@ -139,7 +139,7 @@ class LSTMBlockFusedCell(Layer):
             raise ValueError(f"Expecting inputs_shape[2] to be set: {shape}")
         _add_variables(self, depth)
 
-    def call(  # type: ignore[override]
+    def call(
         self,
         inputs: Tensor,
         initial_state: Any = None,
@@ -210,7 +210,7 @@ class GRUBlockCell(LayerRNNCell):
         self._candidate_bias = self.add_variable(bias, [n], initializer=constant_initializer(0.0))
         self.built = True
 
-    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
         r, u = ops.split(value=value, num_or_size_splits=2, axis=1)

@@ -424,7 +424,7 @@ class MultiRNNCell(RNNCell):
         weights = self._of_cells("non_trainable_weights")
         return weights if self.trainable else self._of_cells("trainable_weights") + weights
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         position, new_states = 0, []
         for i, cell in enumerate(self._cells):
             with variable_scope(f"cell_{i}"):

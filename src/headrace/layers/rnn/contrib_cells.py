@@ -93,7 +93,7 @@ class LayerNormBasicLSTMCell(RNNCell):
             return result
         return ops.bias_add(result, get_variable(BIAS, [out], dtype=args.dtype))
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         c, h = state
         args = ops.concat([inputs, h], 1)
         i, j, f, o = ops.split(value=self._gates(args), num_or_size_splits=4, axis=1)
@@ -148,7 +148,7 @@ class NASCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         sigmoid, tanh, relu = ops.sigmoid, ops.tanh, ops.relu
         c, m = state
         recurrent = ops.matmul(m, self.recurrent_kernel)
@@ -213,7 +213,7 @@ class UGRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Tensor, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: TensorLike) -> Any:
         _width(inputs)
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             joined = ops.concat([inputs, state], 1)
@@ -255,7 +255,7 @@ class IntersectionRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Tensor, state: Tensor) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> Any:
         n = self._num_units
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             if _width(inputs) != n:
@@ -328,7 +328,7 @@ class IndRNNCell(_Independent):
         self._bias = self._own_bias(BIAS, n, self._zeros())
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         gates = ops.matmul(inputs, self._kernel_w) + state * self._kernel_u
         output = self._activation(ops.bias_add(gates, self._bias))
         return output, output
@@ -369,7 +369,7 @@ class IndyGRUCell(_Independent):
         )
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         twice = ops.tile(state, [1, 2])
         gates = ops.matmul(inputs, self._gate_kernel_w) + twice * self._gate_kernel_u
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
@@ -415,7 +415,7 @@ class IndyLSTMCell(_Independent):
         self._bias = self._own_bias(BIAS, 4 * n, self._zeros() if bias is None else bias)
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         one = ops.constant(1, dtype=dtypes.int32)
         c, h = state
         gates = ops.matmul(inputs, self._kernel_w) + ops.tile(h, [1, 4]) * self._kernel_u

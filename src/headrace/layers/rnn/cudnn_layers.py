@@ -187,7 +187,7 @@ class _CudnnRNN(Layer):
             cells.append(_GateCell(self, kernel, recurrent, first, second))
         return cells
 
-    def call(  # type: ignore[override]
+    def call(
         self,
         inputs: Tensor,
         initial_state: Any = None,
@@ -342,7 +342,7 @@ class CudnnCompatibleGRUCell(GRUCell):
         )
         self.built = True
 
-    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:
         gates = ops.matmul(ops.concat([inputs, state], 1), self._gate_kernel)
         value = ops.sigmoid(ops.bias_add(gates, self._gate_bias))
         r, u = ops.split(value=value, num_or_size_splits=2, axis=1)

@@ -146,7 +146,7 @@ class LSTMBlockWrapper(Layer):
     ) -> Any:
         """``(cells, outputs)``, each (time, batch, num_units)."""
 
-    def call(  # type: ignore[override]
+    def call(
         self,
         inputs: Any,
         initial_state: Any = None,

@@ -109,7 +109,7 @@ class GridLSTMCell(RNNCell):
         """The named tuple of states; None if states are joined."""
         return self._state_tuple_type
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         batch = dimension_value(inputs.shape[0]) or ops.shape(inputs)[0]
         outputs, states = self._all_blocks(self._windows(inputs), state, batch, "state")
         joined = self._state_tuple_type(*states) if self._state_is_tuple else ops.concat(states, 1)
@@ -296,7 +296,7 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
     def output_size(self) -> Any:
         return 4 * self._num_units * sum(self._blocks)
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         batch = dimension_value(inputs.shape[0]) or ops.shape(inputs)[0]
         forward = backward = self._windows(inputs)
         if self._backward_offset:

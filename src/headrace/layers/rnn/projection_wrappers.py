@@ -76,7 +76,7 @@ class EmbeddingWrapper(_Around):
         self._embedding_size = embedding_size
         self._initializer = initializer
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         with device("/cpu:0"):
             root = math.sqrt(3)  # the numbers have variance 1
             initializer = self._initializer or get_variable_scope().initializer
@@ -110,7 +110,7 @@ class InputProjectionWrapper(_Around):
         self._activation = activation
         self._linear: Linear | None = None
 
-    def call(self, inputs: TensorLike, state: TensorLike) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: TensorLike) -> Any:
         if self._linear is None:
             self._linear = Linear(inputs, self._num_proj, True)
         projected = self._linear(inputs)
@@ -142,7 +142,7 @@ class OutputProjectionWrapper(_Around):
     def output_size(self) -> Any:
         return self._output_size
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         output, new_state = self._cell(inputs, state)
         if self._linear is None:
             self._linear = Linear(output, self._output_size, True)
@@ -236,7 +236,7 @@ class AttentionCellWrapper(RNNCell):
     def output_size(self) -> Any:
         return self._attn_size
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         if self._state_is_tuple:
             state, attns, attn_states = state
         else:

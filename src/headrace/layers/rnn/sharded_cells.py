@@ -103,7 +103,7 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         weights = concatenated_variable("W_P", shape, kind, self._num_proj_shards)
         return clipped(ops.matmul(m, weights), self._proj_clip)
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         n, out, kind = self._num_units, self.output_size, inputs.dtype
         if self._state_is_tuple:
             c, m = state
@@ -181,7 +181,7 @@ class TimeFreqLSTMCell(RNNCell):
         count = int((columns - size) / skip) + 1
         return [ops.slice(inputs, [0, k * skip], [-1, size]) for k in range(count)]
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         n, kind = self._num_units, inputs.dtype
         windows = self._windows(inputs)
         depth = windows[0].shape.as_list()[1]
@@ -276,7 +276,7 @@ class GLSTMCell(RNNCell):
             parts = ops.split(linear(joined), 4, 1)
         return list(parts)
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         c, m = state
         columns = dimension_value(inputs.shape[1])
         if columns is None:
@@ -337,7 +337,7 @@ class SRUCell(LayerRNNCell):
         self._bias = self.add_variable(BIAS, shape=[2 * n], initializer=zeros_initializer)
         self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         product = ops.matmul(inputs, self._kernel)
         candidate, f, r, passed = ops.split(value=product, num_or_size_splits=4, axis=1)
         gates = ops.sigmoid(ops.bias_add(ops.concat([f, r], 1), self._bias))

@@ -71,7 +71,7 @@ class PhasedLSTMCell(RNNCell):
                 self._maps[scope] = Linear(args, size, True)
             return activation(self._maps[scope](args))
 
-    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:
         n = self._num_units
         c, h = state
         time, x = inputs
@@ -163,7 +163,7 @@ class ConvLSTMCell(RNNCell):
         start = constant_initializer(0.0, dtype=args[0].dtype)
         return result + get_variable("biases", [features], dtype=args[0].dtype, initializer=start)
 
-    def call(self, inputs: Tensor, state: Any, scope: VariableScope | str | None = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any, scope: VariableScope | str | None = None) -> Any:
         cell, hidden = state
         gates = self._convolved([inputs, hidden])
         i, j, f, o = ops.split(value=gates, num_or_size_splits=4, axis=self._conv_ndims + 1)

@@ -85,8 +85,10 @@ class BaseAttentionMechanism(AttentionMechanism):
             _masked_score(score, memory_sequence_length, score_mask_value), before
         )
         with name_scope(name, "BaseAttentionMechanismInit", nest.flatten(memory)):
-            self._values = _prepare_memory(memory, memory_sequence_length, check_inner_dims_defined)
-            self._keys = self._memory_layer(self._values) if memory_layer else self._values
+            self._values: Tensor = _prepare_memory(
+                memory, memory_sequence_length, check_inner_dims_defined
+            )
+            self._keys: Tensor = self._memory_layer(self._values) if memory_layer else self._values
             if custom_key_value_fn is not None:
                 self._keys, self._values = custom_key_value_fn(self._keys, self._values)
             shape = self._keys.shape

@@ -47,7 +47,8 @@ class AttentionWrapperState(_Fields):
                 return _with_same_shape(old, new)
             return new
 
-        return nest.map_structure(checked, self, self._replace(**kwargs))  # type: ignore[no-any-return]
+        copy: AttentionWrapperState = nest.map_structure(checked, self, self._replace(**kwargs))
+        return copy
 
 
 def _with_same_shape(old: Tensor, new: Tensor) -> Any:
@@ -233,7 +234,7 @@ class AttentionWrapper(RNNCell):
                 ),
             )
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
                 "Expected state to be instance of AttentionWrapperState. Received type "

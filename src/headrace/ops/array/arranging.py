@@ -128,7 +128,7 @@ def _reverse_sequence_shape(c: Inference) -> list[Shape]:
     if s is None:
         return [None]
     _, batch = _sequence_dims(len(s), c.attr("seq_dim"), c.attr("batch_dim"))
-    known = lengths[0]  # type: ignore[index]
+    known = lengths[0]
     if known is not None and s[batch] is not None and known != s[batch]:
         raise ValueError(f"Dimensions must be equal, but are {s[batch]} and {known}")
     return [s[:batch] + (known if s[batch] is None else s[batch],) + s[batch + 1 :]]
@@ -508,8 +508,8 @@ def required_space_to_batch_paddings(
             if base_paddings is None
             else convert_to_tensor(base_paddings, dtypes.int32)
         )
-        values = [static_value(t) for t in (sizes, block, base)]
-        if all(v is not None for v in values):
+        values = [v for t in (sizes, block, base) if (v := static_value(t)) is not None]
+        if len(values) == 3:
             s, b, p = values
             start = p[:, 0]
             extra = -(s + start + p[:, 1]) % b

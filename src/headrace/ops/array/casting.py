@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from headrace.ops.math.unary import is_sparse
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = [
     "angle",
@@ -234,7 +235,11 @@ ANGLE = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+@overload
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor: ...
+@overload
+def cast(x: SparseTensor, dtype: DTypeLike, name: str | None = None) -> SparseTensor: ...
+def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> object:
     """x with another type.
 
     A Tensor, SparseTensor or IndexedSlices. The type that it has already gives x itself.
@@ -256,7 +261,7 @@ def _cast_tensor(x: Tensor, target: DType, name: str | None) -> Tensor:
     return apply(CAST, x, DstT=target, name=name)
 
 
-def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Any:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """A cast that stops at the ends of the target's range instead of wrapping around."""
     target = dtypes.as_dtype(dtype)._base
     with name_scope(name, "saturate_cast", [value]) as scope:

@@ -9,6 +9,7 @@ so that an embedding's update touches its rows only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, shapes
@@ -19,7 +20,7 @@ from headrace.core.convert import (
 )
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.infer import Inference, static_value
+from headrace.core.infer import Inference, known_int, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
@@ -227,9 +228,9 @@ def gather(
         if axis is None:
             raise ValueError("gather needs an axis or batch_dims: both are None")
     batch_dims = 0 if batch_dims is None else batch_dims
-    sparse_read = getattr(params, "sparse_read", None)
+    sparse_read: Callable[..., Tensor] | None = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
-        return sparse_read(indices, name=name)  # type: ignore[no-any-return]
+        return sparse_read(indices, name=name)
     return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)
 
 
@@ -274,7 +275,7 @@ def _gather_nd_grad(op: Operation, grad: Tensor) -> list[Any]:
     params, indices = op.inputs
     size = shape(params, out_type=indices._dtype)
     rank = indices._rank()
-    if rank == 2 and indices._shape[-1] == 1:  # type: ignore[index]
+    if rank == 2 and shapes.ranked(indices._shape)[-1] == 1:
         flat = apply_op("Squeeze", indices, squeeze_dims=(-1,))
         return [IndexedSlices(convert_to_tensor(grad), flat, size), None]
     return [apply(SCATTER_ND, indices, grad, size), None]
@@ -304,9 +305,9 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
         batch_dims = known.item()
     if batch_dims:
         return _batch_gather_nd(params, indices, int(batch_dims), name)
-    nd_read = getattr(params, "gather_nd", None)
+    nd_read: Callable[..., Tensor] | None = getattr(params, "gather_nd", None)
     if nd_read is not None:
-        return nd_read(indices, name=name)  # type: ignore[no-any-return]
+        return nd_read(indices, name=name)
     return apply(GATHER_ND, params, indices, name=name)
 
 
@@ -541,7 +542,7 @@ def boolean_mask(
                 "None.  E.g. shape=[None] is "
                 "ok, but shape=None is not."
             )
-        at = 0 if axis is None else axis if isinstance(axis, int) else int(static_value(axis))
+        at = 0 if axis is None else axis if isinstance(axis, int) else known_int(axis)
         n = len(mask_dims)
         if dims is not None and not shapes.compatible(dims[at : at + n], mask_dims):
             raise ValueError(

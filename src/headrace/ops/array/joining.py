@@ -108,9 +108,10 @@ def _concat_pieces(op: Operation, grad: Tensor, values: list[Tensor], axis: Tens
     at = static_value(axis)
     known = [shapes.known(v._shape) for v in values]
     rank = next((v._rank() for v in values if v._rank() is not None), None)
-    if at is not None and rank is not None and None not in known:
+    whole = [k for k in known if k is not None]
+    if at is not None and rank is not None and len(whole) == len(known):
         dim = at.item() % rank
-        sizes = [k[dim] for k in known]  # type: ignore[index]
+        sizes = [k[dim] for k in whole]
         if len(values) == 1:
             return [grad]
         if all(s == sizes[0] for s in sizes):

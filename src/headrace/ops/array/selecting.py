@@ -331,7 +331,7 @@ def _in_top_k(xp: ArrayNamespace, predictions: Array, targets: Array, k: int) ->
 
 def _in_top_k_shape(c: Inference) -> list[Shape]:
     predictions, targets = c.require_rank(0, 2), c.require_rank(1, 1)
-    return [shapes.merge(targets, predictions[:1])]  # type: ignore[index]
+    return [shapes.merge(targets, predictions[:1])]
 
 
 IN_TOP_K = define(

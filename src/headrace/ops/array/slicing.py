@@ -53,7 +53,7 @@ def _slice_shape(c: Inference) -> list[Shape]:
     n = None if source is None else len(source)
     for i in (1, 2):
         vector = c.require_rank(i, 1)
-        length = vector[0]  # type: ignore[index]
+        length = vector[0]
         if n is not None and length is not None and length != n:
             raise ValueError(f"Shape must be rank {length} but is rank {n}")
         n = length if n is None else n
@@ -469,7 +469,7 @@ def _attach_assign(
             "StridedSliceAssign", var._ref(), begin, end, strides, value, name=name, **masks
         )
 
-    out.assign = assign  # type: ignore[attr-defined]
+    vars(out)["assign"] = assign
 
 
 # tensor[...] ------------------------------------------------------------------------------------

@@ -429,9 +429,10 @@ def assert_rank_in(
     with name_scope(name, "assert_rank_in", [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = [_rank_tensor(r, message) for r in ranks]
-        known, have = [static_value(w) for w in wanted], x._rank()
-        if have is not None and all(k is not None for k in known):
-            allowed = tuple(int(k) for k in known)
+        known = [int(k) for w in wanted if (k := static_value(w)) is not None]
+        have = x._rank()
+        if have is not None and len(known) == len(wanted):
+            allowed = tuple(known)
             if have not in allowed:
                 raise ValueError(
                     f"{message or ''}.  Tensor {_called(x)} must have rank in {allowed}.  "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_any, apply_many, apply_op
@@ -81,6 +81,24 @@ def note_flat(tensor: Tensor) -> None:
 # cond -------------------------------------------------------------------------------------------
 
 
+@overload
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], Tensor],
+    false_fn: Callable[[], Tensor],
+    strict: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any: ...
 def cond(
     pred: Any,
     true_fn: Callable[[], Any] | None = None,
@@ -137,7 +155,12 @@ def cond(
         return nest.pack_sequence_as(given_true, merged, expand_composites=True)
 
 
-def _branch_function(name: str, function: Any, old_name: str, old: Any) -> Callable[[], Any]:
+def _branch_function(
+    name: str,
+    function: Callable[[], Any] | None,
+    old_name: str,
+    old: Callable[[], Any] | None,
+) -> Callable[[], Any]:
     if old is not None:
         if function is not None:
             raise TypeError(f"cond(): {name} and {old_name} may not be set simultaneously.")
@@ -146,7 +169,7 @@ def _branch_function(name: str, function: Any, old_name: str, old: Any) -> Calla
         raise TypeError(f"cond(): {name} argument required")
     if not callable(function):
         raise TypeError(f"{name} must be callable.")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def _unpacked(given: Any) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["group", "tuple", "with_dependencies"]
 
 _tuple: Any = builtins.tuple
+TensorOrSlices = TypeVar("TensorOrSlices", Tensor, IndexedSlices)
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
@@ -70,24 +72,27 @@ def _flat(items: Any) -> list[Any]:
     return out
 
 
-def _operation(item: Any) -> Operation:
+def _operation(item: object) -> Operation:
     if isinstance(item, Operation):
         return item
     if isinstance(item, Tensor):
         return item._op
-    if hasattr(item, "handle") and hasattr(item, "op"):
-        return item.op  # type: ignore[no-any-return]  # of a resource variable: the write, not a read after it
+    op: Operation | None = getattr(item, "op", None)
+    if hasattr(item, "handle") and op is not None:
+        return op  # of a resource variable: the write, not a read after it
     if hasattr(item, "_as_graph_element"):
         element = item._as_graph_element()
         return element if isinstance(element, Operation) else element._op
-    if hasattr(item, "op"):
-        return item.op  # type: ignore[no-any-return]
+    if op is not None:
+        return op
     raise TypeError(
         f"Expected tf.group() expected Tensor objects not {item!r} with type '{type(item)}'"
     )
 
 
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+def with_dependencies(
+    dependencies: Sequence[Any], output_tensor: TensorOrSlices, name: str | None = None
+) -> TensorOrSlices:
     """``output_tensor``, available only after all ``dependencies`` are done."""
     if get_default_graph()._is_eager:
         return (

@@ -228,9 +228,10 @@ class TensorArray:
         value = convert_to_tensor(value, preferred_dtype=self._dtype)
         lengths = apply_op("Cast", lengths, DstT=dtypes.int64)
         known = static_value(lengths)
-        equal = known is not None and known.ndim == 1 and known.size and (known == known[0]).all()
-        if equal and value._shape:
-            self._note_shape((int(known[0]), *value._shape[1:]))
+        if known is not None and known.ndim == 1 and known.size and value._shape:
+            size = int(known[0])
+            if (known == size).all():
+                self._note_shape((size, *value._shape[1:]))
         return self._with_flow(
             apply(ops.SPLIT, self._handle, value, lengths, self._flow, name=name)
         )

@@ -49,7 +49,7 @@ class EagerTensorArray(TensorArray):
         self._infer_shape = infer_shape
         self._element_shape = [shapes.to_plain(element_shape)]
         self._clear = clear_after_read is not False
-        self._items: list[Any] = [None] * (0 if size is None else int(size))
+        self._items: list[Tensor | None] = [None] * (0 if size is None else int(size))
         self._cleared: set[int] = set()
         self._flow = convert_to_tensor(0.0)
 
@@ -87,7 +87,7 @@ class EagerTensorArray(TensorArray):
         if self._clear:
             self._items[i] = None
             self._cleared.add(i)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def _value(self, i: int) -> Tensor:
         """An element that stays; zeros where there is none (any more), as in TensorFlow."""

@@ -120,14 +120,14 @@ class ArrayState:
 
     def _sum(self, i: int, value: Array) -> Array:
         """Gradients of one element add up."""
-        there = self.items[i]
+        there: Array = self.items[i]
         if there.shape != value.shape:
             raise self._invalid(
                 f"Could not aggregate to TensorArray index {i} because the existing shape is "
                 f"{shapes.show(there.shape)} but the new input shape is "
                 f"{shapes.show(value.shape)}."
             )
-        return there + value  # type: ignore[no-any-return]
+        return there + value
 
     def read(self, index: TensorLike) -> Any:
         i = self._read_index(index)

@@ -189,7 +189,7 @@ def _build_loop(
         _LoopVariable(e, m, s[1], n, x)
         for e, m, s, n, x in zip(enters, merges, switches, nexts, exits)
     ]
-    return _repack(variables, flat, exits)  # type: ignore[no-any-return]
+    return _repack(variables, flat, exits)
 
 
 def _waiting(graph: Graph, context: Context, tensors: list[Tensor]) -> list[Tensor]:
@@ -220,8 +220,10 @@ def _rebuilt(given: list[Any], tensors: list[Tensor]) -> list[Any]:
     ]
 
 
-def _repack(variables: list[Any], flat: list[Any], tensors: list[Tensor]) -> Any:
-    return nest.pack_sequence_as(variables, _rebuilt(flat, tensors), expand_composites=True)
+def _repack(variables: list[Any], flat: list[Any], tensors: list[Tensor]) -> list[Any]:
+    rebuilt = _rebuilt(flat, tensors)
+    packed: list[Any] = nest.pack_sequence_as(variables, rebuilt, expand_composites=True)
+    return packed
 
 
 def _body_results(results: Tensor | Sequence[Any] | None, variables: list[Any]) -> list[Tensor]:

@@ -53,14 +53,14 @@ def convert_image_dtype(
         if have.is_integer and want.is_integer:
             return _between_integers(image, have, want, saturate, scope)
         if have.is_floating and want.is_floating:
-            return cast(image, want, name=scope)  # type: ignore[no-any-return]
+            return cast(image, want, name=scope)
         if have.is_integer:
             scale = 1.0 / have.max
             return apply_op("Mul", cast(image, want), scale, name=scope)
         # 0.5 above the largest value spreads the range evenly over all integers
         scaled = apply_op("Mul", image, want.max + 0.5, name="Mul")
         convert = saturate_cast if saturate else cast
-        return convert(scaled, want, name=scope)  # type: ignore[no-any-return]
+        return convert(scaled, want, name=scope)
 
 
 def _between_integers(image: Tensor, have: Any, want: Any, saturate: bool, scope: str) -> Tensor:
@@ -72,7 +72,7 @@ def _between_integers(image: Tensor, have: Any, want: Any, saturate: bool, scope
     if have.max > want.max:
         smaller = apply_op("FloorDiv", image, scale)
         convert = saturate_cast if saturate else cast
-        return convert(smaller, want, name=scope)  # type: ignore[no-any-return]
+        return convert(smaller, want, name=scope)
     wide = saturate_cast(image, want) if saturate else cast(image, want)
     return apply_op("Mul", wide, scale, name=scope)
 

@@ -72,7 +72,7 @@ def flip_up_down(image: Tensor) -> Tensor:
     return _flip(image, 0, "flip_up_down")
 
 
-def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Tensor:
+def _random_flip(image: TensorLike, axis: int, seed: int | None, scope_name: str) -> Tensor:
     with name_scope(None, scope_name, [image]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
         dims = image._rank()
@@ -81,15 +81,14 @@ def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Te
             mirrored = apply_op("Less", chance, 0.5)
             out = cond(mirrored, lambda: reverse(image, [axis]), lambda: image, name=scope)
             out.set_shape(shapes.TensorShape([None, None, None]) if dims is None else image.shape)
-            return out  # type: ignore[no-any-return]
+            return out
         if dims != 4:
             raise ValueError("'image' must have either 3 or 4 dimensions.")
-        whole: Any = shape(image)
-        size = whole[0]
+        size = shape(image)[0]
         chances = random_uniform([size], 0, 1.0, seed=seed)
-        flips: Any = apply_op("Round", reshape(chances, [size, 1, 1, 1]))
+        flips = apply_op("Round", reshape(chances, [size, 1, 1, 1]))
         flips = cast(flips, image.dtype.base_dtype)
-        return flips * reverse(image, [axis + 1]) + (1 - flips) * image  # type: ignore[no-any-return]
+        return flips * reverse(image, [axis + 1]) + (1 - flips) * image
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
@@ -169,14 +168,14 @@ def _is_tensor(*values: Any) -> bool:
     return any(isinstance(v, Tensor) for v in values)
 
 
-def central_crop(image: Any, central_fraction: float) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """The middle of an image, a fraction of each side."""
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
         if central_fraction <= 0.0 or central_fraction > 1.0:
             raise ValueError("central_fraction must be within (0, 1]")
         if central_fraction == 1.0:
-            return image  # type: ignore[no-any-return]
+            return image
         image = at_least_3d(image)
         dims = image._rank()
         if dims not in (3, 4):
@@ -189,7 +188,8 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         size = stack([*([-1] if dims == 4 else []), *sizes, -1])
         out = slice_op(image, begin, size)
         known = [None if _is_tensor(s) else s for s in sizes]
-        out.set_shape([*image._shape[: dims - 3], *known, image._shape[-1]])
+        static = shapes.ranked(image._shape)
+        out.set_shape([*static[: dims - 3], *known, static[-1]])
         return out
 
 

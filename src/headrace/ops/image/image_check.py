@@ -70,7 +70,7 @@ def _required(tensor: Tensor, conditions: Iterable[tuple[Any, str]]) -> Tensor:
     if not dynamic:
         return tensor
     asserts = [Assert(c, [message]) for c, message in dynamic]
-    return with_dependencies(asserts, tensor)  # type: ignore[no-any-return]
+    return with_dependencies(asserts, tensor)
 
 
 def not_empty(image: Tensor) -> tuple[Any, str]:

@@ -15,6 +15,7 @@ from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.shapes import ranked
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import expand_dims, shape, squeeze
 from headrace.ops.array.casting import cast
@@ -167,7 +168,7 @@ def _size(size: Tensor) -> Tensor:
 
 def _fitting(batch: Tensor, size: Any) -> Any:
     """The largest size with the images' aspect ratio that is within ``size``."""
-    known, dims = static_value(size), batch._shape[1:3]  # type: ignore[index]
+    known, dims = static_value(size), ranked(batch._shape)[1:3]
     if known is not None and None not in dims:
         height, width = (
             np.float32(known[0]) / np.float32(dims[0]),

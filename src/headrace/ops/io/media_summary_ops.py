@@ -17,7 +17,7 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.ops.array.array_shape import invalid
-from headrace.ops.io.summary_ops import new_summary
+from headrace.ops.io.summary_ops import message_bytes, new_summary
 
 __all__ = ["AUDIO_SUMMARY", "AUDIO_SUMMARY_V1", "IMAGE_SUMMARY", "add_audio", "add_images"]
 
@@ -122,7 +122,7 @@ def _image_kernel(
 ) -> bytes:
     summary = new_summary()
     add_images(summary, tag, tensor, max_images, bad_color)
-    return summary.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(summary)
 
 
 def _audio_kernel(
@@ -130,7 +130,7 @@ def _audio_kernel(
 ) -> bytes:
     summary = new_summary()
     add_audio(summary, tag, tensor, float(sample_rate), max_outputs)
-    return summary.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(summary)
 
 
 def _audio_v1_kernel(

@@ -173,7 +173,7 @@ _KINDS: dict[type, Any] = {
 def _default(raw: _Raw, key: str) -> Tensor:
     """The tensor that stands for a missing feature; an empty one where it must not be missing."""
     dtype, shape = raw.dense[key], raw.shapes[key]
-    ragged = bool(shape) and shape[0] is None  # type: ignore[index]
+    ragged = shape is not None and len(shape) > 0 and shape[0] is None
     given = raw.defaults.get(key)
     if dtype not in KIND_OF:
         raise TypeError(

@@ -30,6 +30,12 @@ __all__ = [
 ]
 
 
+def message_bytes(message: Any) -> bytes:
+    """The bytes of a protocol message."""
+    data: bytes = message.SerializeToString()
+    return data
+
+
 def new_summary() -> Any:
     """An empty Summary message."""
     from tensorboard.compat.proto.summary_pb2 import Summary
@@ -57,7 +63,7 @@ def _scalar_kernel(xp: ArrayNamespace, tags: Array, values: Array) -> bytes:
     summary = new_summary()
     for tag, value in zip(tags.ravel(), values.ravel()):
         summary.value.add(tag=_text(tag), simple_value=float(value))
-    return summary.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(summary)
 
 
 #: Above this number of values it is quicker to sort them and look up the limits among them.
@@ -145,7 +151,7 @@ def add_tensor(summary: Any, tag: Array, tensor: Array, metadata: Array) -> None
 def _histogram_kernel(xp: ArrayNamespace, tag: Array, values: Array) -> bytes:
     summary = new_summary()
     add_histogram(summary, tag, values)
-    return summary.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(summary)
 
 
 def _tensor_kernel(
@@ -153,7 +159,7 @@ def _tensor_kernel(
 ) -> bytes:
     summary = new_summary()
     add_tensor(summary, tag, tensor, serialized_summary_metadata)
-    return summary.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(summary)
 
 
 def _merge_kernel(xp: ArrayNamespace, *inputs: Array) -> bytes:
@@ -169,7 +175,7 @@ def _merge_kernel(xp: ArrayNamespace, *inputs: Array) -> bytes:
                     )
                 seen.add(value.tag)
                 merged.value.add().CopyFrom(value)
-    return merged.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(merged)
 
 
 SCALAR_SUMMARY = define(

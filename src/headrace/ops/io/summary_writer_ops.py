@@ -159,7 +159,7 @@ def _define(name: str, signature: str, kernel: Callable[..., Any]) -> OpDef:
 def _handle(xp: ArrayNamespace, *, node: KernelNode, rt: Runtime) -> WriterResource:
     shared = node.attrs["shared_name"]
     key = ("summary writer", f"{node.attrs['container']}/{shared or node.key}")
-    return rt.session_resource(key, lambda: WriterResource(shared or node.name))  # type: ignore[no-any-return]
+    return rt.session_resource(key, lambda: WriterResource(shared or node.name))
 
 
 def _create(

@@ -22,7 +22,7 @@ from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
-from headrace.core.shapes import Shape
+from headrace.core.shapes import Shape, ranked
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class _Part:
     def size(self, label: Any) -> Any:
         """The length of an axis: an int where it is known, else a scalar tensor."""
         i = self.labels.index(label)
-        known = self.tensor._shape[i]  # type: ignore[index]
+        known = ranked(self.tensor._shape)[i]
         if known is not None:
             return known
         if self._shape is None:

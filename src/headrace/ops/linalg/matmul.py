@@ -226,7 +226,7 @@ def _matrix_grad(x: Tensor, g: Any, adj_y: bool) -> Any:
 
     No product per matrix of x and no sum over them.
     """
-    rows = apply_op("Reshape", x, [-1, x._shape[-1]])  # type: ignore[index]
+    rows = apply_op("Reshape", x, [-1, shapes.ranked(x._shape)[-1]])
     row_grads = apply_op("Reshape", g, [-1, g._shape[-1]])
     left, right = (row_grads, rows) if adj_y else (rows, row_grads)
     return apply_op("MatMul", left, right, transpose_a=True)

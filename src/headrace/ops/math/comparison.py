@@ -146,7 +146,7 @@ IS_INF = _define_test("IsInf", "isinf")
 IS_FINITE = _define_test("IsFinite", "isfinite")
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Any:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x == y`` element by element, broadcast, as booleans.
 
     ``==`` on tensors compares identity in v1.

@@ -18,7 +18,7 @@ from headrace.core.build import apply, apply_op, named_result
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import GROUPS, OpDef, define
 from headrace.core.scopes import name_scope
-from headrace.core.shapes import Dim, Shape
+from headrace.core.shapes import Dim, Shape, all_known
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -259,16 +259,17 @@ def _real_transform(
 
 def _inferred_length(x: Tensor, rank: int, inverse: bool) -> Tensor:
     """The shape of one transform; an inverse one is taken to be of even length."""
-    if x._shape is not None and None not in x._shape[-rank:]:
-        sizes = [int(d) for d in x._shape[-rank:]]  # type: ignore[arg-type]
+    last = None if x._shape is None else x._shape[-rank:]
+    if all_known(last):
+        sizes = [int(d) for d in last]
         if inverse:
             sizes[-1] = max(0, 2 * (sizes[-1] - 1))
         return convert.convert(np.array(sizes, np.int32))
     dims = apply_op("Shape", x)[-rank:]
     if not inverse:
         return dims
-    last = apply_op("Maximum", 2 * (dims[-1:] - 1), 0)
-    return apply_op("ConcatV2", [dims[:-1], last], 0)
+    length = apply_op("Maximum", 2 * (dims[-1:] - 1), 0)
+    return apply_op("ConcatV2", [dims[:-1], length], 0)
 
 
 def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Tensor:

@@ -10,6 +10,7 @@ not be kept alive.
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ from headrace.ops.nn.nn_common import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, ShapeLike, TensorLike
     from headrace.core.shapes import TensorShape
 
 __all__ = [
@@ -555,9 +556,9 @@ def _along_any(opdef: OpDef, logits: Tensor, axis: Tensor, name: str | None) -> 
 
 def dropout(
     x: TensorLike,
-    keep_prob: Tensor | None = None,
-    noise_shape: Tensor | None = None,
-    seed: TensorLike | None = None,
+    keep_prob: TensorLike | None = None,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
     rate: TensorLike | None = None,
 ) -> Tensor:
@@ -567,7 +568,7 @@ def dropout(
     drop = None
     if keep_prob is not None:
         try:
-            drop = 1.0 - keep_prob
+            drop = operator.sub(1.0, keep_prob)
         except TypeError:
             raise ValueError(
                 f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
@@ -579,7 +580,11 @@ def dropout(
 
 
 def dropout_v2(
-    x: Any, rate: TensorLike, noise_shape: Any = None, seed: Any = None, name: str | None = None
+    x: TensorLike,
+    rate: TensorLike,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Elements set to 0 with chance ``rate``, the others divided by ``1 - rate``.
 
@@ -603,7 +608,7 @@ def dropout_v2(
         rate = convert_to_tensor(rate, x._dtype, name="rate")
         rate.shape.assert_has_rank(0)
         if infer.static_value(rate) == 0:
-            return x  # type: ignore[no-any-return]
+            return x
         # TF's order of ops, so that a seeded program drops what TF's drops
         noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x._dtype._base)
         scale = div(1.0, sub(1.0, rate))
@@ -613,7 +618,7 @@ def dropout_v2(
         return result
 
 
-def _noise_shape(x: Tensor, noise_shape: TensorLike | None) -> Tensor | TensorShape | object:
+def _noise_shape(x: Tensor, noise_shape: ShapeLike | None) -> Tensor | TensorShape | object:
     """Dimensions given as None are taken from x."""
     if noise_shape is None:
         return shape_of(x)

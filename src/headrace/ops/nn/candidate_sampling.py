@@ -370,7 +370,8 @@ Sampled = tuple[Tensor, Tensor, Tensor]
 def _sampler(
     opdef: OpDef, true_classes: TensorLike, seed: Any, name: str | None, **attrs: Any
 ) -> Sampled:
-    return apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))  # type: ignore[no-any-return]
+    sampled: Sampled = apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))
+    return sampled
 
 
 def uniform_candidate_sampler(
@@ -499,7 +500,7 @@ def compute_accidental_hits(
     Returns (row of the example, position among the sampled ones, weight), the weight a large
     negative number to add to the logit.
     """
-    return apply_named(  # type: ignore[no-any-return]
+    hits: Sampled = apply_named(
         ACCIDENTAL_HITS,
         true_classes,
         sampled_candidates,
@@ -507,3 +508,4 @@ def compute_accidental_hits(
         name=name,
         **op_seeds(seed),
     )
+    return hits

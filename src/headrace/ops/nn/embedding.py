@@ -8,6 +8,7 @@ With several parts the ids are sent to their parts, looked up there, and the row
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,10 +57,11 @@ def _parts(params: Any) -> list[Any]:
     return [params]
 
 
-def _rows(params: Tensor, ids: Tensor, name: str | None = None) -> Tensor:
+def _rows(params: TensorLike, ids: Tensor, name: str | None = None) -> Tensor:
     """Gather, through the variable's own method where it has one."""
-    if hasattr(params, "sparse_read"):
-        return params.sparse_read(ids, name=name)  # type: ignore[no-any-return]
+    sparse_read: Callable[..., Tensor] | None = getattr(params, "sparse_read", None)
+    if sparse_read is not None:
+        return sparse_read(ids, name=name)
     return apply_op("GatherV2", params, ids, 0, name=name)
 
 
@@ -99,7 +101,8 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: object) -> Tensor:
     first, rank = rank_of(ids), rank_of(rows)
     if first is None or rank is None:
         raise ValueError("max_norm needs ids and params of known rank.")
-    return clip_by_norm(rows, max_norm, axes=list(range(first, rank)))  # type: ignore[no-any-return]
+    clipped: Tensor = clip_by_norm(rows, max_norm, axes=list(range(first, rank)))
+    return clipped
 
 
 def _from_parts(parts: list[Any], ids: Tensor, strategy: str, name: str) -> Tensor:
@@ -147,8 +150,9 @@ def _assign(parts: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tenso
 
 def _total_rows(parts: list[Any], ids: Tensor) -> Tensor:
     sizes = [shapes.to_plain(p.shape) for p in parts]
-    if all(s is not None and s[0] is not None for s in sizes):
-        return convert_to_tensor(sum(s[0] for s in sizes), ids._dtype._base)  # type: ignore[misc,index]
+    rows = [s[0] for s in sizes if s is not None and s[0] is not None]
+    if len(rows) == len(parts):
+        return convert_to_tensor(sum(rows), ids._dtype._base)
     counts = [apply_op("Slice", apply_op("Shape", p), [0], [1]) for p in parts]
     return apply_op("Sum", cast(apply_op("ConcatV2", counts, 0), ids._dtype), [0], keep_dims=False)
 

@@ -526,21 +526,26 @@ def sparse_softmax_cross_entropy(
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
+def _ends_in_one(x: Tensor) -> bool:
+    """Whether the last dimension of a tensor of known rank may be 1."""
+    return shapes.compatible(shapes.ranked(x._shape)[-1:], (1,))
+
+
 def _squeezed(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Tensor, Any]:
     """Labels have one dimension less than logits; a trailing 1 too many is dropped on either
     side.
     """
     have, want = rank_of(labels), rank_of(logits)
     if have is not None and want is not None:
-        if want - have == 2 and shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]
+        if want - have == 2 and _ends_in_one(logits):
             logits = squeeze(logits, [-1])
         elif want == have:  # an error where the last dimension is not 1
             labels = squeeze(labels, [-1])
     else:
         surplus = sub(apply_op("Rank", logits), apply_op("Rank", labels))
-        if want is None or shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]
+        if want is None or _ends_in_one(logits):
             logits = _squeeze_where(apply_op("Equal", surplus, 2), logits)
-        if have is None or shapes.compatible(labels._shape[-1:], (1,)):  # type: ignore[index]
+        if have is None or _ends_in_one(labels):
             labels = _squeeze_where(apply_op("Equal", surplus, 0), labels)
     if isinstance(weights, (int, float)):
         return labels, logits, weights
@@ -563,4 +568,4 @@ def _squeeze_where(condition: Tensor, x: Tensor) -> Tensor:
         cond,  # a loss of known ranks needs no control flow
     )
 
-    return cond(condition, lambda: squeeze(x, [-1]), lambda: x)  # type: ignore[no-any-return]
+    return cond(condition, lambda: squeeze(x, [-1]), lambda: x)

@@ -472,9 +472,9 @@ def batch_normalization(
         inv = apply_op("Rsqrt", variance + variance_epsilon)  # (arrays add up without an op)
         if scale is not None:
             inv = inv * scale
-        scaled = x * cast(inv, x.dtype)
+        scaled: Tensor = x * cast(inv, x.dtype)
         shift = offset - mean * inv if offset is not None else -mean * inv
-        return scaled + cast(shift, x.dtype)  # type: ignore[no-any-return]
+        return scaled + cast(shift, x.dtype)
 
 
 def batch_norm_with_global_normalization(

@@ -211,8 +211,10 @@ def avg_pool1d(
 
 
 def _by_rank(
-    functions: tuple[Any, Any, Any], input: object, data_format: str | None
-) -> tuple[Any, Any]:
+    functions: tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]],
+    input: object,
+    data_format: str | None,
+) -> tuple[Callable[..., Tensor], Tensor]:
     input = convert_to_tensor(input, name="input")
     rank = rank_of(input)
     if rank is None:
@@ -234,7 +236,7 @@ def max_pool_v2(
 ) -> Tensor:
     """The largest element of each window: 1-D, 2-D or 3-D by the rank of the input."""
     function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
-    return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
+    return function(input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool_v2(
@@ -247,7 +249,7 @@ def avg_pool_v2(
 ) -> Tensor:
     """The mean of each window, of one, two or three spatial dimensions by the input's rank."""
     function, input = _by_rank((avg_pool1d, avg_pool, avg_pool3d), input, data_format)
-    return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
+    return function(input, ksize, strides, padding, data_format, name)
 
 
 def max_pool_with_argmax(
@@ -265,7 +267,7 @@ def max_pool_with_argmax(
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
-    return apply_named(  # type: ignore[no-any-return]
+    pooled: tuple[Tensor, Tensor] = apply_named(
         MAX_POOL_ARGMAX,
         input,
         ksize=ksize,
@@ -275,6 +277,7 @@ def max_pool_with_argmax(
         include_batch_in_index=include_batch_in_index,
         name=name,
     )
+    return pooled
 
 
 def max_pool_with_argmax_v2(

@@ -106,7 +106,7 @@ def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
 
         def checked() -> Tensor:
             same = equal(values_rank, weights_rank, name="is_same_rank")
-            return cond(same, same_or_one, lambda: same)  # type: ignore[no-any-return]
+            return cond(same, same_or_one, lambda: same)
 
         valid = cond(is_scalar, lambda: is_scalar, checked, name="is_valid_shape")
         data = (

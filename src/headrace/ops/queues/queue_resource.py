@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.dtypes import DType
-from headrace.core.shapes import Shape, show
+from headrace.core.shapes import Shape, ranked, show
 from headrace.kernels.numpy.philox import Philox, groups
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class QueueResource:
         raise NotImplementedError
 
     def _fits(self, i: int, shape: tuple[int, ...]) -> bool:
-        return tuple(self.shapes[i]) == shape  # type: ignore[arg-type]
+        return tuple(ranked(self.shapes[i])) == shape
 
     def _check_batchable(self) -> None:
         if not self.shapes:
@@ -157,7 +157,7 @@ class QueueResource:
         if n == 0:
             return tuple(
                 [
-                    np.zeros((0, *[d or 0 for d in s]), t.as_numpy_dtype)  # type: ignore[union-attr]
+                    np.zeros((0, *[d or 0 for d in ranked(s)]), t.as_numpy_dtype)
                     for s, t in zip(self.shapes, self.types)
                 ]
             )
@@ -248,7 +248,8 @@ class QueueResource:
                 attempt.progress = True
             return attempt.finish(taken) if len(taken) == wanted else None
 
-        return self._run(self._dequeues, step, "Dequeue")  # type: ignore[no-any-return]
+        elements: list[Element] = self._run(self._dequeues, step, "Dequeue")
+        return elements
 
     def _exhausted(self, wanted: int, available: int) -> errors.OutOfRangeError:
         return errors.OutOfRangeError(

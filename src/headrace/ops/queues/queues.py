@@ -27,7 +27,7 @@ from headrace.ops.array.joining import stack
 from headrace.ops.queues import queue_ops
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
 
@@ -77,7 +77,13 @@ class QueueBase:
     components have ``names``.
     """
 
-    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
+    def __init__(
+        self,
+        dtypes: list[DType],
+        shapes: Sequence[ShapeLike | None] | None,
+        names: list[str] | None,
+        queue_ref: Tensor,
+    ) -> None:
         self._dtypes = dtypes
         if shapes is not None and len(shapes) != len(dtypes):
             raise ValueError("Queue shapes must have the same length as dtypes")
@@ -119,7 +125,7 @@ class QueueBase:
 
     @property
     def dtypes(self) -> list[DType]:
-        return self._dtypes  # type: ignore[no-any-return]
+        return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
@@ -127,7 +133,7 @@ class QueueBase:
 
     @property
     def names(self) -> list[str] | None:
-        return self._names  # type: ignore[no-any-return]
+        return self._names
 
     def _components(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, dict):

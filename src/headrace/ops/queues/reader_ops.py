@@ -15,6 +15,7 @@ from headrace.ops.strings.string_ops import object_array
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.kernel_context import Runtime
 
 __all__ = [
     "FIXED_LENGTH_RECORD_READER",
@@ -59,10 +60,10 @@ def _reader(
     opener: Callable[[dict[str, Any]], Callable[[bytes], Any]],
     single: bool = False,
 ) -> OpDef:
-    def kernel(xp: Any, *, node: KernelNode, rt: Any) -> ReaderResource:
+    def kernel(xp: ArrayNamespace, *, node: KernelNode, rt: Runtime) -> ReaderResource:
         shared = node.attrs["shared_name"]
         key = ("reader", f"{node.attrs['container']}/{shared or node.key}")
-        return rt.session_resource(  # type: ignore[no-any-return]
+        return rt.session_resource(
             key, lambda: ReaderResource(shared or node.name, opener(node.attrs), single)
         )
 

@@ -64,7 +64,7 @@ set_seed = set_random_seed
 def generator(rt: Runtime, node: KernelNode) -> philox.Guarded:
     """The generator of this op in this session."""
     make = partial(philox.Guarded, node.attrs["seed"], node.attrs["seed2"])
-    return rt.session_resource(("random", node.key), make)  # type: ignore[no-any-return]
+    return rt.session_resource(("random", node.key), make)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

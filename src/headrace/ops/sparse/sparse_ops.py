@@ -15,7 +15,7 @@ from headrace.core import shapes
 from headrace.core.build import apply, apply_list, apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define, lookup
-from headrace.core.shapes import Shape
+from headrace.core.shapes import Dims, Shape
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid
 from headrace.ops.array.filling import _all_axes
@@ -65,7 +65,7 @@ def _rank_of(c: Inference, i: int) -> int | None:
     return None if s is None or len(s) != 1 else s[0]
 
 
-def _entries(c: Inference, indices: int) -> Shape:
+def _entries(c: Inference, indices: int) -> Dims:
     s = c.shape(indices)
     return (None, None) if s is None or len(s) != 2 else s
 
@@ -132,7 +132,7 @@ def _matmul_shape(c: Inference) -> list[Shape]:
         raise ValueError(f"Tensor 'a_shape' must have 2 elements, has {len(a)}")
     a = a or (None, None)
     rows, inner = (a[1], a[0]) if c.attr("adjoint_a") else (a[0], a[1])
-    inner_b, columns = (b[1], b[0]) if c.attr("adjoint_b") else (b[0], b[1])  # type: ignore[index]
+    inner_b, columns = (b[1], b[0]) if c.attr("adjoint_b") else (b[0], b[1])
     if inner is not None and inner_b is not None and inner != inner_b:
         raise ValueError(f"Dimensions must be equal, but are {inner} and {inner_b}")
     return [(rows, columns)]
@@ -271,7 +271,7 @@ SPARSE_RESHAPE = define(
     "SparseReshape",
     "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, "
     "output_shape: int64",
-    shape=lambda c: [(_entries(c, 0)[0], _rank_of(c, 2)), c.shape(2)],  # type: ignore[index]
+    shape=lambda c: [(_entries(c, 0)[0], _rank_of(c, 2)), c.shape(2)],
     kernel=_reshape_kernel,
     grad=NOT_DIFFERENTIABLE,
 )
@@ -335,7 +335,7 @@ SPARSE_SLICE_GRAD = define(
     "SparseSliceGrad",
     "backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: "
     "int64 -> val_grad: T",
-    shape=lambda c: [(_entries(c, 1)[0],)],  # type: ignore[index]
+    shape=lambda c: [(_entries(c, 1)[0],)],
     kernel=_slice_grad_kernel,
     grad=NO_GRADIENT_YET,
 )
@@ -385,7 +385,7 @@ SPARSE_ADD_GRAD = define(
     "SparseAddGrad",
     "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> "
     "a_val_grad: T, b_val_grad: T; T: type(number)",
-    shape=lambda c: [(_entries(c, 1)[0],), (_entries(c, 2)[0],)],  # type: ignore[index]
+    shape=lambda c: [(_entries(c, 1)[0],), (_entries(c, 2)[0],)],
     kernel=lambda xp, g, a, b, s: (_matched(g, s, a), _matched(g, s, b)),
     grad=NOT_DIFFERENTIABLE,
 )

@@ -21,6 +21,7 @@ from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
 from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.shapes import known_dims
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
 from headrace.core.tensor import Operation, Tensor
@@ -74,8 +75,9 @@ class SparseTensor:
             self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
         entries = self._indices.shape.with_rank(2)
         size = self._dense_shape.shape.with_rank(1)
-        entries.dims[0].merge_with(self._values.shape.with_rank(1).dims[0])  # type: ignore[index]
-        entries.dims[1].merge_with(size.dims[0])  # type: ignore[index]
+        rows, rank = known_dims(entries)
+        rows.merge_with(known_dims(self._values.shape.with_rank(1))[0])
+        rank.merge_with(known_dims(size)[0])
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
@@ -502,7 +504,7 @@ def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     """Only the entries whose flag in ``to_retain`` is True."""
     sp = _sparse(sp_input)
     keep = convert_to_tensor(to_retain)
-    sp.values.shape.dims[0].merge_with(keep.shape.with_rank(1).dims[0])  # type: ignore[index]
+    known_dims(sp.values.shape)[0].merge_with(known_dims(keep.shape.with_rank(1))[0])
     places = apply_op("Reshape", apply_op("Where", keep), const([-1]))
     indices = apply_op("GatherV2", sp.indices, places, const(0))
     return SparseTensor(indices, apply_op("GatherV2", sp.values, places, const(0)), sp.dense_shape)

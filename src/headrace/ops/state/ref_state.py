@@ -411,7 +411,7 @@ def assign_sub(
     return ref.assign_sub(value)  # TF 1.15 drops the name here
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Count a scalar variable up by one; OutOfRangeError at ``limit``."""
     if is_ref(ref):
         return apply(COUNT_UP_TO, ref, limit=limit, name=name)
@@ -424,7 +424,8 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     if is_ref(ref):
         return apply(IS_VARIABLE_INITIALIZED, ref, name=name)
     _require_variable(ref, "IsVariableInitialized")
-    return ref.is_initialized(name=name)  # type: ignore[no-any-return]
+    initialized: Tensor = ref.is_initialized(name=name)
+    return initialized
 
 
 def _scatter(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace import errors
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["TableResource"]
 
@@ -48,7 +45,8 @@ class TableResource:
     def _flat_keys(self, keys: Any) -> list[Any]:
         keys = np.asarray(keys)
         if not self.key_shape:
-            return keys.reshape(-1).tolist()  # type: ignore[no-any-return]
+            flat: list[Any] = keys.reshape(-1).tolist()
+            return flat
         return [tuple(row) for row in keys.reshape(-1, *self.key_shape).tolist()]
 
     def _keys(self, keys: Any) -> list[Any]:
@@ -73,7 +71,8 @@ class TableResource:
                 f"Expected shape {[*lead, *self.value_shape]} for value, got {list(values.shape)}"
             )
         if not self.value_shape:
-            return values.reshape(-1).tolist()  # type: ignore[no-any-return]
+            flat: list[Any] = values.reshape(-1).tolist()
+            return flat
         return list(values.reshape(-1, *self.value_shape).copy())
 
     def fill_once(self, pairs: list[tuple[Any, Any]]) -> None:

@@ -151,10 +151,10 @@ class IdTableWithHashBuckets(LookupInterface):
     def size(self, name: str | None = None) -> Tensor:
         """The number of ids, buckets included."""
         with name_scope(name, f"{self.name}_Size"):
-            known: Any = (
+            known = (
                 convert_to_tensor(0, dtypes.int64) if self._table is None else self._table.size()
             )
-            return known + self._num_oov_buckets  # type: ignore[no-any-return]
+            return known + self._num_oov_buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The ids of ``keys``, a tensor or a sparse tensor."""

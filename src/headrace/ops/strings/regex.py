@@ -161,7 +161,8 @@ def _by_re2(re2: ModuleType, pattern: bytes, groups: bool) -> Pattern:
         return None if spans[0] == _NONE else spans
 
     def full(text: bytes) -> bool:
-        return regexp.Match(kinds.ANCHOR_BOTH, text, 0, len(text))[0] != _NONE  # type: ignore[no-any-return]
+        spans: Spans = regexp.Match(kinds.ANCHOR_BOTH, text, 0, len(text))
+        return spans[0] != _NONE
 
     return Pattern(search, full)
 

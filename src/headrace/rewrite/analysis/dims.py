@@ -506,7 +506,7 @@ def _strided_parts(node: Node, state: RewriteState, depth: int) -> Dims | None:
     source = parts_of(node.inputs[0], state, depth) if state.rank(node.inputs[0]) == 1 else None
     if source is None:
         return None
-    begin, end, step = (int(b.reshape(-1)[0]) for b in bounds)  # type: ignore[union-attr]
+    begin, end, step = (int(b.reshape(-1)[0]) for b in bounds if b is not None)
     if step == 0 or (a["shrink_axis_mask"] and a["begin_mask"]):
         return None
     if a["shrink_axis_mask"]:

@@ -231,8 +231,9 @@ def _variance(value: int, x: int, mean: int, p: _Pattern, state: RewriteState) -
         if square.opdef.name == "SquaredDifference":
             return epsilon if {p.passed(i) for i in square.inputs} == {x, mean} else None
         difference = p.take(square.inputs[0], "Sub")
-        same = len(set(square.inputs)) == 1 and difference is not None
-        return epsilon if same and difference.inputs == (x, mean) else None  # type: ignore[union-attr]
+        if len(set(square.inputs)) != 1 or difference is None:
+            return None
+        return epsilon if difference.inputs == (x, mean) else None
     return None
 
 

@@ -127,7 +127,8 @@ class QueueRunner:
 
     @property
     def name(self) -> str:
-        return self._queue.name  # type: ignore[no-any-return]
+        name: str = self._queue.name
+        return name
 
     def _run(
         self, sess: BaseSession, enqueue_op: Operation | Tensor, coord: Coordinator | None = None

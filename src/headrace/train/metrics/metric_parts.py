@@ -94,14 +94,14 @@ def _align_weights(predictions: Tensor, weights: Tensor) -> Tensor:
     def narrow() -> Tensor:
         return squeeze(weights, [-1]) if last_is_one else weights
 
-    def widen() -> Any:
+    def widen() -> Tensor:
         is_narrow = equal(difference, -1)
         return cond(is_narrow, lambda: expand_dims(weights, [-1]), lambda: weights)
 
-    def adjust() -> Any:
+    def adjust() -> Tensor:
         return cond(equal(difference, 1), narrow, widen)
 
-    return cond(equal(weights_rank, 0), lambda: weights, adjust)  # type: ignore[no-any-return]
+    return cond(equal(weights_rank, 0), lambda: weights, adjust)
 
 
 def align_bool(

@@ -70,8 +70,8 @@ class StopAfterNEvalsHook(SessionRunHook):
         self._num_evals = num_evals
         self._evals_completed: Tensor | None = None
         self._log_progress = log_progress
-        few = num_evals is None or num_evals < 20
-        self._log_frequency = 1 if few else math.floor(num_evals / 10.0)  # type: ignore[operator]
+        many = num_evals is not None and num_evals >= 20
+        self._log_frequency = math.floor(num_evals / 10.0) if many and num_evals else 1
 
     def _set_evals_completed_tensor(self, updated_eval_step: Tensor) -> None:
         self._evals_completed = updated_eval_step

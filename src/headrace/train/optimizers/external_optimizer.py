@@ -24,6 +24,7 @@ from headrace.ops.array.joining import concat
 from headrace.variables.variable_lists import trainable_variables
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Array
     from headrace.session.session import BaseSession
 
 __all__ = ["ExternalOptimizerInterface", "ScipyOptimizerInterface"]
@@ -174,10 +175,10 @@ class ExternalOptimizerInterface:
                 v: x[part].reshape(_shape(v))
                 for v, part in zip(self._vars, self._packing_slices, strict=True)
             }
-            values = session.run(tensors + fetches, feed_dict={**parts, **feeds})
+            values: list[Any] = session.run(tensors + fetches, feed_dict={**parts, **feeds})
             if callback is not None:
                 callback(*values[len(tensors) :])
-            return values[: len(tensors)]  # type: ignore[no-any-return]
+            return values[: len(tensors)]
 
         return evaluate
 
@@ -235,4 +236,5 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         if hasattr(result, "nfev"):
             lines.append(f"  Number of functions evaluations: {result.nfev}")
         logging.getLogger("tensorflow").info("\n".join(lines))
-        return result["x"]  # type: ignore[no-any-return]
+        found: Array = result["x"]
+        return found

@@ -420,7 +420,8 @@ def _increment(global_step: Any, scope: str) -> Operation | Tensor:
             return apply_operation(
                 lookup("AssignAddVariableOp"), global_step.handle, one, name=scope
             )
-        return assign_add(global_step, 1, name=scope)  # type: ignore[no-any-return]
+        added: Tensor = assign_add(global_step, 1, name=scope)
+        return added
 
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Any, Any]:

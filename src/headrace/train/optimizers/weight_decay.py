@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Hyperparameter
     from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
+    from headrace.train.optimizers.optimizer import Optimizer as _Mixed
     from headrace.variables.variable import Variable
+else:
+    _Mixed = object
 
 __all__ = [
     "AdamWOptimizer",
@@ -26,7 +29,7 @@ __all__ = [
 ]
 
 
-class DecoupledWeightDecayExtension:
+class DecoupledWeightDecayExtension(_Mixed):
     """Before an update, a variable loses ``weight_decay`` times itself.
 
     Mixed into an optimizer. ``decay_var_list`` of ``apply_gradients`` has the variables that decay
@@ -46,12 +49,12 @@ class DecoupledWeightDecayExtension:
         calls ``apply_gradients``. Give it to ``apply_gradients``.
         """
         self._keep_list(decay_var_list)
-        return super().minimize(*args, **kwargs)  # type: ignore[misc]
+        return super().minimize(*args, **kwargs)
 
     def apply_gradients(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
         """As of the optimizer; ``decay_var_list``: the variables that decay."""
         self._keep_list(decay_var_list)
-        return super().apply_gradients(*args, **kwargs)  # type: ignore[misc]
+        return super().apply_gradients(*args, **kwargs)
 
     def _keep_list(self, variables: Any) -> None:
         self._decay_var_list = {id(v) for v in variables} if variables else None
@@ -62,7 +65,7 @@ class DecoupledWeightDecayExtension:
         decay = self._weight_decay
         value = decay() if callable(decay) else decay
         self._weight_decay_tensor = convert_to_tensor(value, name="weight_decay")
-        super()._prepare()  # type: ignore[misc]
+        super()._prepare()
 
     def _decays(self, var: Variable) -> bool:
         return self._decay_var_list is None or id(var) in self._decay_var_list
@@ -70,7 +73,7 @@ class DecoupledWeightDecayExtension:
     def _decay(self, var: Variable) -> Any:
         if not self._decays(var):
             return no_op()
-        return var.assign_sub(self._weight_decay_tensor * var, self._use_locking)  # type: ignore[attr-defined]
+        return var.assign_sub(self._weight_decay_tensor * var, self._use_locking)
 
     def _decay_rows(self, var: Variable, indices: Tensor) -> Any:
         if not self._decays(var):
@@ -79,23 +82,23 @@ class DecoupledWeightDecayExtension:
         handle = getattr(var, "handle", None)
         if handle is not None:
             return apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
-        return scatter_add(var, indices, rows, use_locking=self._use_locking)  # type: ignore[attr-defined]
+        return scatter_add(var, indices, rows, use_locking=self._use_locking)
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         with control_dependencies([self._decay(var)]):
-            return super()._apply_dense(grad, var)  # type: ignore[misc]
+            return super()._apply_dense(grad, var)
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         with control_dependencies([self._decay(handle)]):
-            return super()._resource_apply_dense(grad, handle)  # type: ignore[misc]
+            return super()._resource_apply_dense(grad, handle)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         with control_dependencies([self._decay_rows(var, grad.indices)]):
-            return super()._apply_sparse(grad, var)  # type: ignore[misc]
+            return super()._apply_sparse(grad, var)
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         with control_dependencies([self._decay_rows(handle, indices)]):
-            return super()._resource_apply_sparse(grad, handle, indices)  # type: ignore[misc]
+            return super()._resource_apply_sparse(grad, handle, indices)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:

@@ -67,7 +67,7 @@ def record_summaries_every_n_global_steps(
         global_step = get_or_create_global_step()
 
     def should() -> Tensor:
-        return equal(global_step % n, 0)  # type: ignore[no-any-return]
+        return equal(global_step % n, 0)
 
     return record_if(should if executing_eagerly() else should())
 

@@ -141,14 +141,14 @@ def _buckets(data: Tensor, count: Any) -> Tensor:
 
     def of_values() -> Tensor:
         low, high = reduce_min(values), reduce_max(values)
-        return cond(  # type: ignore[no-any-return]
+        return cond(
             equal(low, high),
             lambda: _single_bucket(high, count, size(values)),
             lambda: _equal_buckets(values, low, high, count),
         )
 
     nothing = logical_or(equal(size(values), 0), less_equal(count, 0))
-    return cond(nothing, lambda: zeros(stack([count, 3]), float64), of_values)  # type: ignore[no-any-return]
+    return cond(nothing, lambda: zeros(stack([count, 3]), float64), of_values)
 
 
 def _single_bucket(value: Tensor, count: Tensor, number: Tensor) -> Tensor:

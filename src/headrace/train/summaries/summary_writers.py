@@ -39,6 +39,7 @@ from headrace.eager.eager_context import executing_eagerly, inside_function, is_
 from headrace.ops.array.basic import constant, identity, no_op, placeholder
 from headrace.ops.control.control_flow import smart_cond
 from headrace.ops.io import summary_writer_ops as ops
+from headrace.ops.io.summary_ops import message_bytes
 from headrace.ops.math.comparison import logical_and
 
 __all__ = [
@@ -219,7 +220,8 @@ class ResourceSummaryWriter(SummaryWriter):
         At its end what waits is written, but not in a graph, where ``flush`` gives the op.
         """
         self._check()
-        return self._as_default(step)
+        context: contextlib.AbstractContextManager[ResourceSummaryWriter] = self._as_default(step)
+        return context
 
     @contextlib.contextmanager
     def _as_default(self, step: Any) -> Iterator[ResourceSummaryWriter]:
@@ -401,7 +403,7 @@ def initialize(graph: Any = None, session: Any = None) -> None:
 def _serialized(graph: Any) -> bytes:
     if hasattr(graph, "as_graph_def"):
         graph = graph.as_graph_def(add_shapes=True)
-    return graph.SerializeToString()  # type: ignore[no-any-return]
+    return message_bytes(graph)
 
 
 def _write_graph(param: Any, step: TensorLike, name: str | None = None) -> Any:
