@@ -165,6 +165,7 @@ class Traits(NamedTuple):
     like_elementwise: bool = False  # element-wise if all inputs have the result's shape
     dense: bool = False  # training steps of dense layers consist of such ops (lower/settling.py)
     layer: bool = False  # the work of a layer: for its sake runs are bound to shapes
+    compiled: str = ""  # a function of kernels/native, "module:name" (lower/native_kernels.py)
     data_dependent_shape: bool = False
     host_only: bool = False
     calls_user: bool = (

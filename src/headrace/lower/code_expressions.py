@@ -7,6 +7,7 @@ anything else     ->  "k0(f0, c0)", with the bound kernel as the parameter k0
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import gemm, numpy_xp
 from headrace.lower.code_lines import CodeLines
 from headrace.lower.emit import EXPRESSIONS, UPDATES, inverse_of, number_of
+from headrace.lower.native_kernels import NativeKernel
 from headrace.lower.session_state import SMALL
 from headrace.ops.internal import fused_ops
 from headrace.program.constants import exact_key, peek
@@ -142,6 +144,9 @@ def _product(code: CodeLines, node: Node, args: list[str]) -> str:
 
 
 def call_kernel(code: CodeLines, node: Node, args: list[str]) -> str:
+    if node.opdef.traits.compiled:
+        step = code.param(f"k{len(code.params)}", NativeKernel(node, bound_kernel(node)))
+        return f"{step}({', '.join(['S', *args])})"
     kernel = kernel_param(code, node)
     if "rt" in node.opdef.kernel_params:
         code.uses_rt = True
@@ -166,10 +171,13 @@ def kernel_param(code: CodeLines, node: Node) -> str:
     name = f"k{len(code.params)}"
     if key is not None:
         code.kernels[key] = name
-    bound = bind_kernel(
-        opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
-    )
-    return code.param(name, bound)
+    return code.param(name, bound_kernel(node))
+
+
+def bound_kernel(node: Node) -> Callable[..., Any]:
+    """The op's NumPy kernel with the node's attributes."""
+    known = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+    return bind_kernel(node.opdef, known, numpy_xp)
 
 
 def is_small_update(code: CodeLines, node: Node) -> bool:

@@ -1,8 +1,8 @@
 """Layers whose weights the program does not write keep them packed (kernels/packed_weights.py).
 
-``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``. ``_Held(w)`` depends on a variable alone
-and is therefore kept between runs until the variable is written (lower/kept_values.py); for a
-constant it is a constant.
+``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``, inside of loops, too. ``_Held(w)`` depends
+on a variable alone and is therefore kept between runs until the variable is written
+(lower/kept_values.py); for a constant it is a constant.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from headrace.kernels import accel
 from headrace.kernels.packed_weights import Held, WeightsWay
 from headrace.lower.kept_values import makers_of
 from headrace.ops.internal.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
-from headrace.program.nodes import NearMiss, Node, Program, Statement, ValueInfo
+from headrace.program.nodes import (
+    Block,
+    If,
+    NearMiss,
+    Node,
+    Program,
+    Statement,
+    ValueInfo,
+    While,
+    walk,
+)
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -46,11 +56,12 @@ def pack(program: Program, weights: str = "float32") -> Program:
     """The program with packed weights, products' as the type that is named, if there is a kernel
     library that packs.
     """
-    if not any(isinstance(s, Node) and s.opdef.name in _REPLACED for s in program.body):
+    nodes = [s for s in walk(program.body) if s.opdef.name in _REPLACED]
+    if not nodes:
         return program
     steady = {v.start for v in program.variables if not v.written}
     steady.update(makers_of(program))
-    large = [s for s in program.body if _wanted(s, program, steady)]
+    large = [s for s in nodes if _wanted(s, program, steady)]
     if weights == "float32" and any(v.written for v in program.variables):
         large = [s for s in large if not _is_product_of_variable(s, program)]
     way = _way(weights) if large and weights != "float32" else None
@@ -81,9 +92,7 @@ def _warn(way: WeightsWay) -> None:
     )
 
 
-def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
-    if not isinstance(s, Node) or s.opdef.name not in _REPLACED:
-        return False
+def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
     if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
         return False
     weights = _weights(s)
@@ -99,12 +108,11 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     )
 
 
-def _is_product_of_variable(s: Statement, program: Program) -> bool:
+def _is_product_of_variable(s: Node, program: Program) -> bool:
     """In a program that writes variables, others are mostly trained by another one in turn (the
     two halves of a GAN): products with them are bound with the rest of the step instead
     (lower/settled.py).
     """
-    assert isinstance(s, Node)
     return _REPLACED[s.opdef.name] is HELD_MATMUL and _weights(s) not in program.constants
 
 
@@ -125,40 +133,70 @@ def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[Nea
     return way.kind
 
 
-def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Program:
-    values, constants = list(program.values), dict(program.constants)
-    misses: list[NearMiss] = []
-    body: list[Statement] = []
-    held_of: dict[int, int] = {}
-    for s in program.body:
-        if not isinstance(s, Node) or id(s) not in chosen:
-            body.append(s)
-            continue
-        weights = _weights(s)
-        held = held_of.get(weights)
-        if held is None:
-            held = held_of[weights] = len(values)
-            values.append(ValueInfo(dtypes.variant, (), None))
-            if weights in constants:
-                constants[held] = _as_constant(Held())
-            else:
-                body.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
+class _Replacing:
+    """The program with packed weights under construction: what is held stands in the outermost
+    block, before the first statement that reads it, also for products inside of loops.
+    """
+
+    def __init__(self, program: Program, chosen: set[int], way: WeightsWay | None) -> None:
+        self.program, self.chosen, self.way = program, chosen, way
+        self.values, self.constants = list(program.values), dict(program.constants)
+        self.misses: list[NearMiss] = []
+        self.held_of: dict[int, int] = {}
+        self.made: list[Statement] = []  # nodes that hold weights, not placed yet
+
+    def outermost(self, block: Block) -> Block:
+        body: list[Statement] = []
+        for s in block:
+            statement = self._statement(s)
+            body += [*self.made, statement]
+            self.made.clear()
+        return tuple(body)
+
+    def _inner(self, block: Block) -> Block:
+        return tuple([self._statement(s) for s in block])
+
+    def _statement(self, s: Statement) -> Statement:
+        if isinstance(s, If):
+            return s._replace(body=self._inner(s.body))
+        if isinstance(s, While):
+            return s._replace(test=self._inner(s.test), body=self._inner(s.body))
+        return self._node(s) if id(s) in self.chosen else s
+
+    def _node(self, s: Node) -> Node:
+        held = self._held(s)
         if s.opdef.name == "_LSTMLayer":
             attrs = {k: v for k, v in s.attrs.items() if k != "training"}
             outputs = s.outputs[: s.attrs["N"] + 1]
-            body.append(Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op))
-            continue
+            return Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op)
         inputs = (*s.inputs[:2], held, *s.inputs[2:])
         attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
         attrs["num_args"] = len(s.inputs) - 2
         if _REPLACED[s.opdef.name] is HELD_MATMUL:
-            attrs["weights"] = _kind_of(s, program, way, misses)
-        body.append(Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op))
+            attrs["weights"] = _kind_of(s, self.program, self.way, self.misses)
+        return Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op)
+
+    def _held(self, s: Node) -> int:
+        weights = _weights(s)
+        held = self.held_of.get(weights)
+        if held is None:
+            held = self.held_of[weights] = len(self.values)
+            self.values.append(ValueInfo(dtypes.variant, (), None))
+            if weights in self.constants:
+                self.constants[held] = _as_constant(Held())
+            else:
+                self.made.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
+        return held
+
+
+def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Program:
+    work = _Replacing(program, chosen, way)
+    body = work.outermost(program.body)
     return program._replace(
-        body=tuple(body),
-        values=values,
-        constants=constants,
-        near_misses=(*program.near_misses, *misses),
+        body=body,
+        values=work.values,
+        constants=work.constants,
+        near_misses=(*program.near_misses, *work.misses),
     )
 
 

@@ -16,6 +16,7 @@ from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.listing_text import text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
+from headrace.lower.native_kernels import reason_compiled
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
@@ -270,6 +271,8 @@ def _why_not_native(node: Node, program: Program, state: State) -> str:
         size = shapes.num_elements(program.values[variable.start].shape) or 0
         dtype = np.dtype(variable.dtype.as_numpy_dtype)
         return str(opdef.native.why_not(dtype, state.versions[variable.key], size))
+    if opdef.traits.compiled:
+        return reason_compiled(node, state.hot)
     if opdef.traits.random:
         return "" if philox.NATIVE.reason == "native" else philox.NATIVE.reason
     return reason_alone(opdef.name)

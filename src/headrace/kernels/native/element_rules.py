@@ -194,7 +194,7 @@ def cast(f: Function, x: Value, element: str) -> Value:
     wide = "i64" if element in ("i64", "u32") else "i32"
     bound = 2.0 ** (63 if wide == "i64" else 31)
     inside = (x >= -bound) & (x < bound)
-    whole = f.convert(f.select(inside, x, -bound), wide)
+    whole = f.to_integer(f.select(inside, x, -bound), wide)
     return f.convert(whole, element)
 
 

@@ -86,10 +86,14 @@ def _is32(x: Value) -> bool:
 
 
 def _power_of_two(f: Function, n: Value) -> Value:
-    """2**n for whole numbers (as floats) in the range of normal exponents."""
+    """2**n for whole numbers (as floats) in the range of normal exponents.
+
+    The number that is added leaves n in the low bits: a conversion to an integer that is defined
+    for NaN, too, takes LLVM ten times as long.
+    """
     bits, bias = (23, 127) if _is32(n) else (52, 1023)
-    whole = f.convert(n, f"i{n.type.bits}")
-    return f.from_bits((whole + bias) << bits)
+    shifted = f.bits(n + float(3 << (bits - 1)))
+    return f.from_bits((shifted << bits) + (bias << bits))
 
 
 def _reduced(f: Function, x: Value) -> tuple[Value, Value]:
@@ -218,7 +222,7 @@ def _sine(f: Function, x: Value, quarter: int, function: str) -> Value:
     wide = f.convert(x, "f64")
     n = f.round(wide * (2 / math.pi))
     r = f.fma(n, -_HALF_PI_LOW, f.fma(n, -_HALF_PI, wide))
-    turns = f.convert(n, "i32") + quarter
+    turns = f.convert(f.bits(n + float(3 << 51)), "i32") + quarter  # (see _power_of_two)
     z = r * r
     sine = f.fma(r * z, f.polynomial(z, _SIN), r)
     cosine = f.fma(z, f.polynomial(z, _COS), 1.0)
