@@ -31,7 +31,15 @@ def _report(tf, cmd, options):
     names = [f for f in os.listdir(os.path.dirname(path))]
     with open(os.path.join(os.path.dirname(path), names[0])) as f:
         text = f.read()
-    return [text.replace(path, "PATH").split("\n"), _tree(message)]
+    return [text.split("\n"), _tree(message)]
+
+
+def _kinds(tf, options):
+    """Lines of the view by type, in the order of their names: equal ones come in any order."""
+    lines, tree = _report(tf, "op", options)
+    start = next(i for i, line in enumerate(lines) if line.startswith("node name"))
+    own = sorted(line.split("(")[0].split() for line in lines[start + 1 :])
+    return [lines[: start + 1], own, tree[:5]]
 
 
 def _tree(message):
@@ -54,7 +62,7 @@ def parameters(tf):
 def float_operations(tf):
     _network(tf)
     options = tf.profiler.ProfileOptionBuilder.float_operation()
-    return [_report(tf, cmd, options) for cmd in ("scope", "op")]
+    return [_report(tf, "scope", options), _kinds(tf, options)]
 
 
 def chosen_columns(tf):
@@ -71,7 +79,7 @@ def chosen_columns(tf):
     )
     kinds = make().with_accounted_types(["MatMul"]).select(["float_ops"]).build()
     return [
-        _report(tf, "op", some),
+        _kinds(tf, some),
         _report(tf, "scope", ordered),
         _report(tf, "scope", large),
         _report(tf, "scope", named),

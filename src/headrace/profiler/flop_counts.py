@@ -79,7 +79,7 @@ def _depthwise(op: Operation) -> float:
 def _conv_gradient(image: Tensor, kernel: Tensor, op: Operation) -> float:
     _check_format(op)
     _, down, right, _ = op._attrs["strides"]
-    return 2 * _size(image) * _size(kernel) / (_dims(image)[-1] * down * right)
+    return float(2 * _size(image) * _size(kernel) / (_dims(image)[-1] * down * right))
 
 
 def _dilation(op: Operation) -> float:

@@ -21,7 +21,7 @@ from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.profiler.flop_counts import float_ops
 from headrace.profiler.profile_messages import profile_class
 from headrace.profiler.profile_options import ProfileOptionBuilder
-from headrace.profiler.profile_text import op_line, report, scope_line
+from headrace.profiler.profile_text import op_line, report, scope_line, table
 
 if TYPE_CHECKING:
     from headrace.core.graph import Graph
@@ -362,8 +362,9 @@ def profile(
         raise errors.InvalidArgumentError(None, None, reason if known else f"unknown cmd: {cmd}\n")
     view, nodes = _View(options), _graph_nodes(graph, op_log, run_meta)
     lines, message = _COMMANDS[cmd](graph, nodes, view)
-    if options.get("output", "stdout") != "none":
-        _written(report(cmd, options, lines), options.get("output", "stdout"))
+    output = options.get("output", "stdout")
+    text = report if output.startswith("stdout") else table
+    _written(text(cmd, options, lines), output)
     return message
 
 

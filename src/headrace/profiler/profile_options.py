@@ -69,7 +69,7 @@ class ProfileOptionBuilder:
             "min_accelerator_micros": min_accelerator_micros,
             "min_cpu_micros": min_cpu_micros,
         }
-        return _options(["micros", "bytes"], "micros", **limits)
+        return {**_options(["micros", "bytes"], "micros"), **limits}
 
     def build(self) -> dict[str, Any]:
         """The options, a copy."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["op_line", "report", "scope_line"]
+__all__ = ["op_line", "report", "scope_line", "table"]
 
 #: Options in the order of the report, with what stands for a missing one.
-_OPTIONS = (
+_OPTIONS: tuple[tuple[str, Any], ...] = (
     ("max_depth", 100), ("min_bytes", 0), ("min_peak_bytes", 0), ("min_residual_bytes", 0),
     ("min_output_bytes", 0), ("min_micros", 0), ("min_accelerator_micros", 0),
     ("min_cpu_micros", 0), ("min_params", 0), ("min_float_ops", 0), ("min_occurrence", 0),
@@ -44,17 +44,22 @@ _LEGENDS = {
 
 def report(view: str, options: Mapping[str, Any], lines: Iterable[str]) -> str:
     """The whole text: options, what the columns mean, the lines."""
-    selected = sorted(options["select"])
     settings = "".join(f"-{name:<27}{_value(options, name, d)}\n" for name, d in _OPTIONS)
+    return (
+        f"Parsing Inputs...\n\n=========================Options=============================\n"
+        f"{settings}\n==================Model Analysis Report======================\n"
+        f"{table(view, options, lines)}"
+        "\n======================End of Report==========================\n"
+    )
+
+
+def table(view: str, options: Mapping[str, Any], lines: Iterable[str]) -> str:
+    """What the columns mean, and the lines: all that is written to a file."""
+    selected = sorted(options["select"])
     docs = "\n".join([f"{view}: {_DOCS[view]}", *(_DOCS[s] for s in selected if s in _DOCS)])
     legend = " | ".join(["node name", *(_LEGENDS[s] for s in _LEGENDS if s in selected)])
     body = "\n".join(lines)
-    return (
-        f"Parsing Inputs...\n\n=========================Options=============================\n"
-        f"{settings}\n==================Model Analysis Report======================\n\n"
-        f"Doc:\n{docs}\n\nProfile:\n{legend}\n{body}\n\n"
-        "======================End of Report==========================\n"
-    )
+    return f"\nDoc:\n{docs}\n\nProfile:\n{legend}\n{body}\n"
 
 
 def _value(options: Mapping[str, Any], name: str, default: Any) -> str:

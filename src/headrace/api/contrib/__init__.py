@@ -37,9 +37,14 @@ _MODULES = (
 )
 
 __getattr__ = module_getattr(
-    "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}
+    "contrib",
+    __name__,
+    modules={
+        **{name: f"headrace.api.contrib.{name}" for name in _MODULES},
+        "tpu": "headrace.api.v1.tpu",
+    },
 )
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, "tpu"})

@@ -216,6 +216,7 @@ LAZY_MODULES = {
     "summary": "headrace.api.v1.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
+    "tpu": "headrace.api.v1.tpu",
     "train": "headrace.api.v1.train",
 }
 #: Names of ``tf`` itself in modules that are imported when first used.
@@ -476,6 +477,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import spectral as spectral
     from headrace.api.v1 import strings as strings
     from headrace.api.v1 import summary as summary
+    from headrace.api.v1 import tpu as tpu
     from headrace.api.v1 import train as train
     from headrace.core.specs import IndexedSlicesSpec as IndexedSlicesSpec
     from headrace.core.specs import SparseTensorSpec as SparseTensorSpec
@@ -727,8 +729,8 @@ if _TYPE_CHECKING:
         "sparse_to_indicator", "sparse_transpose", "spectral", "string_join", "string_split",
         "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
         "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "summary", "svd",
-        "sysconfig", "test", "timestamp", "train", "variable_axis_size_partitioner", "write_file",
-        "zeta",
+        "sysconfig", "test", "timestamp", "tpu", "train", "variable_axis_size_partitioner",
+        "write_file", "zeta",
     ]
 # static names: end
 
