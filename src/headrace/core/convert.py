@@ -40,6 +40,7 @@ CONST: OpDef = define(
     shape=lambda c: [c.attr("value").shape],
     kernel=lambda xp, *, node: node.attrs["value"],
     grad=NOT_DIFFERENTIABLE,
+    attrs_vary=True,
 )
 
 

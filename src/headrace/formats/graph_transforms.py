@@ -17,6 +17,7 @@ import numpy as np
 
 from headrace.core.graph import Graph
 from headrace.core.infer import static_value
+from headrace.core.opdef import traits_of
 from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.subgraphs import (
     ensure_graph_is_valid,
@@ -33,14 +34,6 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 __all__ = ["TransformGraph", "ensure_graph_is_valid", "fold_batch_norms", "optimize_for_inference"]
-
-#: Batch norms: (epsilon's attribute, positions of the input, mean, variance, beta and gamma).
-_NORMS: dict[str, tuple[str, tuple[int, int, int, int, int]]] = {
-    "BatchNormWithGlobalNormalization": ("variance_epsilon", (0, 1, 2, 3, 4)),
-    **dict.fromkeys(
-        ["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"], ("epsilon", (0, 3, 4, 2, 1))
-    ),
-}
 
 
 def optimize_for_inference(
@@ -77,7 +70,7 @@ def fold_batch_norms(input_graph_def: GraphDef) -> GraphDef:
             readers[source_of(text)] = readers.get(source_of(text), 0) + 1
     replaced: dict[str, list[Any]] = {}
     for node in input_graph_def.node:
-        if node.op in _NORMS:
+        if _is_norm(node):
             folded = _folded(node, nodes, readers)
             if folded is not None:
                 replaced.update(folded)
@@ -89,11 +82,19 @@ def fold_batch_norms(input_graph_def: GraphDef) -> GraphDef:
     return out
 
 
+def _is_norm(node: NodeDef) -> bool:
+    fused = traits_of(node.op).role == "batch norm"
+    return fused or node.op == "BatchNormWithGlobalNormalization"
+
+
 def _folded(
     node: NodeDef, nodes: dict[str, Any], readers: dict[str, int]
 ) -> dict[str, list[Any]] | None:
     """What replaces which node, if this norm can be folded."""
-    epsilon_attr, order = _NORMS[node.op]
+    # epsilon's attribute, and the positions of the input, mean, variance, beta and gamma
+    is_fused = traits_of(node.op).role == "batch norm"
+    epsilon_attr = "epsilon" if is_fused else "variance_epsilon"
+    order = (0, 3, 4, 2, 1) if is_fused else (0, 1, 2, 3, 4)
     conv, *statistics = [nodes.get(source_of(node.input[i])) for i in order]
     if (
         conv is None
@@ -101,7 +102,7 @@ def _folded(
         or readers[conv.name] != 1
     ):
         return None
-    if node.op != "BatchNormWithGlobalNormalization" and node.attr["is_training"].b:
+    if is_fused and node.attr["is_training"].b:
         return None
     weights = nodes.get(source_of(conv.input[1]))
     constants = [n for n in (weights, *statistics) if n is not None and n.op == "Const"]

@@ -160,8 +160,9 @@ def _check_copy(op: Operation) -> None:
         if isinstance(value, DataFunction):
             _check_function(value)
     makes_dataset = any(t._dtype is dtypes.variant for t in op._outputs)
-    handles = op.type in ("VariableV2", "Variable")
-    if (op._opdef.traits.stateful or handles) and not makes_dataset and op.type not in _READERS:
+    traits = op._opdef.traits
+    stateful = (traits.stateful or traits.role == "variable") and not traits.repeatable
+    if stateful and not makes_dataset:
         raise ValueError(
             f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value."
         )
@@ -177,10 +178,6 @@ def _check_function(function: DataFunction) -> None:
         for value in op._attrs.values():
             if isinstance(value, DataFunction):
                 _check_function(value)
-
-
-#: Ops that are stateful only because files may change.
-_READERS = frozenset(["MatchingFiles", "Assert"])
 
 
 def make_one_shot_iterator(dataset: object) -> Any:

@@ -86,6 +86,7 @@ BROADCAST_TO = define(
     known_inputs=(1,),
     shape_input=1,
     repeats=0,
+    rearranges=True,
 )
 
 

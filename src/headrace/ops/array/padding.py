@@ -98,6 +98,7 @@ TILE = define(
     grad=_tile_grad,
     known_inputs=(1,),
     view=True,
+    fails="arguments",
 )
 
 

@@ -90,6 +90,7 @@ ASSERT = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    repeatable=True,
 )
 
 

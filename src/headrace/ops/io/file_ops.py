@@ -132,6 +132,7 @@ MATCHING_FILES = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    repeatable=True,
 )
 
 

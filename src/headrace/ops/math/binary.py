@@ -23,7 +23,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert, convert_to_tensor
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -412,6 +412,7 @@ ADD_N = define(
     kernel=_add_n,
     grad=lambda op, g: [g] * len(op._inputs),
     elementwise=True,
+    same_shapes=True,
 )
 ACCUMULATE_N = define(
     "AccumulateNV2",
@@ -420,6 +421,7 @@ ACCUMULATE_N = define(
     kernel=_add_n,
     grad=lambda op, g: [g] * len(op._inputs),
     elementwise=True,
+    same_shapes=True,
 )
 
 
@@ -690,3 +692,53 @@ def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tenso
             term = convert_to_tensor(coefficient, name=f"coeff_{i + 1}")
             total = apply(ADD_V2, term, apply(MUL, total, x, name="mul"), name="add")
         return total
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits(
+    "Add AddV2",
+    role="+",
+    expression="{0} + {1}",
+    into="np.add({0}, {1}, out={out})",
+    neutral=(-0.0, False),
+    fails="shapes",
+    batching="elementwise",
+)
+add_traits(
+    "Maximum", into="np.maximum({0}, {1}, out={out})", fails="shapes", batching="elementwise"
+)
+add_traits(
+    "Minimum", into="np.minimum({0}, {1}, out={out})", fails="shapes", batching="elementwise"
+)
+add_traits("Div TruncateDiv", neutral=(1.0, True))
+add_traits("Pow", neutral=(1.0, True), heavy=True)
+add_traits("SquaredDifference", fails="shapes", batching="elementwise")
+add_traits("FloorDiv FloorMod", batching="elementwise")
+add_traits(
+    "Sub",
+    role="-",
+    expression="{0} - {1}",
+    into="np.subtract({0}, {1}, out={out})",
+    neutral=(0.0, True),
+    fails="shapes",
+    batching="elementwise",
+)
+add_traits(
+    "Mul",
+    role="*",
+    expression="{0} * {1}",
+    into="np.multiply({0}, {1}, out={out})",
+    neutral=(1.0, False),
+    fails="shapes",
+    batching="elementwise",
+)
+add_traits(
+    "RealDiv",
+    role="/",
+    expression="{0} / {1}",
+    into="np.divide({0}, {1}, out={out})",
+    neutral=(1.0, True),
+    fails="shapes",
+    batching="elementwise",
+)

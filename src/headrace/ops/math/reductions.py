@@ -19,7 +19,7 @@ from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define, lookup
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -693,3 +693,8 @@ def cumulative_logsumexp(
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of squares."""
     return apply(L2_LOSS, t, name=name)
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits("Sum Mean Max Min", role="reduction", fails="arguments")

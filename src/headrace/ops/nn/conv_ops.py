@@ -482,6 +482,9 @@ CONV2D = _2D.forward = define(
     grad=_2D.grad,
     check_attrs=check_conv_attrs,
     layer=True,
+    role="conv2d",
+    packed_as="_HeldConv2D",
+    packed_from=256,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
 #: "BiasAdd", "Add" and "Relu", in this order; ``args`` are the bias and the array to add, as far as
@@ -496,6 +499,9 @@ FUSED_CONV2D = define(
     grad=NOT_DIFFERENTIABLE,
     check_attrs=check_conv_attrs,
     layer=True,
+    role="conv2d",
+    packed_as="_HeldConv2D",
+    packed_from=256,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
     "Conv2DBackpropInput",
@@ -521,6 +527,7 @@ DEPTHWISE = _DEPTHWISE.forward = define(
     shape=_depthwise_shape,
     kernel=_depthwise_kernel,
     grad=_DEPTHWISE.grad,
+    role="conv2d",
     check_attrs=check_conv_attrs,
 )
 DEPTHWISE_BACKPROP_INPUT = _DEPTHWISE.by_input = define(

@@ -214,6 +214,7 @@ VARIABLE_V2 = define(
     kernel=variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="variable",
 )
 VARIABLE = define(
     "Variable",
@@ -223,6 +224,7 @@ VARIABLE = define(
     kernel=variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="variable",
 )
 ASSIGN = define(
     "Assign",
@@ -248,6 +250,7 @@ ASSIGN_ADD = define(
     kernel=add_kernel,
     inplace=add_inplace,
     **_WRITES,
+    update="{0} + {1}",
 )
 ASSIGN_SUB = define(
     "AssignSub",
@@ -256,6 +259,7 @@ ASSIGN_SUB = define(
     kernel=sub_kernel,
     inplace=sub_inplace,
     **_WRITES,
+    update="{0} - {1}",
 )
 COUNT_UP_TO = define(
     "CountUpTo",
@@ -272,6 +276,7 @@ IS_VARIABLE_INITIALIZED = define(
     grad=NOT_DIFFERENTIABLE,
     reads=(0,),
     uninit_ok=True,
+    role="is initialized",
 )
 
 

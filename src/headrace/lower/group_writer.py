@@ -1,4 +1,4 @@
-"""One update of many small variables (lower/update_groups.py).
+"""One update of many small variables (lower/select_updates.py).
 
 Their values lie one after the other in one array for each slot, and each variable is a view of its
 part. As long as nobody else has written one of them (by their version stamps), the next update

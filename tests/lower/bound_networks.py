@@ -16,7 +16,7 @@ from headrace.kernels import accel
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.onednn import conv_primitives as conv
 from headrace.kernels.onednn import pool_primitives as onednn_pool
-from headrace.lower import packing, settled
+from headrace.lower import bound_runs, select_packed
 
 needs_library = pytest.mark.skipif(
     accel.library() is None, reason=f"no kernel library to bind to: {accel.status()}"
@@ -28,7 +28,7 @@ TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 @pytest.fixture(autouse=True)
 def small_sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small arrays go the ways that otherwise only large ones go."""
-    monkeypatch.setattr(packing, "MIN_ELEMENTS", dict.fromkeys(packing.MIN_ELEMENTS, 0))
+    monkeypatch.setattr(select_packed, "min_elements", lambda opdef: 0)
     monkeypatch.setattr(conv, "MIN_WORK", 1)
     monkeypatch.setattr(conv, "MIN_POINTWISE", 1)
     monkeypatch.setattr(onednn_pool, "MIN_SIZE", 1)
@@ -42,8 +42,8 @@ def array(*shape: int) -> Any:
 
 def bindings(session: Any) -> list[Any]:
     """What a session has settled."""
-    tables = list(session._state.settled.values())
-    return [f for t in tables for f in t.values() if isinstance(f, settled._Settled)]
+    tables = list(session._state.bindings.values())
+    return [f for t in tables for f in t.values() if isinstance(f, bound_runs._Bound)]
 
 
 def assert_settled(session: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which plans are worth binding to the shapes of their feeds (settling.py), or why not."""
+"""Which plans are worth binding to the shapes of their feeds (emit_bound.py), or why not."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes, shapes
-from headrace.lower.binding_times import before_writes
 from headrace.lower.fusion import Fused, PlanIf, PlanWhile
 from headrace.lower.plan import Plan
+from headrace.lower.stage_split import before_writes
 from headrace.program.nodes import Node, Program
 
 __all__ = ["OF_KNOWN", "why_unbound"]

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import numpy_xp
-from headrace.lower.code_expressions import argument, is_small_update
-from headrace.lower.code_lines import CodeLines
-from headrace.lower.emit import UPDATES
-from headrace.lower.grouped_updates import GroupWriter
+from headrace.lower.emit_expressions import argument, is_small_update
+from headrace.lower.emit_lines import CodeLines
+from headrace.lower.group_writer import GroupWriter
 from headrace.lower.listing import VARIABLE
+from headrace.lower.select_updates import Grouped, gradient_position
 from headrace.lower.session_state import Writer
-from headrace.lower.start_values import written_variables
-from headrace.lower.update_groups import Grouped, gradient_position
+from headrace.lower.storage_starts import written_variables
 from headrace.ops.training.native_updates import GroupUpdate, NativeUpdate
 from headrace.program.nodes import Node
 
@@ -54,7 +53,9 @@ def _small_update(code: CodeLines, node: Node, args: list[str]) -> None:
     i = node.writes[0]
     info = code.program.variables[i]
     key, op = code.param(f"q{i}", info.key), code.param(f"o{i}", info.op)
-    new = UPDATES[node.opdef.name].format(f"v{i}", *args)
+    form = node.opdef.traits.update
+    assert form is not None
+    new = form.format(f"v{i}", *args)
     code.emit(f"v{i} = V.get({key})")
     code.emit(f"if v{i} is None: v{i} = S.need({key}, {op})")
     code.emit(f"S.versions[{key}] += 1")

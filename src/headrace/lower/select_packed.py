@@ -2,7 +2,7 @@
 
 ``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``, inside of loops, too. ``_Held(w)`` depends
 on a variable alone and is therefore kept between runs until the variable is written
-(lower/kept_values.py); for a constant it is a constant.
+(lower/stage_split.py); for a constant it is a constant.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.core import dtypes, shapes
+from headrace.core.opdef import OpDef, lookup
 from headrace.kernels import accel
 from headrace.kernels.packed_weights import Held, WeightsWay
-from headrace.lower.kept_values import makers_of
-from headrace.ops.internal.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
+from headrace.lower.stage_split import makers_of
+from headrace.ops.internal.packed_ops import HELD, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.program.nodes import (
     Block,
     If,
@@ -35,28 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["pack"]
 
-#: Elements of weights from which packing them is worth while.
-MIN_ELEMENTS = {
-    "MatMul": 16 * 1024,
-    "_FusedMatMul": 16 * 1024,
-    "Conv2D": 256,
-    "_FusedConv2D": 256,
-    "_LSTMLayer": 0,
-}
-_REPLACED = {
-    "MatMul": HELD_MATMUL,
-    "_FusedMatMul": HELD_MATMUL,
-    "Conv2D": HELD_CONV2D,
-    "_FusedConv2D": HELD_CONV2D,
-    "_LSTMLayer": HELD_LSTM_LAYER,
-}
-
 
 def pack(program: Program, weights: str = "float32") -> Program:
     """The program with packed weights, products' as the type that is named, if there is a kernel
     library that packs.
     """
-    nodes = [s for s in walk(program.body) if s.opdef.name in _REPLACED]
+    nodes = [s for s in walk(program.body) if s.opdef.traits.packed_as]
     if not nodes:
         return program
     steady = {v.start for v in program.variables if not v.written}
@@ -92,6 +77,11 @@ def _warn(way: WeightsWay) -> None:
     )
 
 
+def min_elements(opdef: OpDef) -> int:
+    """The elements of weights from which packing them is worth while."""
+    return opdef.traits.packed_from
+
+
 def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
     if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
         return False
@@ -103,7 +93,7 @@ def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
     return (
         info.dtype is dtypes.float32
         and size is not None
-        and size >= MIN_ELEMENTS[s.opdef.name]
+        and size >= min_elements(s.opdef)
         and s.inputs[0] not in steady
     )
 
@@ -111,13 +101,13 @@ def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
 def _is_product_of_variable(s: Node, program: Program) -> bool:
     """In a program that writes variables, others are mostly trained by another one in turn (the
     two halves of a GAN): products with them are bound with the rest of the step instead
-    (lower/settled.py).
+    (lower/bound_runs.py).
     """
-    return _REPLACED[s.opdef.name] is HELD_MATMUL and _weights(s) not in program.constants
+    return s.opdef.traits.packed_as == HELD_MATMUL.name and _weights(s) not in program.constants
 
 
 def _weights(s: Node) -> int:
-    return s.inputs[-2 if s.opdef.name == "_LSTMLayer" else 1]
+    return s.inputs[-2 if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name else 1]
 
 
 def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
@@ -165,16 +155,17 @@ class _Replacing:
 
     def _node(self, s: Node) -> Node:
         held = self._held(s)
-        if s.opdef.name == "_LSTMLayer":
+        if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name:
             attrs = {k: v for k, v in s.attrs.items() if k != "training"}
             outputs = s.outputs[: s.attrs["N"] + 1]
             return Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op)
         inputs = (*s.inputs[:2], held, *s.inputs[2:])
         attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
         attrs["num_args"] = len(s.inputs) - 2
-        if _REPLACED[s.opdef.name] is HELD_MATMUL:
+        if s.opdef.traits.packed_as == HELD_MATMUL.name:
             attrs["weights"] = _kind_of(s, self.program, self.way, self.misses)
-        return Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op)
+        assert s.opdef.traits.packed_as is not None
+        return Node(lookup(s.opdef.traits.packed_as), inputs, s.outputs, attrs, s.op)
 
     def _held(self, s: Node) -> int:
         weights = _weights(s)

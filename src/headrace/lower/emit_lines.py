@@ -1,9 +1,9 @@
 """The emitter: instructions as lines of one Python function, and the local names of its values.
 
-``CodeLines`` is what all parts of code generation share: code_expressions.py (the right-hand side
-of a line), code_writes.py (updates of variables), codegen.py (order, branches, loops, results) and
-settling.py (runs that are bound to shapes). ``begin`` opens an instruction, ``emit`` adds a line to
-it, ``assemble`` makes the function. Plans of the same text share one compiled code object:
+``CodeLines`` is what all parts of code generation share: emit_expressions.py (the right-hand side
+of a line), emit_writes.py (updates of variables), emit_general.py (order, branches, loops, results)
+and emit_bound.py (runs that are bound to shapes). ``begin`` opens an instruction, ``emit`` adds a
+line to it, ``assemble`` makes the function. Plans of the same text share one compiled code object:
 kernels, constants, names of variables and writers are parameters of a factory around it.
 """
 
@@ -95,7 +95,7 @@ class CodeLines:
         self.uses_rt = False
         self.checked: list[set[int]] = [set()]
         self.given: list[int] = []  # results that are not copied for the caller
-        self.growing: dict[int, str] = {}  # results of appending to a loop variable
+        self.appended: dict[int, str] = {}  # results of appending to a loop variable
         # which block (by its set of checked variables) makes a value
         self.home: dict[int, set[int]] = {}
         self.loaded: set[int] = set()  # variables that are read, not only written

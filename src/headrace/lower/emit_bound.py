@@ -1,14 +1,14 @@
-"""Lowering with known shapes: a run over memory that stays where it is (see settled.py).
+"""Lowering with known shapes: a run over memory that stays where it is (see bound_runs.py).
 
-It is the lowering of codegen.py, with the shapes of the feeds at hand. A step whose results are
-known before the run (binding_times.py) needs no line: stages BUILD and SHAPE are computed here,
+It is the lowering of emit_general.py with the shapes of the feeds. A step whose results are
+known before the run (stage_split.py) needs no line: stages BUILD and SHAPE are computed here,
 once, stage WRITE when the version stamp of a variable has changed. A value of stage RUN is
 
 - ``fixed``: it lies in memory that was set aside for it, and each run writes it there, or
 - ``moving``: an array that may be another one in each run: a variable that the program goes on to
   write, or a large result of a kernel that has no way to write where it is told.
 
-A step that makes a fixed value becomes the execution of a primitive (settled_steps.py), a NumPy
+A step that makes a fixed value becomes the execution of a primitive (select_primitives.py), a NumPy
 function with ``out=``, or, for all other ops, their kernel and a copy of what it gives. Views of
 fixed memory need no line. Memory is used again once nobody reads it any more.
 
@@ -29,19 +29,20 @@ from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import numpy_xp
 from headrace.kernels.numpy.openblas import hold_blas
-from headrace.lower.bindable import OF_KNOWN
-from headrace.lower.binding_times import before_writes, first_stages, stage_of
-from headrace.lower.code_lines import Compiled
-from headrace.lower.codegen import Lowering
+from headrace.lower.emit_general import Lowering
+from headrace.lower.emit_lines import Compiled
 from headrace.lower.fused_code import make_fused
 from headrace.lower.fusion import Fused, PlanStatement
-from headrace.lower.kept_part import KeptPart
 from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
 from headrace.lower.listing import MOVING as MOVED
-from headrace.lower.liveness import lifetimes
 from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
+from headrace.lower.select_bindable import OF_KNOWN
 from headrace.lower.session_state import State
+from headrace.lower.stage_split import before_writes, step_stage
+from headrace.lower.storage_lifetimes import lifetimes
+from headrace.lower.write_stage import WriteStage
+from headrace.program.binding_times import first_stages
 from headrace.program.nodes import Node, VariableInfo
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ __all__ = [
     "MOVING",
     "STEADY",
     "Binding",
-    "Settling",
-    "Unsettled",
-    "settle",
+    "BoundLowering",
+    "NotBound",
+    "bind_plan",
 ]
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
@@ -75,7 +76,7 @@ LEFT = 1 << 16
 MAX_BYTES = 256 << 20
 
 
-class Unsettled(Exception):
+class NotBound(Exception):
     """This plan, with these shapes, is left to the general way."""
 
 
@@ -103,8 +104,8 @@ class Binding:
         return False
 
 
-def settle(
-    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: KeptPart | None
+def bind_plan(
+    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: WriteStage | None
 ) -> Binding:
     """Bind a plan to the shapes of these feeds."""
     count = len(plan.block)
@@ -114,18 +115,19 @@ def settle(
     if any(v.written for v in plan.program.variables):
         first, rest = before_writes(plan.block, plan.program)
         block = (*first, *rest)
-        plan, count = Plan(plan.program, block, lifetimes(block, plan.program)), len(first)
+        count = len(first)
+        plan = plan._replace(block=block, lives=lifetimes(block, plan.program))
     variables = used_variables(plan, count, kept)
     # (before the values: a write in between shows)
     stamps = state.stamps(v.key for v in variables if not v.written)
     held = [state.need(v.key, v.op) for v in variables]
     kept_values = () if kept is None else kept(state, values)
-    settling = Settling(plan, count, variables, held, kept_values, feeds)
+    lowering = BoundLowering(plan, count, variables, held, kept_values, feeds)
     try:
-        return settling.bind(stamps, kept)
+        return lowering.bind(stamps, kept)
     except BaseException:
         # they refer to it: its memory would stay until the collector of cycles comes
-        settling.renewals.clear()
+        lowering.renewals.clear()
         raise
 
 
@@ -140,7 +142,7 @@ def _outermost(step: Node | Fused) -> Node:
     return step.nodes[-1] if isinstance(step, Fused) else step
 
 
-def used_variables(plan: Plan, count: int, kept: KeptPart | None) -> tuple[VariableInfo, ...]:
+def used_variables(plan: Plan, count: int, kept: WriteStage | None) -> tuple[VariableInfo, ...]:
     """Those that the first ``count`` steps, kept values or results take.
 
     First the ones that the program does not write.
@@ -156,8 +158,8 @@ def used_variables(plan: Plan, count: int, kept: KeptPart | None) -> tuple[Varia
     return tuple(sorted(found, key=lambda v: v.written))
 
 
-class Settling(Lowering):
-    """The state of the work, for those who bind steps (settled_steps.py)."""
+class BoundLowering(Lowering):
+    """The state of the work, for those who bind steps (select_primitives.py)."""
 
     def __init__(
         self,
@@ -174,7 +176,7 @@ class Settling(Lowering):
         self.in_rest = False  # the steps that are bound are done
         kernels = library()
         if kernels is None:
-            raise Unsettled("no kernel library")
+            raise NotBound("no kernel library")
         self.accelerator, self.library = kernels, kernels.fixed
         self.variables = variables
         self.stages = first_stages(self.program, len(kept))
@@ -230,7 +232,7 @@ class Settling(Lowering):
         self.kept_shapes = [_look(v) for v in kept]
         for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
             if array.dtype.kind not in "fiub":
-                raise Unsettled("a feed of another type")
+                raise NotBound("a feed of another type")
             if array.nbytes >= LEFT:
                 self._take_feed(value, f"f{n}", array)
                 continue
@@ -275,7 +277,7 @@ class Settling(Lowering):
             return best
         self.nbytes += size
         if self.nbytes > MAX_BYTES:
-            raise Unsettled("too large")
+            raise NotBound("too large")
         return self.library.aligned(size)
 
     def free_memory(self) -> None:
@@ -295,7 +297,7 @@ class Settling(Lowering):
             return KNOWN
         found = STEADY if stage is Stage.WRITE else self.kinds.get(value)
         if found is None:
-            raise Unsettled(f"value {value} is not there")
+            raise NotBound(f"value {value} is not there")
         return found
 
     def array(self, value: int) -> Any:
@@ -427,22 +429,22 @@ class Settling(Lowering):
         self.renewals.append(function)
 
     # steps --------------------------------------------------------------------------------------
-    def bind(self, stamps: list[int], kept: KeptPart | None) -> Binding:
+    def bind(self, stamps: list[int], kept: WriteStage | None) -> Binding:
         """The function; ``stamps`` are those of the unwritten variables' values."""
-        from headrace.lower.settled_steps import bind_step
+        from headrace.lower.select_primitives import bind_step
 
         for step in self.plan.block[: self.count]:
             assert isinstance(step, (Node, Fused))
             try:
                 self._step(step, bind_step)
-            except Unsettled as reason:
-                raise Unsettled(f"{_outermost(step).op.name}: {reason}") from None
+            except NotBound as reason:
+                raise NotBound(f"{_outermost(step).op.name}: {reason}") from None
             self.free_memory()
             self.position += 1
         if not self.calls:
-            raise Unsettled("nothing for the kernel library")
+            raise NotBound("nothing for the kernel library")
         if self.trains and self.work < MIN_WORK:
-            raise Unsettled("too little work")
+            raise NotBound("too little work")
         scratch = self.library.give_scratch(self.calls)
         rest_line = len(self.lines) + 1
         self._rest()
@@ -461,7 +463,7 @@ class Settling(Lowering):
         self.params = {}
         return Binding(compiled._replace(params={}), renewal, notes, rest_line + len(prologue) + 2)
 
-    def bound_prologue(self, renewal: _Renewal, kept: KeptPart | None) -> list[str]:
+    def bound_prologue(self, renewal: _Renewal, kept: WriteStage | None) -> list[str]:
         """Variables are loaded, then their stamps compared: a stamp changes before its variable
         does.
         """
@@ -495,17 +497,17 @@ class Settling(Lowering):
         self.in_rest = True
         self.outermost(self.plan.block[self.count :])
 
-    def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], str]) -> None:
+    def _step(self, step: Node | Fused, bind_step: Callable[[BoundLowering, Any], str]) -> None:
         outputs = _outputs(step)
         op = step.opdef.name if isinstance(step, Node) else "fused"
         instr = self.begin(op, step.inputs, outputs, step)
-        instr.stage = stage = stage_of(step, self.stages, True)
+        instr.stage = stage = step_stage(step, self.stages, True)
         self.stages.update(dict.fromkeys(outputs, stage))
         if stage <= Stage.SHAPE:
             instr.implementation = "when bound"
             self._compute(step, self.function(step))
         elif isinstance(step, Node) and self._is_of_values(step):
-            raise Unsettled("a shape that is not known")
+            raise NotBound("a shape that is not known")
         elif stage is Stage.WRITE:
             instr.implementation = "when written"
             instr.storage = VIEW if _is_view(step) else NEW
@@ -519,7 +521,7 @@ class Settling(Lowering):
             self._select(step, instr, bind_step)
 
     def _select(
-        self, step: Node | Fused, instr: Instr, bind_step: Callable[[Settling, Any], str]
+        self, step: Node | Fused, instr: Instr, bind_step: Callable[[BoundLowering, Any], str]
     ) -> None:
         """The first implementation that takes the step."""
         primitives, summed = len(self.calls), _outputs(step)[0] in self.sums
@@ -624,10 +626,10 @@ class Settling(Lowering):
         outputs = _outputs(step)
         arrays = [np.asarray(a) for a in self._results(function, step)]
         if any(a.dtype.kind not in "fiubcV" for a in arrays):
-            raise Unsettled("a value of another type")
+            raise NotBound("a value of another type")
         large = any(a.nbytes >= LEFT for a in arrays)
         if large and self.trains:
-            raise Unsettled("a training step whose work is in other kernels")
+            raise NotBound("a training step whose work is in other kernels")
         if len(outputs) == 1 and not _is_view(step) and large:
             self._let_move(step, function, arrays[0])
             return
@@ -655,7 +657,7 @@ class Settling(Lowering):
             return super().result(value, alone)
         array = self.array(value)
         if isinstance(array, np.ndarray) and array.dtype.kind == "O":
-            raise Unsettled("a result of another type")
+            raise NotBound("a result of another type")
         if not self.program.values[value].shape and getattr(array, "ndim", 0) == 0:
             return f"{self.name(value)}[()]"
         if self.kind(value) == FIXED:
@@ -672,37 +674,37 @@ class _Renewal:
     ``renewal(S, V)`` gives the variables that lines read.
     """
 
-    __slots__ = ("kept", "kept_alive", "keys", "loaded", "scratch", "settling", "stamps")
+    __slots__ = ("kept", "kept_alive", "keys", "loaded", "lowering", "scratch", "stamps")
 
     def __init__(
-        self, settling: Settling, scratch: object, stamps: list[int], kept: KeptPart | None
+        self, lowering: BoundLowering, scratch: object, stamps: list[int], kept: WriteStage | None
     ) -> None:
-        self.settling, self.scratch, self.stamps, self.kept = settling, scratch, stamps, kept
-        self.keys = tuple(v.key for v in settling.variables[: settling.n_steady])
+        self.lowering, self.scratch, self.stamps, self.kept = lowering, scratch, stamps, kept
+        self.keys = tuple(v.key for v in lowering.variables[: lowering.n_steady])
         self.loaded: list[VariableInfo] = []
-        self.kept_alive: list[Any] = settling.param_list("W")
-        self.kept_alive[:] = [settling.env[v] for v in settling.wanted]
+        self.kept_alive: list[Any] = lowering.param_list("W")
+        self.kept_alive[:] = [lowering.env[v] for v in lowering.wanted]
         self.let_go()
 
     def __del__(self) -> None:
-        self.settling.renewals.clear()  # they refer to it: its memory goes at once
+        self.lowering.renewals.clear()  # they refer to it: its memory goes at once
 
     def __call__(self, state: State, values: dict[str, Any]) -> list[Any]:
         with state.lock:  # no write may come between what is remembered and what is computed
             stamps = state.stamps(self.keys)
             if stamps != self.stamps:
-                held = [state.need(v.key, v.op) for v in self.settling.variables]
+                held = [state.need(v.key, v.op) for v in self.lowering.variables]
                 kept = () if self.kept is None else self.kept(state, values)
-                self._renew(held[: self.settling.n_steady], kept)
+                self._renew(held[: self.lowering.n_steady], kept)
                 self.stamps = stamps
             return [state.need(v.key, v.op) for v in self.loaded]
 
     def _renew(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
-        s = self.settling
+        s = self.lowering
         if [_look(v) for v in held] != s.variable_shapes:
-            raise Unsettled("a variable has another shape")
+            raise NotBound("a variable has another shape")
         if [_look(v) for v in kept] != s.kept_shapes:
-            raise Unsettled("a kept value has another shape")
+            raise NotBound("a kept value has another shape")
         for v, array in zip(s.variables, held):
             s.env[v.start] = s.env[v.current] = array
         s.env.update(zip(s.kept_values, kept))
@@ -715,7 +717,7 @@ class _Renewal:
 
     def let_go(self) -> None:
         """Variables, and views of them, are not held between runs."""
-        s = self.settling
+        s = self.lowering
         for value, lies in s.of_variable.items():
             if lies:
                 s.env[value] = None
@@ -725,11 +727,11 @@ class _Renewal:
 
 
 def _fail_for_nan() -> None:
-    raise Unsettled("a relu's input is NaN or minus infinity: the general way tells them apart")
+    raise NotBound("a relu's input is NaN or minus infinity: the general way tells them apart")
 
 
 def _fail() -> None:
-    raise Unsettled("the kernel library refused a call")
+    raise NotBound("the kernel library refused a call")
 
 
 def _look(value: Array | np.generic | Held) -> tuple[tuple[int, ...] | None, np.dtype[Any] | None]:
@@ -742,7 +744,7 @@ def _lies(array: Any) -> tuple[Any, ...]:
 
 def _alike(array: Array, lies: tuple[Any, ...]) -> Array:
     if _lies(array) != lies:
-        raise Unsettled("an array lies in another way")
+        raise NotBound("an array lies in another way")
     return array
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.lower.fusion import PlanBlock, PlanIf, PlanWhile
-from headrace.lower.update_groups import Grouped
+from headrace.lower.select_updates import Grouped
 from headrace.program.nodes import Node
 
 __all__ = ["scan", "written_variables"]

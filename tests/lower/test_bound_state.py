@@ -1,6 +1,6 @@
-"""Settled runs.
+"""Bound runs (lower/bound_runs.py).
 
-Results are the caller's own, nothing is stale, errors are the same, memory goes (lower/settled.py).
+Results are the caller's own, nothing is stale, errors are the same, memory goes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import kept_values as kept
-from headrace.lower import settled
-from tests.lower.settled_networks import (
+from headrace.lower import bound_runs
+from headrace.lower import stage_split as kept
+from tests.lower.bound_networks import (
     RNG,
     TOLERANCE,
     array,
@@ -481,14 +481,14 @@ def test_more_signatures_than_are_settled() -> None:
         y = dense(dense(x, 8, tf.nn.relu), 4)
     session = started(graph)
     reference = like(session, graph)
-    for _ in range(2 * settled.OFTEN):
+    for _ in range(2 * bound_runs.OFTEN):
         for rows in range(1, 10):
             feed = {x: array(rows, 12)}
             same(session.run(y, feed), reference.run(y, feed))
-        assert len(bindings(session)) <= settled.AT_ONCE
-    for _ in range(8 * settled.OFTEN):
+        assert len(bindings(session)) <= bound_runs.AT_ONCE
+    for _ in range(8 * bound_runs.OFTEN):
         session.run(y, {x: array(20, 12)})
-    assert 20 in {shape[0] for t in session._state.settled.values() for (*_, shape) in t}
+    assert 20 in {shape[0] for t in session._state.bindings.values() for (*_, shape) in t}
 
 
 def test_memory_goes_with_session_graph_and_plan() -> None:
@@ -532,8 +532,8 @@ def test_what_cannot_be_bound_leaves_nothing(monkeypatch: pytest.MonkeyPatch) ->
         z = tf.matrix_inverse(dense(x, 4) + 10 * tf.eye(4))
     session = started(graph)
     tried = []
-    real = settled.settle
-    monkeypatch.setattr(settled, "settle", lambda *args: tried.append(1) or real(*args))
+    real = bound_runs.bind_plan
+    monkeypatch.setattr(bound_runs, "bind_plan", lambda *args: tried.append(1) or real(*args))
     feed = {x: array(4, 4)}
     for _ in range(6):
         same(session.run(z, feed), like(session, graph).run(z, feed))
@@ -617,7 +617,10 @@ def test_functions() -> None:
             (slope,) = tape.gradient(loss, [b])
             assert slope.shape == (8,)
         tables = [
-            t for t in STATE.settled.values() for f in t.values() if isinstance(f, settled._Settled)
+            t
+            for t in STATE.bindings.values()
+            for f in t.values()
+            if isinstance(f, bound_runs._Bound)
         ]
         assert tables
     finally:
@@ -688,7 +691,7 @@ def test_many_short_threads() -> None:
         for t in threads:
             t.join()
     assert not wrong
-    assert len(bindings(session)) < settled.AT_ONCE + 6  # threads that came at the same moment
+    assert len(bindings(session)) < bound_runs.AT_ONCE + 6  # threads that came at the same moment
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -12,16 +12,50 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.lower.fusion import PlanBlock, PlanIf, PlanWhile
+from headrace.program.nodes import Node, Program
+
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["Growing"]
+__all__ = ["Appended", "find_appends"]
 
 #: Room for so many more when nothing is known yet.
 SPARE = 16
 
 
-class Growing:
+def find_appends(block: PlanBlock, program: Program) -> dict[int, int]:
+    """Results of ``tf.concat([past, present], axis)`` that are the next value of the loop variable
+    ``past``, and the axis.
+    """
+    found: dict[int, int] = {}
+    stack: list[PlanBlock] = [block]
+    while stack:
+        for s in stack.pop():
+            if isinstance(s, PlanIf):
+                stack.append(s.body)
+            elif isinstance(s, PlanWhile):
+                found.update(_appends_of(s, program))
+                stack += [s.test, s.body]
+    return found
+
+
+def _appends_of(loop: PlanWhile, program: Program) -> dict[int, int]:
+    found: dict[int, int] = {}
+    nexts = {v.next: v.value for v in loop.loop.values}
+    for node in loop.body:
+        if not isinstance(node, Node) or node.opdef.name != "ConcatV2" or len(node.inputs) != 3:
+            continue
+        axis = program.constants.get(node.inputs[-1])
+        value = nexts.get(node.outputs[0])
+        if axis is None or value is None or value != node.inputs[0] or value == node.inputs[1]:
+            continue
+        if program.values[value].dtype._kind in "fiuc":
+            found[node.outputs[0]] = int(axis)
+    return found
+
+
+class Appended:
     """``append(old, new)`` in the place of a concatenation of both, one object for each run of a
     loop.
     """

@@ -15,8 +15,8 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import gemm, numpy_xp
-from headrace.lower.code_lines import CodeLines
-from headrace.lower.emit import EXPRESSIONS, UPDATES, inverse_of, number_of
+from headrace.lower.emit_lines import CodeLines
+from headrace.lower.emit_numbers import inverse_of, number_of
 from headrace.lower.native_kernels import NativeKernel
 from headrace.lower.session_state import SMALL
 from headrace.ops.internal import fused_ops
@@ -26,9 +26,7 @@ from headrace.program.nodes import Node
 __all__ = ["argument", "call_kernel", "expression", "is_small_update"]
 
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
-_PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
 _EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
-_SHORTCUTS = frozenset(["Size", "_InverseSize", "Cast", "ExpandDims", "Mean", "Sum"])
 _SMALL = 4096  # elements below which a product is an operator
 
 
@@ -48,7 +46,7 @@ def _beside_array(code: CodeLines, node: Node, value: int) -> str | None:
     array = peek(code.program.constants, value)
     if array is None or array.ndim or array.dtype.kind == "O":
         return None
-    if node.opdef.name not in EXPRESSIONS and not is_small_update(code, node):
+    if node.opdef.traits.expression is None and not is_small_update(code, node):
         return None
     if not any(code.program.values[i].shape for i in node.inputs):
         return None
@@ -61,11 +59,11 @@ def _beside_array(code: CodeLines, node: Node, value: int) -> str | None:
 
 def expression(code: CodeLines, node: Node, args: list[str]) -> str:
     name = node.opdef.name
-    template = EXPRESSIONS.get(name)
+    template = node.opdef.traits.expression
     if template is not None and not (name == "Add" and _is_string(code, node)):
         code.instr.implementation = "operator"
         return template.format(*args)
-    if name in _PRODUCTS and code.program.values[node.outputs[0]].dtype in _BLAS:
+    if node.opdef.role == "matmul" and code.program.values[node.outputs[0]].dtype in _BLAS:
         code.instr.implementation = "product"
         return _product(code, node, args)
     short = _shortcut(code, node, args)
@@ -84,8 +82,10 @@ def _shortcut(code: CodeLines, node: Node, args: list[str]) -> str | None:
     """Ops on shapes and scalars whose other inputs are known, without a call of their
     kernel.
     """
-    name = node.opdef.name
-    if name not in _SHORTCUTS:
+    name, role = node.opdef.name, node.opdef.role
+    if role == "reduction":
+        return _reduction(code, node, args[0])
+    if role or name not in ("Size", "_InverseSize", "Cast", "ExpandDims"):
         return None
     dtype = code.program.values[node.outputs[0]].dtype
     if name == "Size":
@@ -102,13 +102,13 @@ def _shortcut(code: CodeLines, node: Node, args: list[str]) -> str | None:
             at = int(axis.reshape(-1)[0])
             at = at + rank + 1 if at < 0 else at
             return f"{args[0]}[{', '.join([':'] * at + ['None'])}]"
-    if name in ("Sum", "Mean"):
-        return _reduction(code, node, args[0])
     return None
 
 
 def _reduction(code: CodeLines, node: Node, x: str) -> str | None:
     """Sums over everything, and of columns, of the types that add up in their own precision."""
+    if node.opdef.name not in ("Sum", "Mean"):
+        return None
     info = code.program.values[node.inputs[0]]
     axes = code.program.constants.get(node.inputs[1])
     if info.dtype not in _BLAS or info.shape is None or axes is None or node.attrs["keep_dims"]:
@@ -184,7 +184,7 @@ def is_small_update(code: CodeLines, node: Node) -> bool:
     """A new value that is one expression, of a variable that is replaced rather than
     overwritten.
     """
-    if node.opdef.name not in UPDATES:
+    if node.opdef.traits.update is None:
         return False
     variable, change = (code.program.values[node.inputs[i]].shape for i in (0, -1))
     size = shapes.num_elements(variable)

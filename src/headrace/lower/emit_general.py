@@ -25,19 +25,18 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.lower import fused_code as fused_steps
 from headrace.lower import user_calls
-from headrace.lower.code_expressions import argument, expression
-from headrace.lower.code_lines import CodeLines, Compiled
-from headrace.lower.code_writes import emit_group, emit_write
-from headrace.lower.emit import INTO
+from headrace.lower.emit_expressions import argument, expression
+from headrace.lower.emit_lines import CodeLines, Compiled
+from headrace.lower.emit_writes import emit_group, emit_write
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
-from headrace.lower.growing import Growing
 from headrace.lower.listing import CALLERS, IN_PLACE, VIEW, Storage
 from headrace.lower.native_groups import native_step
 from headrace.lower.native_segments import NativeSegment
-from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
-from headrace.lower.start_values import scan, written_variables
-from headrace.lower.update_groups import Grouped
+from headrace.lower.select_updates import Grouped
+from headrace.lower.storage_appends import Appended
+from headrace.lower.storage_results import copy_unknown, own_string, own_unknown
+from headrace.lower.storage_starts import scan, written_variables
 from headrace.program.nodes import Node
 from headrace.runtime import buffers
 from headrace.runtime.interrupts import getsignal, handler, name_with_writes, protect
@@ -45,7 +44,6 @@ from headrace.runtime.interrupts import getsignal, handler, name_with_writes, pr
 __all__ = ["Lowering", "compile_plan"]
 
 _DEEP = 60  # levels of indentation (Python ends at 100)
-_AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORT_ROW = 16
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
@@ -158,7 +156,7 @@ class Lowering(CodeLines):
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node has a line of a kind of its own."""
-        return node.op in self.started or bool(node.outputs and node.outputs[0] in self.growing)
+        return node.op in self.started or bool(node.outputs and node.outputs[0] in self.appended)
 
     def segment(self, part: PlanBlock) -> None:
         """Steps that may be one native function (native_segments.py), and the same steps as lines
@@ -251,7 +249,7 @@ class Lowering(CodeLines):
         targets = [self.new(v.value) for v in values]
         if targets:
             self.emit(f"{', '.join(targets)} = {', '.join(inits)}")
-        self.find_growing(s)
+        self.begin_appends(s)
         self.position += 1
         self.emit("while True:")
         self.depth += 1
@@ -268,34 +266,27 @@ class Lowering(CodeLines):
         self.depth -= 1
         self.position += 1
 
-    def find_growing(self, s: PlanWhile) -> None:
-        """Loop variables whose next value is themselves with something appended (see
-        growing.py).
+    def begin_appends(self, s: PlanWhile) -> None:
+        """Arrays with room at their end, one for each loop variable that is appended to (see
+        storage_appends.py).
         """
-        nexts = {v.next: v.value for v in s.loop.values}
-        for node in s.body:
-            if not isinstance(node, Node) or node.opdef.name != "ConcatV2" or len(node.inputs) != 3:
-                continue
-            axis = self.program.constants.get(node.inputs[-1])
-            value = nexts.get(node.outputs[0])
-            if axis is None or value is None or value != node.inputs[0] or value == node.inputs[1]:
-                continue
-            if self.program.values[value].dtype._kind in "fiuc":
-                name = f"h{len(self.growing)}"
-                self.growing[node.outputs[0]] = name
-                self.emit(f"{name} = {self.param('Growing', Growing)}({int(axis)})")
+        appends = self.plan.appends
+        for v in s.loop.values:
+            if v.next in appends:
+                name = self.appended[v.next] = f"h{len(self.appended)}"
+                self.emit(f"{name} = {self.param('Appended', Appended)}({appends[v.next]})")
 
     def node(self, node: Node) -> None:
         if node.writes:
             emit_write(self, node)
             return
-        if node.outputs and node.outputs[0] in self.growing:
+        if node.outputs and node.outputs[0] in self.appended:
             old, new = (self.name(i) for i in node.inputs[:2])
-            call = f"{self.growing[node.outputs[0]]}.append({old}, {new})"
+            call = f"{self.appended[node.outputs[0]]}.append({old}, {new})"
             self.instr.storage, self.instr.implementation = VIEW, "appended"
             self.emit(f"{self.new(node.outputs[0])} = {call}")
             return
-        if node.opdef.name in ("Merge", "RefMerge"):
+        if node.opdef.role == "merge":
             self.merge(node)
             return
         args = [argument(self, node, i) for i in range(len(node.inputs))]
@@ -319,7 +310,7 @@ class Lowering(CodeLines):
         """An ``out=`` form over an input that dies here, where that input certainly has the
         result's shape.
         """
-        form = INTO.get(node.opdef.name)
+        form = node.opdef.traits.into
         out = node.outputs[0]
         info = self.program.values[out]
         if form is None or not info.shape or info.dtype._kind not in "fiuc":
@@ -337,8 +328,8 @@ class Lowering(CodeLines):
                     self.home[out] = self.home.pop(value)
                 self.n_reused += 1
                 self.instr.storage = Storage(IN_PLACE, value)
-                operator = _AUGMENTED.get(node.opdef.name)
-                if operator is not None and (k == 0 or operator in "+*"):
+                operator = node.opdef.role
+                if operator in ("+", "*") or (k == 0 and operator in ("-", "/")):
                     return f"{target} {operator}= {args[1 - k]}"
                 return form.format(*args, out=target)
         return None

@@ -1,5 +1,5 @@
 """Runs that are bound to their shapes give what the reference executor gives, step by step
-(lower/settled.py).
+(lower/bound_runs.py).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import packing
-from tests.lower.settled_networks import (
+from headrace.lower import select_packed
+from tests.lower.bound_networks import (
     RNG,
     array,
     assert_settled,
@@ -59,8 +59,8 @@ def test_products_with_constants_and_turned_weights(frozen: bool, transpose_b: b
 
 def test_products_of_small_weights_that_are_views(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without packing: a weight may lie in any way."""
-    monkeypatch.setitem(packing.MIN_ELEMENTS, "MatMul", 1 << 30)
-    monkeypatch.setitem(packing.MIN_ELEMENTS, "_FusedMatMul", 1 << 30)
+    limits = {"matmul": 1 << 30}
+    monkeypatch.setattr(select_packed, "min_elements", lambda opdef: limits.get(opdef.role, 0))
 
     def build() -> tuple[Any, Any]:
         images = placeholder(None, 6, 6, 4)

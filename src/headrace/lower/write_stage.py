@@ -1,4 +1,4 @@
-"""The part of a plan that depends on variables alone (lower/kept_values.py), with its results from
+"""The part of a plan that depends on variables alone (lower/stage_split.py), with its results from
 the last time.
 
 The results belong to a session's state, not to the plan. They are good as long as every variable
@@ -15,7 +15,7 @@ from headrace.kernels.packed_weights import Held
 from headrace.lower.executable import Executable
 from headrace.lower.session_state import State
 
-__all__ = ["Counts", "KeptPart", "is_within_bounds"]
+__all__ = ["Counts", "WriteStage", "is_within_bounds"]
 
 
 #: Bytes that a session may keep in any case.
@@ -37,7 +37,7 @@ class _Entry(NamedTuple):
     values: tuple[Any, ...]
 
 
-class KeptPart:
+class WriteStage:
     """``part(state, values)`` gives the kept results, computed anew if a variable was written."""
 
     __slots__ = ("__weakref__", "executable", "keys", "run")

@@ -1,20 +1,20 @@
-"""Runs whose shapes have settled: the same plan, again and again, with feeds of the same shapes.
+"""Runs that are bound to shapes: the same plan, again and again, with feeds of the same shapes.
 
 A pure plan that calls the kernel library is bound to its shapes when it first sees them
-(settling.py): every value gets memory of its own that stays where it is, views are made once, what
-depends on shapes alone is computed once, and a step becomes a primitive whose arguments are in
+(emit_bound.py): every value gets memory of its own that stays where it is, views are made once,
+what depends on shapes alone is computed once, and a step becomes a primitive whose arguments are in
 place. Such a run is a straight line of calls of C, about a microsecond each around the work.
 
 What depends on variables (packed weights, folded normalisations) is bound as well, and bound again
 when the version stamp of a variable has changed. Variables are not held between runs, so that
 training can go on overwriting them where they lie. Results are the caller's own: they never lie in
-the settled memory.
+the bound memory.
 
 A training step is bound up to its first write; the writes come after that, in the same function, as
-they always do, and take their arguments out of the settled memory. A run that fails before that is
+they always do, and take their arguments out of the bound memory. A run that fails before that is
 done again in the general way; one that fails after it has had effects, and is not.
 
-A few signatures (shapes, for each calling thread) are settled at first sight; one more only after
+A few signatures (shapes, for each calling thread) are bound at first sight; one more only after
 it has come often, in place of the one that was longest ago. All others, and whatever goes wrong
 here, take the general way, which computes the same and says what is wrong.
 """
@@ -29,23 +29,23 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
-from headrace.lower.bindable import why_unbound
-from headrace.lower.code_lines import Compiled
-from headrace.lower.kept_part import KeptPart, is_within_bounds
+from headrace.lower.emit_bound import Binding, NotBound, bind_plan
+from headrace.lower.emit_lines import Compiled
 from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
+from headrace.lower.select_bindable import why_unbound
 from headrace.lower.session_state import State
-from headrace.lower.settling import Binding, Unsettled, settle
 from headrace.lower.step_threads import in_turn
+from headrace.lower.write_stage import WriteStage, is_within_bounds
 from headrace.program.nodes import Node, walk
 from headrace.runtime.thread_pool import thread_count
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["SettledRuns", "settled_runs"]
+__all__ = ["BoundRuns", "runs_for"]
 
-#: Signatures that are settled at first sight, and how often a further one must have come.
+#: Signatures that are bound at first sight, and how often a further one must have come.
 AT_ONCE, OFTEN = 4, 8
 #: Training steps come with ever new batch sizes, too: theirs must have come so often.
 STEPS = 3
@@ -93,7 +93,7 @@ class _Here(local):
 _here = _Here()
 
 
-class _Settled:
+class _Bound:
     """A binding to shapes, and what became of its runs."""
 
     __slots__ = ("binding", "failure", "failures", "library", "run")
@@ -106,7 +106,7 @@ class _Settled:
         self.failure = ""  # what the last one said
 
 
-class SettledRuns:
+class BoundRuns:
     """What an executable calls instead of its function ``general(state, values, *feeds)``."""
 
     __slots__ = (
@@ -121,7 +121,7 @@ class SettledRuns:
         "trains",
     )
 
-    def __init__(self, plan: Plan, general: Run, kept: KeptPart | None) -> None:
+    def __init__(self, plan: Plan, general: Run, kept: WriteStage | None) -> None:
         self.plan = plan
         self.general = general
         self.kept = kept
@@ -140,26 +140,26 @@ class SettledRuns:
         return [b.compiled for b in self.bindings]
 
     def bound(self, state: State) -> list[tuple[list[tuple[int, ...]], dict[str, int]]]:
-        """What a session has settled: the shapes of the feeds, and the binding's notes."""
-        table: dict[Any, Any] = state.settled.get(self, {})
-        return [([*s[2:]], f.binding.notes) for s, f in [*table.items()] if type(f) is _Settled]
+        """What a session has bound: the shapes of the feeds, and the binding's notes."""
+        table: dict[Any, Any] = state.bindings.get(self, {})
+        return [([*s[2:]], f.binding.notes) for s, f in [*table.items()] if type(f) is _Bound]
 
     def refused(self, state: State) -> list[tuple[list[tuple[int, ...]], str]]:
-        """What a session has not settled, or had to leave again: shapes of feeds, and why."""
-        table: dict[Any, Any] = state.settled.get(self, {})
+        """What a session has not bound, or had to leave again: shapes of feeds, and why."""
+        table: dict[Any, Any] = state.bindings.get(self, {})
         found = [([*s[2:]], f.reason) for s, f in [*table.items()] if isinstance(f, _General)]
-        left = [(s, f) for s, f in [*table.items()] if type(f) is _Settled and f.failures]
+        left = [(s, f) for s, f in [*table.items()] if type(f) is _Bound and f.failures]
         return found + [([*s[2:]], f"a run took the general way: {f.failure}") for s, f in left]
 
     def listings(self, state: State) -> list[tuple[CodeType, Listing]]:
         """The code of each binding, and what it does."""
-        table: dict[Any, Any] = state.settled.get(self, {})
-        bound = [f.binding for f in [*table.values()] if type(f) is _Settled]
+        table: dict[Any, Any] = state.bindings.get(self, {})
+        bound = [f.binding for f in [*table.values()] if type(f) is _Bound]
         return [(b.run.__code__, b.compiled.listing) for b in bound]
 
     def within(self, state: State) -> Run:
-        """The same for one session, without the look-up of what it has settled."""
-        table: dict[Any, Any] = state.settled.setdefault(self, {})
+        """The same for one session, without the look-up of what it has bound."""
+        table: dict[Any, Any] = state.bindings.setdefault(self, {})
         general, first = self.general, self._first
 
         def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
@@ -220,15 +220,15 @@ class SettledRuns:
         tell_threads()  # primitives are made for a number of threads
         hold_blas()  # the library's threads are started with this setting
         try:
-            binding = settle(self.plan, state, values, feeds, self.kept)
-            made: Any = _Settled(binding, kernels)
+            binding = bind_plan(self.plan, state, values, feeds, self.kept)
+            made: Any = _Bound(binding, kernels)
             self.bindings.add(binding)
             if not is_within_bounds(state):
                 state.kept.clear()
                 made = _General("packed weights would take too much memory")
             elif _bytes(state) + binding.notes["bytes"] > MOST_BYTES:
                 made = _General("the session's bindings would take too much memory")
-        except Unsettled as reason:
+        except NotBound as reason:
             made = _General(str(reason))
         except Exception as error:
             return _Doubtful(f"binding failed: {_said(error)}")
@@ -251,8 +251,8 @@ class SettledRuns:
 
 def _bytes(state: State) -> int:
     """What a session's bindings take."""
-    found = [f for table in [*state.settled.values()] for f in [*table.values()]]
-    return sum(f.binding.notes["bytes"] for f in found if type(f) is _Settled)
+    found = [f for table in [*state.bindings.values()] for f in [*table.values()]]
+    return sum(f.binding.notes["bytes"] for f in found if type(f) is _Bound)
 
 
 def _put(table: dict[Any, Any], signature: Any, made: object) -> int:
@@ -269,9 +269,9 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
-def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns | str:
+def runs_for(plan: Plan, general: Run, kept: WriteStage | None) -> BoundRuns | str:
     """For plans that gain nothing or cannot be bound: why."""
-    return why_unbound(plan) or SettledRuns(plan, general, kept)
+    return why_unbound(plan) or BoundRuns(plan, general, kept)
 
 
 def _may_wait(node: Node) -> bool:

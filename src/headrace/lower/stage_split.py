@@ -1,25 +1,31 @@
-"""What depends on variables alone is kept between runs.
+"""The pass ``stages``: what a plan computes when (program/binding_times.py).
 
 A program that only reads a variable computes the same from it every time until somebody writes it:
 a normalised or transposed weight, a folded batch norm, a packed matrix. ``split`` takes such nodes
-out of the program. What is left has their results as further feeds, and the part that was taken out
-runs again only when one of its variables was written.
+(stage WRITE) out of the program. What is left has their results as further feeds, and the part that
+was taken out runs again only when one of its variables was written (write_stage.py).
 
     main, part = split(program)
     part.fetches == main.feeds[len(program.feeds):]
 
 Views of a variable cost nothing and would keep its memory from being overwritten in place: they
-stay where they are. So do small results.
+stay where they are. So do small results. ``before_writes`` finds what a training step computes
+before it writes anything: that part may be bound to shapes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
 from headrace.core import shapes
-from headrace.lower.binding_times import node_stages
-from headrace.lower.listing import Stage
+from headrace.program.binding_times import Stage, first_stages, is_function, stage_of
 from headrace.program.nodes import If, Node, Program, Statement, While
 
-__all__ = ["makers_of", "split"]
+if TYPE_CHECKING:
+    from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
+
+__all__ = ["before_writes", "makers_of", "node_stages", "split", "step_stage"]
 
 #: Elements that a node must read or make before keeping its result pays.
 MIN_ELEMENTS = 4096
@@ -55,6 +61,58 @@ def split(program: Program) -> tuple[Program, Program | None]:
     return program._replace(feeds=program.feeds + tuple(kept), body=body), part
 
 
+def node_stages(program: Program) -> dict[int, Stage]:
+    """The stages of the values that the outermost block makes, while no shape is known."""
+    stages = first_stages(program)
+    for s in program.body:
+        if isinstance(s, Node):
+            stages.update(dict.fromkeys(s.outputs, step_stage(s, stages, False)))
+    return stages
+
+
+def step_stage(step: Node | Fused, stages: Mapping[int, Stage], shapes_known: bool) -> Stage:
+    """The stage in which a step of a plan runs.
+
+    Without shapes, what nobody folded though its inputs are constants is too large to be kept.
+    """
+    if isinstance(step, Node):
+        found = stage_of(step, stages, shapes_known)
+    else:
+        found = max([stages.get(i, Stage.RUN) for i in step.inputs], default=Stage.BUILD)
+    return Stage.RUN if found <= Stage.SHAPE and not shapes_known else found
+
+
+def before_writes(
+    block: PlanBlock, program: Program
+) -> tuple[list[Node | Fused], list[PlanStatement]]:
+    """What a plan computes before it writes anything, usually the forward and the backward pass of
+    a training step, and the rest.
+
+    The first part reads variables as they were before the run and has no effect: it may run first,
+    and again.
+    """
+    known = {*program.feeds, *program.constants, *(v.start for v in program.variables)}
+    first: list[Node | Fused] = []
+    rest: list[PlanStatement] = []
+    for s in block:
+        if _is_pure_step(s) and known.issuperset(s.inputs):  # type: ignore[union-attr]
+            first.append(s)  # type: ignore[arg-type]
+            known.update(_outputs(s))
+        else:
+            rest.append(s)
+    return first, rest
+
+
+def _is_pure_step(s: PlanStatement) -> bool:
+    if isinstance(s, Node):
+        return is_function(s) and not s.opdef.traits.host_only
+    return hasattr(s, "output")  # a fused group
+
+
+def _outputs(s: PlanStatement) -> Iterable[int]:
+    return s.outputs if isinstance(s, Node) else (s.output,)  # type: ignore[union-attr]
+
+
 def makers_of(program: Program) -> dict[int, Node]:
     """The nodes of the outermost block whose results change only when a variable is written, by
     what they make.
@@ -70,7 +128,7 @@ def makers_of(program: Program) -> dict[int, Node]:
 
 
 def _is_view(node: Node) -> bool:
-    return node.opdef.traits.view or node.opdef.name == "Merge"
+    return node.opdef.traits.view or node.opdef.role == "merge"
 
 
 def _is_work(node: Node, program: Program) -> bool:

@@ -18,9 +18,9 @@ from headrace.kernels import accel
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.onednn import conv_primitives as conv
 from headrace.kernels.onednn import pool_primitives as onednn_pool
+from headrace.lower import bound_runs, emit_bound, fusion, select_packed
 from headrace.lower import fused_code as fused
-from headrace.lower import fusion, packing, settled, settling
-from headrace.lower import kept_values as kept
+from headrace.lower import stage_split as kept
 
 pytestmark = pytest.mark.skipif(
     accel.library() is None, reason=f"no kernel library to bind to: {accel.status()}"
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(params=["plain", "fused", "moving"])
 def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small arrays go the ways of large ones."""
-    monkeypatch.setattr(packing, "MIN_ELEMENTS", dict.fromkeys(packing.MIN_ELEMENTS, 0))
+    monkeypatch.setattr(select_packed, "min_elements", lambda opdef: 0)
     monkeypatch.setattr(conv, "MIN_WORK", 1)
     monkeypatch.setattr(conv, "MIN_POINTWISE", 1)
     monkeypatch.setattr(onednn_pool, "MIN_SIZE", 1)
@@ -39,9 +39,9 @@ def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
         monkeypatch.setattr(fused, "LARGE", 8)
         monkeypatch.setattr(kept, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(settling, "COPIED", 1)
+        monkeypatch.setattr(emit_bound, "COPIED", 1)
     if request.param == "moving":  # feeds and results of kernels are left where they are
-        monkeypatch.setattr(settling, "LEFT", 1)
+        monkeypatch.setattr(emit_bound, "LEFT", 1)
     yield
 
 
@@ -218,7 +218,7 @@ def test_random_networks(sizes: None, data: Any) -> None:
             assert a.shape == b.shape and a.dtype == b.dtype
             size = max(1.0, float(np.abs(b).max(initial=0)))
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4 * size)
-    for table in sessions[0]._state.settled.values():
-        assert not any(f.failures for f in table.values() if isinstance(f, settled._Settled))
+    for table in sessions[0]._state.bindings.values():
+        assert not any(f.failures for f in table.values() if isinstance(f, bound_runs._Bound))
     for s in sessions:
         s.close()

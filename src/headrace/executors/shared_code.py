@@ -7,9 +7,9 @@ bind the new constants. Only pure programs take part.
 
 What a compiled function depends on is part of its key by construction. While it is made, the stages
 see a program without the user's operations (:class:`NumberedOp`) and with constants that record who
-looks at their values (program/constants.py). A template belongs to one structure and to the values
+looks at their values (program/constants.py). Shared code belongs to one structure and to the values
 that were looked at: ``reduce_sum(x, 0)`` and ``reduce_sum(x, 1)`` have one structure and two
-templates.
+functions.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from headrace.core.dtypes import DType
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.numpy_executor import make_locator
-from headrace.lower.code_lines import Compiled
-from headrace.lower.codegen import compile_plan
+from headrace.lower.emit_general import compile_plan
+from headrace.lower.emit_lines import Compiled
 from headrace.lower.executable import Details, Executable, Options
-from headrace.lower.packing import pack
-from headrace.lower.plan import Plan, make_plan
+from headrace.lower.passes import make_plan
+from headrace.lower.plan import Plan
+from headrace.lower.select_packed import pack
 from headrace.program.constants import RecordedConstants, exact_key
 from headrace.program.nodes import Program, walk
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
 from headrace.rewrite.rule_table import bits_depend_on_values, rules_for
 
-__all__ = ["Structure", "from_template", "structure_of"]
+__all__ = ["Structure", "shared_executable", "structure_of"]
 
 MAX_OPS = 64
-MAX_TEMPLATES = 512
-#: Templates of one structure, for different values of what its code depends on.
+MAX_SHARED = 512
+#: Functions of one structure, for different values of what its code depends on.
 MAX_VARIANTS = 8
 
 
@@ -131,7 +132,7 @@ def _is_plain(op: Operation) -> bool:
 
 
 class NumberedOp:
-    """Stands for an operation while a template is made.
+    """Stands for an operation while shared code is made.
 
     Its name, type and number, and no way to its graph.
     """
@@ -154,7 +155,7 @@ def _detached(structure: Structure, program: Program) -> tuple[Program, dict[int
     return program._replace(body=body, values=values, constants=constants), index
 
 
-class _Template:
+class _SharedCode:
     """A compiled structure."""
 
     def __init__(
@@ -168,7 +169,7 @@ class _Template:
             if i is not None:
                 self.slots.append((position, i, isinstance(self.params[position], np.generic)))
                 self.params[position] = None
-        # a template outlives the graph that it was made from: it keeps neither constants nor the
+        # shared code outlives the graph that it was made from: it keeps neither constants nor the
         # first function
         run = compiled.make(*[None] * len(compiled.params))
         listing = compiled.listing.detached()
@@ -187,26 +188,24 @@ class _Template:
 
 
 class _Family:
-    """The templates of one structure, by the constants that were looked at and by their values."""
+    """The functions of one structure, by the constants that were looked at and by their values."""
 
     __slots__ = ("count", "variants")
 
     def __init__(self) -> None:
-        self.variants: dict[tuple[int, ...], dict[Hashable, _Template | None]] = {}
+        self.variants: dict[tuple[int, ...], dict[Hashable, _SharedCode | None]] = {}
         self.count = 0
 
-    def find(self, structure: Structure) -> tuple[bool, _Template | None]:
-        """Whether these values are known, and their template if they have one."""
+    def find(self, structure: Structure) -> tuple[bool, _SharedCode | None]:
+        """Whether these values are known, and their function if they have one."""
         for indices, by_values in self.variants.items():
             key = _values_key(structure, indices)
             if key in by_values:
                 return True, by_values[key]
         return self.count >= MAX_VARIANTS, None
 
-    def add(
-        self, structure: Structure, indices: tuple[int, ...], template: _Template | None
-    ) -> None:
-        self.variants.setdefault(indices, {})[_values_key(structure, indices)] = template
+    def add(self, structure: Structure, indices: tuple[int, ...], code: _SharedCode | None) -> None:
+        self.variants.setdefault(indices, {})[_values_key(structure, indices)] = code
         self.count += 1
 
 
@@ -218,7 +217,7 @@ _families: OrderedDict[Hashable, _Family | None] = OrderedDict()
 _lock = Lock()
 
 
-def from_template(
+def shared_executable(
     structure: Structure, elements: Sequence[Any], feeds: Sequence[Tensor], options: Options
 ) -> Executable | None:
     """An executable for a structure that was seen before; None at first sight."""
@@ -226,24 +225,24 @@ def from_template(
     with _lock:
         if key not in _families:
             _families[key] = None
-            while len(_families) > MAX_TEMPLATES:
+            while len(_families) > MAX_SHARED:
                 _families.popitem(last=False)
             return None
         family = _families[key]
         if family is None:
             family = _families[key] = _Family()
-        known, template = family.find(structure)
+        known, code = family.find(structure)
     if not known:
-        template, indices = _make(structure, elements, feeds, options)
+        code, indices = _make(structure, elements, feeds, options)
         with _lock:
-            family.add(structure, indices, template)
-    return None if template is None else template.bind(structure)
+            family.add(structure, indices, code)
+    return None if code is None else code.bind(structure)
 
 
 def _make(
     structure: Structure, elements: Sequence[Any], feeds: Sequence[Tensor], options: Options
-) -> tuple[_Template | None, tuple[int, ...]]:
-    """A template (None where one must not be used) and the constants that it depends on."""
+) -> tuple[_SharedCode | None, tuple[int, ...]]:
+    """Shared code (None where one must not be used) and the constants that it depends on."""
     whole = snapshot(elements, feeds)
     rewritten = rewrite(whole, rules_for(options.exact))
     if bits_depend_on_values(rewritten.notes):
@@ -259,4 +258,4 @@ def _make(
     constants = detached.constants
     assert isinstance(constants, RecordedConstants)
     indices = tuple(sorted({index[v] for v in constants.reads}))
-    return _Template(compiled, plan, options, index), indices
+    return _SharedCode(compiled, plan, options, index), indices

@@ -8,7 +8,7 @@ group that lives as long as its longest member.
 from __future__ import annotations
 
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
-from headrace.lower.update_groups import Grouped
+from headrace.lower.select_updates import Grouped
 from headrace.program.nodes import Node, Program
 
 __all__ = ["Lifetimes", "lifetimes"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import kept_part as kept_values
+from headrace.lower import write_stage as kept_values
 from headrace.session import events
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import binding_times, settled, settling
-from headrace.lower.plan import make_plan
+from headrace.lower import bound_runs, emit_bound, stage_split
+from headrace.lower.passes import make_plan
 from headrace.program.snapshot import snapshot
-from tests.lower.settled_networks import RNG, bindings, like, needs_library
+from tests.lower.bound_networks import RNG, bindings, like, needs_library
 
 pytestmark = needs_library
 
@@ -31,7 +31,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "MIN_WORK", 1)
+    monkeypatch.setattr(emit_bound, "MIN_WORK", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_trains_as_the_reference_does(activation: str, optimizer: str, sparse: b
 def test_bound_after_a_few_steps_only() -> None:
     graph, x, y, fetches = classifier()
     session = started(graph)
-    for n in range(settled.STEPS):
+    for n in range(bound_runs.STEPS):
         assert not bindings(session), n
         session.run(fetches, dict(zip((x, y), batch())))
     assert len(bindings(session)) == 1
@@ -206,7 +206,7 @@ def test_an_error_of_a_write_names_the_operation() -> None:
 
 def _parts(fetches: list[Any], feeds: list[Any]) -> tuple[list[Any], list[Any]]:
     plan = make_plan(snapshot(fetches, feeds))
-    return binding_times.before_writes(plan.block, plan.program)
+    return stage_split.before_writes(plan.block, plan.program)
 
 
 def test_order_of_reads_and_writes() -> None:

@@ -1,4 +1,4 @@
-"""The steps of a settled run that are more than a kernel and a copy, by op.
+"""The steps of a bound run that are more than a kernel and a copy, by op.
 
 Each function binds one step, or says why not and leaves it to its kernel. What they compute is
 what the kernels compute; the differences are that arguments are in place, and that a product takes
@@ -20,12 +20,12 @@ from headrace.kernels import packed_weights as packed
 from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.numpy import gemm
+from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.kernels.numpy.bounds import LARGEST_SQUARE, squared_norm
 from headrace.kernels.numpy.openblas import hold_blas
-from headrace.lower.emit import INTO
-from headrace.lower.fused_code import compiled, settled
+from headrace.lower.emit_bound import FIXED, KNOWN, MOVING, STEADY, BoundLowering, NotBound
+from headrace.lower.fused_code import bound_group, compiled
 from headrace.lower.fusion import Fused
-from headrace.lower.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unsettled
 from headrace.ops.internal.packed_ops import holder
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import cross_entropy as nn_losses
@@ -41,16 +41,15 @@ __all__ = ["bind_step"]
 _FLOAT32 = np.dtype(np.float32)
 #: Weights up to this many elements need no packing, nor do they for so many rows.
 PLAIN, ROWS = 1 << 14, 16
-_SUMS = frozenset(["Add", "AddV2"])
 #: What a binder answers when it has bound a step; every other text says why it has not.
 TAKEN = ""
 
 
-def bind_step(s: Settling, step: Node | Fused) -> str:
+def bind_step(s: BoundLowering, step: Node | Fused) -> str:
     """Bind a step; why that is not possible, or TAKEN."""
     if isinstance(step, Fused):
         return TAKEN if _sum(s, step.output) else _fused(s, step)
-    if step.opdef.name in _SUMS and _sum(s, step.outputs[0]):
+    if step.opdef.role == "+" and _sum(s, step.outputs[0]):
         return TAKEN
     binder = _BINDERS.get(step.opdef.name)
     why_not = "the kernel library has nothing for this op" if binder is None else binder(s, step)
@@ -71,7 +70,7 @@ def _plain(array: object) -> bool:
 # products ---------------------------------------------------------------------------------------
 
 
-def _product(s: Settling, node: Node) -> str:
+def _product(s: BoundLowering, node: Node) -> str:
     """MatMul with what follows it; weights may be packed."""
     attrs = node.attrs
     is_held = node.opdef.name == "_HeldMatMul"
@@ -101,7 +100,7 @@ def _product(s: Settling, node: Node) -> str:
 
 
 def _bind_product(
-    s: Settling,
+    s: BoundLowering,
     node: Node,
     x: Any,
     w: Any,
@@ -109,7 +108,7 @@ def _bind_product(
     activation: str | None,
     packs: bool,
 ) -> str:
-    inside = None if activation is None else packed.INSIDE.get(activation)
+    inside = None if activation is None else name_inside(activation)
     if activation == "Relu" and _feeds_products(s, node.outputs[0]):
         inside = "hidden_relu"  # to a product, -0 is as good as 0; of NaN the last product tells
     weights = _Weights(s, node, x.shape[0]) if packs else None
@@ -148,7 +147,7 @@ def _bind_product(
     return TAKEN
 
 
-def _feeds_products(s: Settling, value: int) -> bool:
+def _feeds_products(s: BoundLowering, value: int) -> bool:
     """Whether products are all that reads a value (and the gradient of the relu that made it)."""
     for user in s.uses.get(value, []):
         if not isinstance(user, Node):
@@ -163,7 +162,7 @@ def _feeds_products(s: Settling, value: int) -> bool:
 class _Weights:
     """The packed weights of a layer, packed again when they have changed."""
 
-    def __init__(self, s: Settling, node: Node, rows: int) -> None:
+    def __init__(self, s: BoundLowering, node: Node, rows: int) -> None:
         self.s, self.node, self.rows = s, node, rows
         self.packed = self._packed()
 
@@ -179,12 +178,12 @@ class _Weights:
     def aim(self, call: Call) -> None:
         now = self._packed()
         if now is None or not self.s.library.same_layout(self.packed, now):
-            raise Unsettled("weights are packed in another way")
+            raise NotBound("weights are packed in another way")
         self.packed = now
         call.aim(1, now.data)
 
 
-def _activate(s: Settling, activation: str, out: Array, name: str) -> None:
+def _activate(s: BoundLowering, activation: str, out: Array, name: str) -> None:
     if activation == "Relu" and out.size < activations.LARGE_RELU:
         zero = s.param("zero", np.float32(0))
         s.emit(f"{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
@@ -193,7 +192,7 @@ def _activate(s: Settling, activation: str, out: Array, name: str) -> None:
         s.emit(f"{s.new_param(function)}({name})")
 
 
-def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:
+def _added(s: BoundLowering, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """A sum with this product that nothing else stands between.
 
     The sum's value and its other summand.
@@ -212,7 +211,7 @@ def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] |
         return None
     nodes = step.nodes if isinstance(step, Fused) else (step,)
     inputs = step.inputs
-    if len(nodes) != 1 or nodes[0].opdef.name not in _SUMS or len(inputs) != 2:
+    if len(nodes) != 1 or nodes[0].opdef.role != "+" or len(inputs) != 2:
         return None
     other = inputs[1] if inputs[0] == at else inputs[0]
     values = s.program.values
@@ -229,30 +228,30 @@ def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] |
     return output, -1 - other
 
 
-def _sum(s: Settling, output: int) -> bool:
+def _sum(s: BoundLowering, output: int) -> bool:
     """A sum that a product has made already."""
     product = s.sums.get(output)
     if product is None:
         return False
     summands = [s.array(i).shape for i in _inputs_of(s, output)]
     if summands[0] != summands[1]:
-        raise Unsettled("a sum that broadcasts")
+        raise NotBound("a sum that broadcasts")
     s.place(output, s.array(product).reshape(summands[0]))
     return True
 
 
-def _inputs_of(s: Settling, output: int) -> tuple[int, ...]:
+def _inputs_of(s: BoundLowering, output: int) -> tuple[int, ...]:
     for step in s.plan.block:
         found = (step.output,) if isinstance(step, Fused) else step.outputs  # type: ignore[union-attr]
         if output in found:
             return step.inputs  # type: ignore[union-attr]
-    raise Unsettled("a sum without summands")
+    raise NotBound("a sum without summands")
 
 
 # gradients and sums -----------------------------------------------------------------------------
 
 
-def _gradient(s: Settling, node: Node) -> str:
+def _gradient(s: BoundLowering, node: Node) -> str:
     """The gradient of an activation, from its output (or, for relu, its input) and what comes back
     to it.
     """
@@ -266,7 +265,7 @@ def _gradient(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _sum_of_rows(s: Settling, node: Node) -> str:
+def _sum_of_rows(s: BoundLowering, node: Node) -> str:
     """The sum over the first axis of a matrix, as a product (kernels/numpy/gemm.py)."""
     x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
     if s.kind(node.inputs[1]) != KNOWN or not _plain(x) or x.ndim != 2 or node.attrs["keep_dims"]:
@@ -281,7 +280,7 @@ def _sum_of_rows(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _cross_entropy(s: Settling, node: Node) -> str:
+def _cross_entropy(s: BoundLowering, node: Node) -> str:
     """Of labels that are numbers: the loss, and its gradient over the softmax."""
     x, labels = (s.array(i) for i in node.inputs)
     if not s.is_fixed(node.inputs[0]) or not _plain(x) or not s.is_fixed(node.inputs[1]):
@@ -304,7 +303,7 @@ def _cross_entropy(s: Settling, node: Node) -> str:
 # windows ----------------------------------------------------------------------------------------
 
 
-def _conv(s: Settling, node: Node) -> str:
+def _conv(s: BoundLowering, node: Node) -> str:
     x = s.array(node.inputs[0])
     if not s.is_data(node.inputs[0]) or nn_conv.channels_first(node.attrs) or not _plain(x):
         return "its input is known before the run, channels come first, or it is not contiguous"
@@ -330,7 +329,7 @@ def _conv(s: Settling, node: Node) -> str:
         pack = s.accelerator.pack_filter
         found = held.get((shape, g, options), lambda: pack(shape, now, g, *options), at_once=True)
         if found is None:
-            raise Unsettled("a filter that cannot be packed")
+            raise NotBound("a filter that cannot be packed")
         s.alive[node.outputs[0]] = found
         made.call.aim(1, found)
 
@@ -343,7 +342,7 @@ def _conv(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _check_bounds(s: Settling, x: int, w: int, added: Sequence[int]) -> None:
+def _check_bounds(s: BoundLowering, x: int, w: int, added: Sequence[int]) -> None:
     """Lines that leave a convolution whose relu may see NaN to the general way (see
     onednn/conv.py).
     """
@@ -365,7 +364,7 @@ def _check_bounds(s: Settling, x: int, w: int, added: Sequence[int]) -> None:
             s.emit(f"if not {vdot}({name}, {name}) < {LARGEST_SQUARE}: fail()")
 
 
-def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) -> None:
+def _in_own_order(s: BoundLowering, made: Any, places: list[int | None], value: int) -> None:
     """A convolution that wants its arrays in an order of its own."""
     inside: dict[int, Any] = {}
     for place, way, size in made.enter:
@@ -382,13 +381,13 @@ def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) 
     s.place(value, out)
 
 
-def _copy(s: Settling, way: Call, source: Array, target: Array) -> None:
+def _copy(s: BoundLowering, way: Call, source: Array, target: Array) -> None:
     way.aim(0, source)
     way.aim(1, target)
     s.execute(way)
 
 
-def _pool(kind: str, s: Settling, node: Node) -> str:
+def _pool(kind: str, s: BoundLowering, node: Node) -> str:
     x = s.array(node.inputs[0])
     if not s.is_data(node.inputs[0]) or not _plain(x):
         return "its input is known before the run, or not float32 and contiguous"
@@ -405,7 +404,7 @@ def _pool(kind: str, s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _mean(s: Settling, node: Node) -> str:
+def _mean(s: BoundLowering, node: Node) -> str:
     """The mean over all pixels is an average over one window."""
     x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
     if not s.is_fixed(node.inputs[0]) or s.kind(node.inputs[1]) != KNOWN or not _plain(x):
@@ -432,7 +431,7 @@ def _mean(s: Settling, node: Node) -> str:
 # rows -------------------------------------------------------------------------------------------
 
 
-def _layer_norm(s: Settling, node: Node) -> str:
+def _layer_norm(s: BoundLowering, node: Node) -> str:
     x, scale, offset = (s.array(i) for i in node.inputs)
     if not s.is_data(node.inputs[0]) or not all(_plain(a) for a in (x, scale, offset)):
         return "an input is not float32 and contiguous"
@@ -445,7 +444,7 @@ def _layer_norm(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _softmax(s: Settling, node: Node) -> str:
+def _softmax(s: BoundLowering, node: Node) -> str:
     x = s.array(node.inputs[0])
     if not s.is_data(node.inputs[0]) or not _plain(x) or x.ndim < 1:
         return "its input is known before the run, or not float32 and contiguous"
@@ -457,7 +456,7 @@ def _softmax(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _batch_product(s: Settling, node: Node) -> str:
+def _batch_product(s: BoundLowering, node: Node) -> str:
     if not all(s.is_fixed(i) for i in node.inputs):
         return "an input moves or is known before the run"
     a, b = (s.array(i) for i in node.inputs)
@@ -475,7 +474,7 @@ def _batch_product(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _attention(s: Settling, node: Node) -> str:
+def _attention(s: BoundLowering, node: Node) -> str:
     """Scores with what is done to them, softmax over them, and the product with the values."""
     if not all(s.is_fixed(i) for i in node.inputs[:3]):
         return "an input moves or is known before the run"
@@ -503,7 +502,12 @@ def _attention(s: Settling, node: Node) -> str:
 
 
 def _attend(
-    s: Settling, q: Array, keys: Array, v: Array, steps: Sequence[Sequence[Array | str]], out: Array
+    s: BoundLowering,
+    q: Array,
+    keys: Array,
+    v: Array,
+    steps: Sequence[Sequence[Array | str]],
+    out: Array,
 ) -> list[Callable[[], None]] | None:
     """What is to be done for some examples; None where there is no fast code for it."""
     shape = (*q.shape[:-1], keys.shape[-1])
@@ -539,7 +543,7 @@ def _attend(
 # LSTM layers ------------------------------------------------------------------------------------
 
 
-def _lstm(s: Settling, node: Node) -> str:
+def _lstm(s: BoundLowering, node: Node) -> str:
     n = node.attrs["N"]
     inputs, (h, c, kernel, bias) = node.inputs[:n], node.inputs[n : n + 4]
     if not all(s.is_fixed(i) for i in inputs) or s.kind(bias) not in (KNOWN, STEADY):
@@ -578,7 +582,7 @@ def _lstm(s: Settling, node: Node) -> str:
 
 
 def _aim_lstm(
-    s: Settling, call: Any, node: Node, sizes: tuple[int, int, int], order: Any, forget: float
+    s: BoundLowering, call: Any, node: Node, sizes: tuple[int, int, int], order: Any, forget: float
 ) -> None:
     n, rows, wide = sizes
     kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
@@ -587,7 +591,7 @@ def _aim_lstm(
         (wide, order, n, rows), lambda: pack(kernel, wide, order, n, rows)
     )
     if packed_form is None or bias.size != kernel.shape[1]:
-        raise Unsettled("an LSTM layer that cannot be packed")
+        raise NotBound("an LSTM layer that cannot be packed")
     biases = bias.reshape(4, -1)[list(order)]
     biases[1] += np.float32(forget)
     s.alive[node.outputs[0]] = (packed_form, biases)
@@ -616,7 +620,7 @@ def _stacked(arrays: list[Any]) -> Any:
 # NumPy functions that write in place ------------------------------------------------------------
 
 
-def _gather(s: Settling, node: Node) -> str:
+def _gather(s: BoundLowering, node: Node) -> str:
     table, indices, axis = node.inputs
     if node.attrs.get("batch_dims") or s.kind(axis) != KNOWN or s.array(axis).item() != 0:
         return "it is not along the first axis"
@@ -638,7 +642,7 @@ def _gather(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-def _is_turned(s: Settling, value: int, rank: int) -> bool:
+def _is_turned(s: BoundLowering, value: int, rank: int) -> bool:
     """Whether nothing is done to a value but to exchange its first two axes."""
     users = s.uses.get(value, [])
     if rank != 2 or len(users) != 1 or not isinstance(users[0], Node):
@@ -649,7 +653,7 @@ def _is_turned(s: Settling, value: int, rank: int) -> bool:
     return order is not None and order.tolist() == [1, 0, *range(2, order.size)]
 
 
-def _fused(s: Settling, step: Fused) -> str:
+def _fused(s: BoundLowering, step: Fused) -> str:
     """An element-wise chain, into its place."""
     if step.reduces:
         return "it ends in a reduction"
@@ -663,13 +667,13 @@ def _fused(s: Settling, step: Fused) -> str:
     out = s.room([step.output], like.shape, like.dtype)
     s.place(step.output, out)
     names = [s.name(v) for v in (*step.inputs, step.output)]
-    s.emit(f"{s.new_param(settled(step, s.program, arrays, out))}({', '.join(names)})")
+    s.emit(f"{s.new_param(bound_group(step, s.program, arrays, out))}({', '.join(names)})")
     return TAKEN
 
 
-def _into(s: Settling, node: Node) -> str:
+def _into(s: BoundLowering, node: Node) -> str:
     """A NumPy function that can write where it is told."""
-    form = INTO.get(node.opdef.name)
+    form = node.opdef.traits.into
     if form is None or len(node.outputs) != 1 or node.opdef.name == "BiasAdd":
         return "NumPy has no function that writes its result where it is told"
     info = s.program.values[node.outputs[0]]
@@ -684,7 +688,7 @@ def _into(s: Settling, node: Node) -> str:
     return TAKEN
 
 
-_BINDERS: dict[str, Callable[[Settling, Node], str]] = {
+_BINDERS: dict[str, Callable[[BoundLowering, Node], str]] = {
     "MatMul": _product,
     "_FusedMatMul": _product,
     "_HeldMatMul": _product,
