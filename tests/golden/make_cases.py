@@ -37,6 +37,7 @@ MODULES = [
     "rnn_cell_cases",
     "small_cases",
     "profile_cases",
+    "step_adam_cases",
 ]
 
 

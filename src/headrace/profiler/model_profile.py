@@ -14,6 +14,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
@@ -329,10 +330,7 @@ def _written(text: str, output: str) -> None:
     if kind == "stdout":
         sys.stdout.write(text)
     elif kind == "file":
-        from headrace.api.platform.file_io import FileIO
-
-        with FileIO(rest.removeprefix("outfile="), "w") as file:
-            file.write(text)
+        Path(rest.removeprefix("outfile=")).write_text(text, encoding="utf-8")
     elif kind != "none":
         raise errors.InvalidArgumentError(
             None,
