@@ -24,6 +24,7 @@ import numpy as np
 
 from headrace.core.dtypes import DType
 from headrace.core.opdef import traits_of
+from headrace.core.shapes import num_elements
 from headrace.env import native_setting
 from headrace.lower.fusion import Fused
 from headrace.program.nodes import Program
@@ -259,6 +260,7 @@ class NativeStep:
         "number",
         "numpy",
         "own",
+        "size",
         "why_not",
     )
 
@@ -269,6 +271,9 @@ class NativeStep:
         self.number = _number_of(self.described)
         self.own, self.numpy = own, numpy
         self.cost = sum(HEAVY_COST if n.opdef.traits.heavy else 1 for n in step.nodes)
+        # what the members make, if that is known: inputs may all be broadcast
+        made = step.nodes[-2] if step.reduces else step.nodes[-1]
+        self.size = num_elements(program.values[made.outputs[0]].shape) or 0
         self.dtype = program.values[step.output].dtype.np_dtype
         self._dtypes = [program.values[i].dtype.np_dtype for i in step.inputs]
         views = [d.kind == "V" for d in (*self._dtypes, self.dtype)]
@@ -305,6 +310,7 @@ class NativeStep:
     def _count(self, counts: dict[int, Any], inputs: tuple[Any, ...]) -> bool:
         """Count a run; True if it is the one from which on the kernel is used."""
         elements = max((getattr(x, "size", 1) for x in inputs), default=1)
+        elements = max(elements, self.size)
         done = counts.get(self.number, 0) + self.cost * (elements + CALL)
         setting = native_setting()
         if setting == "hot" and done < HOT:

@@ -31,6 +31,7 @@ from headrace.rewrite.rules import fused_products as products
 from headrace.rewrite.rules import loop_invariants as loops
 from headrace.rewrite.rules import loop_product_sums as sums
 from headrace.rewrite.rules import norm_patterns as normalisation
+from headrace.rewrite.rules import pairwise_distances as distances
 from headrace.rewrite.rules import pool_gradients as windows
 from headrace.rewrite.rules import rearrangements as layout
 from headrace.rewrite.rules import shape_rules as shapes
@@ -522,6 +523,16 @@ RULES: tuple[Rule, ...] = (
         "A column times a row is an element-wise product, which joins others.",
         "matmul(x, w), x: [n, 1], w: [1, m] -> x * w",
         exact=False,
+    ),
+    Rule(
+        "distances of pairs",
+        ("Sum",),
+        distances.short_axis_distances,
+        "Sums over the few numbers of a point, of differences between all pairs of points, are a "
+        "sum of terms.",
+        "sum(square(a[None] - b[:, None]), 2) -> square(a0 - b0) + square(a1 - b1)",
+        exact=False,
+        after=("Square", "Abs", "SquaredDifference"),
     ),
     # rounding
     Rule(

@@ -252,7 +252,8 @@ def _pack_kernel(xp: ArrayNamespace, *values: Array, axis: int) -> Array:
 
 
 def _pack_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])
+    attrs = op._attrs
+    return apply_list(UNPACK, grad, num=attrs["N"], axis=attrs["axis"], name="unstack")
 
 
 PACK = define(

@@ -272,7 +272,8 @@ def _reduce_join_kernel(
             )
         gone.append(a % x.ndim)
     if len(set(gone)) != len(gone):
-        raise invalid(f"Duplicate reduction dimension {gone}")
+        repeated = next(a for i, a in enumerate(gone) if a in gone[:i])
+        raise invalid(f"Duplicate reduction dimension {repeated}")
     kept = [i for i in range(x.ndim) if i not in gone]
     dims = [x.shape[i] for i in kept]
     moved = (
