@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headrace.dropin import scipy_images
+from headrace.dropin import late_names, scipy_images
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -37,7 +37,9 @@ _PROGRAM = """
 import sys
 import numpy as np
 import scipy.misc
+from PIL import Image
 from scipy.misc import imread, imresize, imsave
+assert Image.ANTIALIAS == Image.LANCZOS and Image.__spec__.loader is Image.__loader__
 imsave(sys.argv[1], np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
 picture = imread(sys.argv[1])
 print(picture.shape, picture.dtype, int(picture[3, 3, 2]), imread(sys.argv[1], flatten=True).dtype)
@@ -55,11 +57,14 @@ def test_a_program_imports_them(tmp_path: Path, early: str) -> None:
 
 
 def test_uninstall_takes_them_back() -> None:
-    scipy_images.install()
+    late_names.install()
     try:
         import scipy.misc
+        from PIL import Image
 
         assert scipy.misc.imresize is scipy_images.imresize  # type: ignore[attr-defined]
+        assert Image.ANTIALIAS == Image.LANCZOS  # type: ignore[attr-defined]
     finally:
-        scipy_images.uninstall()
+        late_names.uninstall()
     assert not hasattr(sys.modules["scipy.misc"], "imresize")
+    assert not hasattr(sys.modules["PIL.Image"], "ANTIALIAS")

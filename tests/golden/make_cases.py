@@ -34,6 +34,10 @@ MODULES = [
     "coordination_cases",
     "column_cases",
     "state_cases",
+    "rnn_cell_cases",
+    "small_cases",
+    "profile_cases",
+    "step_adam_cases",
 ]
 
 

@@ -168,10 +168,25 @@ def test_contention_is_seen_and_forgotten() -> None:
     assert machine.go(1.0) == []
     assert machine.go(1.0, 300, 0.5) == [True]
     assert machine.go(1.0, 300, 0.15) == [True]  # less, but not over
-    assert machine.go(2.0, 5, 0.0) == [True, False]
+    assert machine.go(2.0, 5, 0.0) == [True]  # others still work: ours only keep out of their way
+    assert machine.go(2.0, 5, 0.0, others=0.3) == [True, False]
     machine.now, machine.switches = machine.now + 60, machine.switches + 10_000
     machine.delay += 30.0  # the program did something else for a minute
     assert machine.go(1.0, 0, 0.0) == [True, False]
+
+
+def test_followers_hear_what_others_use_while_cores_are_contended() -> None:
+    machine = _Machine()
+    used: list[float | None] = []
+    machine.watch.followers.append(used.append)
+    machine.go(1.0)
+    assert used == []
+    machine.go(2.0, 300, 0.5, others=1.5)
+    assert used[-1] == pytest.approx(1.5) and len(used) > 5
+    machine.go(2.0, 5, 0.0, others=0.0)
+    count = len(used)
+    machine.go(1.0, 5, 0.0, others=0.0)
+    assert len(used) == count
 
 
 def test_short_disturbances_are_no_contention() -> None:

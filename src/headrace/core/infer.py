@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
     from headrace.core.annotations import Array
 
-__all__ = ["Inference", "infer_shapes", "output_dtypes", "partial_shape", "static_value"]
+__all__ = [
+    "Inference",
+    "infer_shapes",
+    "output_dtypes",
+    "partial_shape",
+    "shape_problem",
+    "static_value",
+]
 
 #: Tensors above this size are not computed while building.
 MAX_STATIC_ELEMENTS = 4096
@@ -121,6 +128,41 @@ def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
     return tuple(Tensor(op, i, d, s) for i, (d, s) in enumerate(zip(dtypes, found)))
 
 
+class _GivenValue:
+    """An array in the place of an input tensor."""
+
+    def __init__(self, value: Any, dtype: DType | None) -> None:
+        self._shape: Shape = tuple(np.shape(value))
+        self._static = np.asarray(value)
+        self._dtype = dtype
+
+
+class _GivenInputs:
+    """Arrays and attributes in the place of an operation."""
+
+    def __init__(self, attrs: dict[str, Any], inputs: list[_GivenValue]) -> None:
+        self._attrs = attrs
+        self._inputs = inputs
+
+
+def shape_problem(
+    opdef: OpDef, attrs: dict[str, Any], dtypes: list[DType | None], values: list[Any]
+) -> str | None:
+    """What the shape rule of an op says against these input values; None if it has nothing
+    against them, or cannot be asked.
+
+    A kernel that failed with NumPy's words is explained by it.
+    """
+    inputs = [_GivenValue(v, d) for v, d in zip(values, dtypes)]
+    try:
+        opdef.shape(Inference(_GivenInputs(attrs, inputs)))  # type: ignore[arg-type]
+    except ValueError as error:
+        return str(error)
+    except Exception:  # the rule asks for more than values and attributes
+        return None
+    return None
+
+
 # values known while building --------------------------------------------------------------------
 
 #: Set by headrace.ops: binds an operation's kernel to NumPy.
@@ -151,12 +193,6 @@ def known_int(tensor: Tensor) -> int:
     return int(known)
 
 
-_FROM_SHAPE = frozenset(["Shape", "Size", "Rank", "ShapeN"])
-_NEVER = frozenset(
-    ["Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp", "PyFunc", "StopGradient"]
-)
-
-
 def _static_order(tensor: Tensor) -> list[Tensor]:
     """Inputs before users, without recursion; stops at what is decided already."""
     order: list[Tensor] = []
@@ -171,16 +207,15 @@ def _static_order(tensor: Tensor) -> list[Tensor]:
             continue
         seen.add(t)
         stack.append((t, True))
-        if t._op.type not in _FROM_SHAPE and _may_be_static(t):
+        if not t._op._opdef.traits.of_shape and _may_be_static(t):
             stack.extend((i, False) for i in t._op._inputs)
     return order
 
 
 def _may_be_static(t: Tensor) -> bool:
     traits = t._op._opdef.traits
-    return not (
-        traits.stateful or traits.host_only or t._op.type in _NEVER or t._op._context is not None
-    )
+    never = traits.stateful or traits.host_only or traits.role in ("placeholder", "stop gradient")
+    return not never and t._op._context is None
 
 
 def _compute_static(t: Tensor) -> None:
@@ -188,7 +223,7 @@ def _compute_static(t: Tensor) -> None:
     if op.type == "Const":
         t._static = op._attrs["value"]
         return
-    if op.type in _FROM_SHAPE:
+    if op._opdef.traits.of_shape:
         value = _from_shape(op, t._value_index)
         if value is not None:  # a shape may become known later: keep asking
             t._static = value

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.dropin import old_calls, scipy_images
+from headrace.dropin import late_names, old_calls
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
@@ -148,13 +148,13 @@ def install() -> None:
             _replaced[name] = own
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
     old_calls.install(_is_package)
-    scipy_images.install()
+    late_names.install()
 
 
 def uninstall() -> None:
     """Undo :func:`install`."""
     old_calls.uninstall()
-    scipy_images.uninstall()
+    late_names.uninstall()
     _told.clear()
     for name, own in _replaced.items():
         if own is None:

@@ -1,8 +1,8 @@
 """The image functions that ``scipy.misc`` had until SciPy 1.3, for programs that import them.
 
 GAN and style-transfer programs of TensorFlow 1's time read and write their pictures with
-``scipy.misc.imread``, ``imresize`` and ``imsave``. :func:`install` gives these names to
-``scipy.misc`` when a program imports it. They need Pillow, as they did then.
+``scipy.misc.imread``, ``imresize`` and ``imsave``. :mod:`headrace.dropin.late_names` gives these
+names to ``scipy.misc`` when a program imports it. They need Pillow, as they did then.
 
     >>> scipy.misc.imresize(picture, (64, 64)).shape
     (64, 64, 3)
@@ -10,11 +10,6 @@ GAN and style-transfer programs of TensorFlow 1's time read and write their pict
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
-import sys
-from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -24,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bytescale", "fromimage", "imread", "imresize", "imrotate", "imsave", "toimage"]
 
-_MODULE = "scipy.misc"
 _FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "cubic": 3}
 
 
@@ -183,60 +177,3 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = N
 def imrotate(arr: Any, angle: float, interp: str = "bilinear") -> Array:
     """Turn an image by `angle` degrees, counter-clockwise."""
     return fromimage(toimage(np.asarray(arr)).rotate(angle, resample=_FILTERS[interp]))
-
-
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads ``scipy.misc`` (or an empty module where SciPy has none) and adds the functions."""
-
-    def __init__(self) -> None:
-        self._own: importlib.machinery.ModuleSpec | None = None
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != _MODULE:
-            return None
-        own = self._own = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if own is None or own.loader is None:
-            return importlib.machinery.ModuleSpec(fullname, self)
-        spec = importlib.machinery.ModuleSpec(fullname, self, origin=own.origin)
-        spec.submodule_search_locations = own.submodule_search_locations
-        return spec
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        if self._own is None or self._own.loader is None:
-            return None
-        return self._own.loader.create_module(self._own)
-
-    def exec_module(self, module: ModuleType) -> None:
-        if self._own is not None and self._own.loader is not None:
-            self._own.loader.exec_module(module)
-        add_functions(module)
-
-
-_finder = _Finder()
-
-
-def add_functions(module: ModuleType) -> None:
-    """Add those functions to ``scipy.misc`` that it does not have."""
-    for name in __all__:
-        if name not in module.__dict__:
-            module.__dict__[name] = globals()[name]
-
-
-def install() -> None:
-    """Add the functions to ``scipy.misc``, at once or when it is imported."""
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
-    if _MODULE in sys.modules:
-        add_functions(sys.modules[_MODULE])
-
-
-def uninstall() -> None:
-    """Undo :func:`install`."""
-    if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
-    module = sys.modules.get(_MODULE)
-    for name in __all__:
-        if module is not None and module.__dict__.get(name) is globals()[name]:
-            del module.__dict__[name]

@@ -3,7 +3,7 @@
 A value is an array (or, for rank 0, an immutable NumPy scalar) in a dictionary. Readers take the
 reference that is there when their run starts; nothing may change it under them. A writer takes the
 array *out* of the dictionary while it works, under the lock, and overwrites it only if its
-reference count shows that nobody else holds it; otherwise it makes a new one. So readers need no
+reference count shows that nobody else holds it; otherwise it works on a copy. So readers need no
 lock, concurrent updates are never lost, and no run sees a half-written variable.
 """
 
@@ -34,12 +34,12 @@ class State:
 
     __slots__ = (
         "__weakref__",
+        "bindings",
         "groups",
         "hot",
         "kept",
         "lock",
         "resources",
-        "settled",
         "values",
         "versions",
     )
@@ -50,7 +50,7 @@ class State:
         #: The version stamp of each variable: how often it was written. Whoever writes counts it up
         #: first, under the lock, so that a reader who finds an old stamp has read old values.
         self.versions: defaultdict[str, int] = defaultdict(int)
-        self.settled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.bindings: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         # by step: the work of its runs so far, then whether it is native (native_groups.py)
@@ -102,7 +102,7 @@ class State:
             self.values.clear()
             self.resources.clear()
             self.kept.clear()
-            for table in list(self.settled.values()):
+            for table in list(self.bindings.values()):
                 table.clear()
             self.groups.clear()
 
@@ -198,7 +198,7 @@ class Writer:
             current = [values.get(key) for key in self.keys]
             if self.inplace is not None and self._worth_it(current):
                 current = None  # type: ignore[assignment]
-                return self._overwrite(state, rt, args)
+                return self._overwrite(state, args)
             if not self.uninit_ok:
                 for key, value, op in zip(self.keys, current, self.variables):
                     if value is None:
@@ -224,7 +224,7 @@ class Writer:
                     state.need(key, self.variables[0])
             elif self.inplace is not None and type(current) is np.ndarray and current.size > SMALL:
                 current = None
-                return self._overwrite(state, rt, args)
+                return self._overwrite(state, args)
             answer = self.kernel(current, *args)
             result: tuple[Any, ...] = answer if type(answer) is tuple else (answer,)
             new = result[0]
@@ -242,28 +242,26 @@ class Writer:
                 return False
         return True
 
-    def _overwrite(self, state: State, rt: object, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take the arrays out, so that no reader can come by them, and change them if nobody holds
-        them already.
+    def _overwrite(self, state: State, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take the arrays out, so that no reader can come by them, and change them; those that
+        somebody holds already are copied first.
         """
         values = state.values
         taken: list[Any] = []
+        written: list[Any] = []
         uses = 0
         try:
-            alone = True
             for key in self.keys:
                 uses = state.versions[key] = state.versions[key] + 1
                 array = values.pop(key)
-                alone = alone and sys.getrefcount(array) == _ALONE
+                alone = sys.getrefcount(array) == _ALONE
                 taken.append(array)
+                written.append(array if alone else array.copy())
             array = None
-            inputs = [*taken, *args] if self.leading else self._placed(taken, args)
-            if alone:
-                if self.native is None or not self.native(uses, *inputs):
-                    self.inplace(*inputs)  # type: ignore[misc]
-                result = tuple(taken)
-            else:
-                result = self._compute(inputs, rt)
+            inputs = [*written, *args] if self.leading else self._placed(written, args)
+            if self.native is None or not self.native(uses, *inputs):
+                self.inplace(*inputs)  # type: ignore[misc]
+            result = tuple(written)
         except BaseException:
             values.update(zip(self.keys, taken))
             raise

@@ -30,6 +30,7 @@ __all__ = [
     "set_threads",
     "spread",
     "thread_count",
+    "worker_threads",
 ]
 
 Task = Callable[[], Any]
@@ -87,7 +88,8 @@ class _Worker:
         self.go.acquire()
         self.job: _Job | None = None
         self.running = False
-        threading.Thread(target=self._loop, name="headrace", daemon=True).start()
+        self.thread = threading.Thread(target=self._loop, name="headrace", daemon=True)
+        self.thread.start()
 
     def _loop(self) -> None:
         _limit.is_worker = True
@@ -150,6 +152,11 @@ def thread_count() -> int:
 def is_worker() -> bool:
     """Whether the caller is one of the pool's threads."""
     return _limit.is_worker
+
+
+def worker_threads() -> set[int]:
+    """The system's numbers of the pool's threads, as far as they run."""
+    return {number for worker in _workers if (number := worker.thread.native_id) is not None}
 
 
 def set_threads(n: int, source: str = "set_threads") -> None:

@@ -15,8 +15,9 @@ are contended only if somebody else used them, too: other processes (what /proc/
 CPUs, without our own time), or a second thread of the program that runs steps.
 
 ``tick()`` is called at the end of runs that worked on large arrays. Every ``WINDOW`` it looks, and
-tells those who registered with ``on_change`` when the answer changes. How threads wait does not
-change what they compute.
+tells those who registered with ``on_change`` when the answer changes, and those who registered
+with ``while_contended`` how many cores others used, each time that it is still so. How threads
+wait does not change what they compute.
 
     >>> on_change(lambda contended: print("sleep" if contended else "spin"))
 """
@@ -28,7 +29,7 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["contended", "on_change", "tick", "used_by_others"]
+__all__ = ["contended", "on_change", "tick", "used_by_others", "while_contended"]
 
 #: Seconds between two looks, at least.
 WINDOW = 0.1
@@ -39,6 +40,8 @@ SPAN = 0.25
 BUSY, FREE = 0.2, 0.1
 #: Seconds of our CPUs that others used, in a second, below which nobody else wants them.
 OTHERS = 0.15
+#: Seconds of our CPUs that others used, in a second, above which contention is not over.
+STILL = 0.5
 #: Seconds without contention after which it is over.
 CALM = 0.5
 #: Involuntary switches a second below which nobody can have been delayed for long.
@@ -50,6 +53,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self.listeners: list[Callable[[bool], None]] = []
+        self.followers: list[Callable[[float | None], None]] = []
         self.lock = threading.Lock()
         self.contended = False
         self.next_look = 0.0
@@ -58,6 +62,7 @@ class _Watch:
         self.switches = 0
         self.delay: float | None = None  # seconds, at the beginning of the span
         self.used: float | None = None  # seconds that others used, at the beginning of the span
+        self.others: float | None = None  # cores that they used in the last span
         self.caller = 0  # the thread that ended a run last
         self.callers_change = False  # whether it was another one than before, in this span
         self.busy_at = -CALM
@@ -77,6 +82,7 @@ class _Watch:
             self._begin(now, switches, delay(), used())
             return
         if elapsed < SPAN:
+            self._tell_followers()
             return
         if switches - self.switches < FEW_SWITCHES * elapsed:
             share, total = 0.0, self.delay
@@ -84,20 +90,28 @@ class _Watch:
             total = delay()
             share = (total - self.delay) / elapsed
         used_now = used()
-        if not self.callers_change and not self._others_work(used_now, elapsed):
-            share = 0.0
+        others = None
+        if used_now is not None and self.used is not None:
+            others = (used_now - self.used) / elapsed
+        self.others = others
+        if not self.callers_change and others is not None and others <= OTHERS:
+            share = 0.0  # where nobody knows, others may have worked
+        elif self.contended and others is not None and others > STILL:
+            share = BUSY  # threads that keep out of the way (helper_cores.py) are not delayed
         self._begin(now, switches, total, used_now)
         if share > (FREE if self.contended else BUSY):
             self.busy_at = now
         self._answer(now - self.busy_at < CALM)
+        self._tell_followers()
+
+    def _tell_followers(self) -> None:
+        if self.contended:
+            for follower in self.followers:
+                follower(self.others)
 
     def _begin(self, now: float, switches: int, delay: float, used: float | None) -> None:
         self.since, self.switches, self.delay, self.used = now, switches, delay, used
         self.callers_change = False
-
-    def _others_work(self, used: float | None, elapsed: float) -> bool:
-        """Whether other processes used our CPUs in this span; where nobody knows, they may have."""
-        return used is None or self.used is None or used - self.used > OTHERS * elapsed
 
     def _answer(self, contended: bool) -> None:
         if contended != self.contended:
@@ -184,3 +198,10 @@ def contended() -> bool:
 def on_change(listener: Callable[[bool], None]) -> None:
     """Call ``listener(contended)`` whenever that changes."""
     _watch.listeners.append(listener)
+
+
+def while_contended(follower: Callable[[float | None], None]) -> None:
+    """Call ``follower(cores)`` at every look that finds cores contended, on the thread that ends a
+    run: so many cores' worth of time did others use (None where the system does not tell).
+    """
+    _watch.followers.append(follower)

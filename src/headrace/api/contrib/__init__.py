@@ -12,6 +12,7 @@ _MODULES = (
     "eager",
     "framework",
     "image",
+    "integrate",
     "layers",
     "learn",
     "legacy_seq2seq",
@@ -19,23 +20,31 @@ _MODULES = (
     "losses",
     "memory_stats",
     "metrics",
+    "nn",
     "opt",
     "rnn",
     "seq2seq",
     "signal",
     "slim",
+    "sparsemax",
     "staging",
     "stateless",
     "summary",
     "tensorboard",
+    "tfprof",
     "training",
     "util",
 )
 
 __getattr__ = module_getattr(
-    "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}
+    "contrib",
+    __name__,
+    modules={
+        **{name: f"headrace.api.contrib.{name}" for name in _MODULES},
+        "tpu": "headrace.api.v1.tpu",
+    },
 )
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, "tpu"})

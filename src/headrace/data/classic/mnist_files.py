@@ -202,8 +202,10 @@ def read_data_sets(
         ]
         return Datasets(*sets)
     paths = _local_files(train_dir, source_url or DEFAULT_SOURCE_URL)
-    train_images, test_images = (_opened(p, extract_images) for p in paths[::2])
-    train_labels, test_labels = (_opened(p, extract_labels, one_hot=one_hot) for p in paths[1::2])
+    train_images = _opened(paths[0], extract_images)
+    train_labels = _opened(paths[1], extract_labels, one_hot=one_hot)
+    test_images = _opened(paths[2], extract_images)
+    test_labels = _opened(paths[3], extract_labels, one_hot=one_hot)
     if not 0 <= validation_size <= len(train_images):
         raise ValueError(
             f"Validation size should be between 0 and {len(train_images)}. Received: "

@@ -481,6 +481,13 @@ class Function:
         self.declarations.add(f"declare {kind.text} {full}({x.type.text})")
         return self.new(f"call {kind.text} {full}({x!r})", kind)
 
+    def to_integer(self, x: Value, element: str) -> Value:
+        """Floats that are certainly in the range of a signed integer type: one instruction, where
+        ``convert`` takes many.
+        """
+        kind = x.type.with_element(element)
+        return self.new(f"fptosi {x!r} to {kind.text}", kind)
+
     # reductions of a vector's lanes -------------------------------------------------------------
     def reduce(self, x: Value, join: Callable[[Value, Value], Value]) -> Value:
         """All lanes joined to a scalar: the upper half with the lower half, until one is left."""

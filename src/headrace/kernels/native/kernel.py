@@ -23,6 +23,7 @@ from typing import Any
 
 from headrace.kernels.native.llvm_library import Code, load
 from headrace.kernels.native.openmp_team import openmp_team
+from headrace.runtime.helper_cores import helpers_wait
 from headrace.runtime.thread_pool import PIECES, parallel, thread_count
 
 __all__ = ["SIGNATURE", "Kernel"]
@@ -60,7 +61,7 @@ class Kernel:
     def run_bound(self, operands: object, sizes: object, items: int, grain: int) -> None:
         """The same with arguments that were made before."""
         threads = min(thread_count(), items // grain)
-        if threads < 2:
+        if threads < 2 or helpers_wait():
             self.call(operands, sizes, 0, items)
             return
         share = max(grain, -(-items // (threads * PIECES * grain)) * grain)

@@ -1,9 +1,9 @@
 """exp, log, tanh and the others for values of the IR builder, without branches.
 
 Each function takes a float32 or float64 value of any number of lanes and gives one of the same
-type, within ``ULPS`` of the exact result (``tests/kernels/test_vector_math.py`` goes over all
+type, within a few units in the last place (``tests/kernels/test_vector_math.py`` goes over all
 exponents). NaN gives NaN, infinities, signed zeros and denormals are as in NumPy. A type that a
-function is not in the table for is computed by NumPy, and the reason is in ``WHY_NOT``.
+function is not in the table for is computed by NumPy, and element_rules.py says why.
 
 The method is the usual one: an argument is reduced with fused products to an interval around 0, a
 polynomial (least maximum error, fitted for this) does the rest, and the exponent goes back in
@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from headrace.kernels.native.ir_builder import Function, Type, Value
 
-__all__ = ["MATH", "ULPS", "WHY_NOT", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid"]
+__all__ = ["MATH", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid"]
 __all__ += ["softplus", "tanh"]
 
 _LN2_HIGH32, _LN2_LOW32 = 0.693359375, -2.12194440e-4
@@ -86,10 +86,14 @@ def _is32(x: Value) -> bool:
 
 
 def _power_of_two(f: Function, n: Value) -> Value:
-    """2**n for whole numbers (as floats) in the range of normal exponents."""
+    """2**n for whole numbers (as floats) in the range of normal exponents.
+
+    The number that is added leaves n in the low bits: a conversion to an integer that is defined
+    for NaN, too, takes LLVM ten times as long.
+    """
     bits, bias = (23, 127) if _is32(n) else (52, 1023)
-    whole = f.convert(n, f"i{n.type.bits}")
-    return f.from_bits((whole + bias) << bits)
+    shifted = f.bits(n + float(3 << (bits - 1)))
+    return f.from_bits((shifted << bits) + (bias << bits))
 
 
 def _reduced(f: Function, x: Value) -> tuple[Value, Value]:
@@ -218,7 +222,7 @@ def _sine(f: Function, x: Value, quarter: int, function: str) -> Value:
     wide = f.convert(x, "f64")
     n = f.round(wide * (2 / math.pi))
     r = f.fma(n, -_HALF_PI_LOW, f.fma(n, -_HALF_PI, wide))
-    turns = f.convert(n, "i32") + quarter
+    turns = f.convert(f.bits(n + float(3 << 51)), "i32") + quarter  # (see _power_of_two)
     z = r * r
     sine = f.fma(r * z, f.polynomial(z, _SIN), r)
     cosine = f.fma(z, f.polynomial(z, _COS), 1.0)
@@ -280,15 +284,4 @@ MATH: dict[str, dict[str, Unary]] = {
     "Erf": {"f32": erf},
     "Sin": {"f32": sin},
     "Cos": {"f32": cos},
-}
-#: Largest errors in units of the last place, where they are not 2. The quotients round three times
-#: (e**x, the sum, the division), each up to a unit where the result is just below a power of two; a
-#: second branch for small arguments would cost half as much again.
-ULPS: dict[str, float] = {"Tanh": 2.75, "Sigmoid": 2.75}
-#: Why a function is NumPy's (or SciPy's) for a type.
-WHY_NOT: dict[tuple[str, str], str] = {
-    ("Erf", "f64"): "no polynomial within 2 ulp of float64 is written",
-    ("Sin", "f64"): "angles of float64 need a reduction of more than two parts",
-    ("Cos", "f64"): "angles of float64 need a reduction of more than two parts",
-    ("Pow", "f64"): "powers of float64 need logarithms of more than 53 bits",
 }

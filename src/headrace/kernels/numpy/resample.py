@@ -11,11 +11,13 @@ float32. A gradient is the transposed mixing, done as a product with the matrix 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headrace.kernels.hot_work import HotWork
 from headrace.runtime.thread_pool import parallel, thread_count
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ __all__ = [
 _F4 = np.float32
 #: Elements of an output block: the arrays of a block fit into a core's L2 cache.
 _BLOCK = 32 * 1024
+#: Resized in one pass once so many values were made (kernels/native/resize_kernels.py).
+NATIVE = HotWork("resizing of images", 1 << 21, "headrace.kernels.native.resize_kernels")
+#: Offsets and weights of an axis; its arguments are those of ``_bilinear_axes``.
+Axes = Callable[..., "tuple[Any, Any]"]
 #: Steps of the table of bicubic weights.
 _STEPS = 1024
 
@@ -49,6 +55,65 @@ def _positions(size_in: int, size_out: int, align_corners: bool, half_pixel: boo
     scale = _scale(size_in, size_out, align_corners)
     places = np.arange(size_out, dtype=_F4)
     return (places + _F4(0.5)) * scale - _F4(0.5) if half_pixel else places * scale
+
+
+# native ------------------------------------------------------------------------------------------
+
+
+def _native(
+    x: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool, axes: Axes
+) -> Array | None:
+    """The images by compiled code, once many have been resized: the same bits. None before that."""
+    batch, height, width, channels = x.shape
+    kernels = NATIVE.kernels(batch * size[0] * size[1] * channels)
+    if kernels is None or not x.size or not kernels.takes(x.dtype):
+        return None
+    out = np.empty((batch, *size, channels), _F4)
+    if out.size:
+        row, image = width * channels, height * width * channels
+        rows = axes(height, size[0], row, batch, image, align_corners, half_pixel)
+        columns = axes(width, size[1], channels, 1, 0, align_corners, half_pixel)
+        x = np.ascontiguousarray(x)
+        kernels.resize(x, kernels.Axis(*rows), kernels.Axis(*columns), channels, out)
+    return out
+
+
+def _spread(
+    indices: Array, weights: Array, stride: int, count: int, between: int
+) -> tuple[Any, Any]:
+    """Indices as offsets ``stride`` apart, ``count`` times over, ``between`` apart."""
+    starts = np.arange(count, dtype=np.int64)[:, None, None] * between
+    offsets = (starts + indices.astype(np.int64) * stride).reshape(-1, indices.shape[1])
+    repeated = np.tile(weights, (count,) + (1,) * (weights.ndim - 1))
+    return np.ascontiguousarray(offsets), np.ascontiguousarray(repeated, _F4)
+
+
+@lru_cache(maxsize=128)
+def _bilinear_axes(
+    size_in: int,
+    size_out: int,
+    stride: int,
+    count: int,
+    between: int,
+    align_corners: bool,
+    half_pixel: bool,
+) -> tuple[Any, Any]:
+    lower, upper, weight = _pairs(size_in, size_out, align_corners, half_pixel)
+    return _spread(np.stack([lower, upper], 1), weight, stride, count, between)
+
+
+@lru_cache(maxsize=128)
+def _bicubic_axes(
+    size_in: int,
+    size_out: int,
+    stride: int,
+    count: int,
+    between: int,
+    align_corners: bool,
+    half_pixel: bool,
+) -> tuple[Any, Any]:
+    indices, weights = _quadruples(size_in, size_out, align_corners, half_pixel)
+    return _spread(indices, weights, stride, count, between)
 
 
 # bilinear -----------------------------------------------------------------------------------------
@@ -126,6 +191,9 @@ def bilinear(x: Array, size: tuple[int, int], align_corners: bool, half_pixel: b
     A block of output rows at a time.
     """
     batch, height, width, channels = x.shape
+    found = _native(x, size, align_corners, half_pixel, _bilinear_axes)
+    if found is not None:
+        return found
     rows = _row_blocks(height, size[0], size[1] * channels, align_corners, half_pixel)
     columns = _flat_pairs(width, size[1], channels, align_corners, half_pixel)
     out = np.empty((batch, size[0], size[1] * channels), _F4)
@@ -251,6 +319,9 @@ def _quadruples(
 
 def bicubic(x: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Array:
     batch, height, width, channels = x.shape
+    found = _native(x, size, align_corners, half_pixel, _bicubic_axes)
+    if found is not None:
+        return found
     indices, weights = _quadruples(height, size[0], align_corners, half_pixel)
     x = x.reshape(batch, height, width * channels).astype(_F4, copy=False)
     x = _weighted(x, 1, indices, weights[:, :, None])

@@ -197,6 +197,7 @@ GATHER = define(
     shape=_gather_shape,
     kernel=gather_kernel,
     grad=lambda op, g: [_gather_rows(op, g), None],
+    large_inputs=(0,),
 )
 GATHER_V2 = define(
     "GatherV2",
@@ -206,6 +207,7 @@ GATHER_V2 = define(
     kernel=gather_v2_kernel,
     grad=_gather_v2_grad,
     known_inputs=(2,),
+    large_inputs=(0,),
 )
 
 
@@ -386,13 +388,18 @@ def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
 
 def _scatter_nd_shape(c: Inference) -> list[Shape]:
     target = c.shape_value(2)
-    _check_updates(c.require_rank_at_least(0, 1), c.shape(1), target)
+    _check_updates(c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1), target)
     return [target]
 
 
 def _tensor_scatter_shape(c: Inference) -> list[Shape]:
-    _check_updates(c.require_rank_at_least(1, 1), c.shape(2), c.shape(0))
-    return [c.shape(0)]
+    target, indices = c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1)
+    updates = c.require_rank_at_least(2, 1)
+    given = [shapes.num_elements(s) for s in (indices, updates)]
+    if shapes.num_elements(target) == 0 and any(given):
+        raise ValueError("Indices and updates specified for empty output shape")
+    _check_updates(indices, updates, target)
+    return [target]
 
 
 def _read(op: Operation, grad: Tensor) -> Tensor:

@@ -153,6 +153,7 @@ LSTM_CELL = define(
     shape=_cell_shapes,
     kernel=_cell_kernel,
     grad=NOT_DIFFERENTIABLE,
+    compiled="cell_kernels:cell",
 )
 
 
@@ -187,6 +188,7 @@ LSTM_CELL_GRAD = define(
     shape=_cell_grad_shapes,
     kernel=_cell_grad_kernel,
     grad=NOT_DIFFERENTIABLE,
+    compiled="cell_kernels:cell_grad",
 )
 
 
@@ -226,6 +228,7 @@ LSTM_LAYER = define(
     shape=_unknown,
     kernel=_layer_kernel,
     grad=NOT_DIFFERENTIABLE,
+    packed_as="_HeldLSTMLayer",
 )
 
 

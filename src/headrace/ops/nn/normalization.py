@@ -101,6 +101,8 @@ def _batch_norm(
         y = centred * gain + offset
     shape = to_last(x, first).shape
     y = from_last(y.reshape(shape), first).astype(x.dtype, copy=False)
+    if is_training and not count:  # of nothing, as TensorFlow has it
+        mean, unbiased, variance = (np.full_like(mean, np.nan) for _ in range(3))
     if is_training:
         return y, mean, unbiased, mean.copy(), variance
     return (
@@ -314,6 +316,7 @@ FUSED_V1 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V2 = define(
     "FusedBatchNormV2",
@@ -321,6 +324,7 @@ FUSED_V2 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V3 = define(
     "FusedBatchNormV3",
@@ -328,6 +332,7 @@ FUSED_V3 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_v3_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 _GRAD_OPS["FusedBatchNorm"] = define(
     "FusedBatchNormGrad",
