@@ -203,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--threads", type=int, default=4)
-    parser.add_argument("--warm-up", type=int, default=5_000)
+    parser.add_argument("--warm-up", type=int, default=20_000)
     options = parser.parse_args()
     print(soak(options.runs, options.threads, options.warm_up))
 

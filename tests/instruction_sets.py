@@ -20,10 +20,10 @@ __all__ = ["NUMERIC", "SETTINGS", "Setting", "numeric_files"]
 
 #: Tests whose numbers come from code that is chosen by instruction set, by who chooses it.
 _LIBRARY = """
-    test_benchmark_models test_cross_entropy test_fused_products test_kept_values test_lstm_cells
+    test_benchmark_models test_cross_entropy test_fused_products test_write_stage test_lstm_cells
     test_model_patterns test_narrow_weights test_nn test_onednn test_onednn_conv
-    test_onednn_kernels test_optimizers test_packing test_programs test_reproducible test_settled
-    test_settled_graphs test_settled_training test_threads test_training_patterns
+    test_onednn_kernels test_optimizers test_packing test_programs test_reproducible test_bound_runs
+    test_bound_graphs test_bound_training test_threads test_training_patterns
     test_update_groups
 """
 _NUMPY = (

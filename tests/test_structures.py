@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executors import templates
-from headrace.lower import code_lines
+from headrace.executors import shared_code
+from headrace.lower import emit_lines
 from headrace.lower import fused_code as fused
 
 X = np.arange(1.0, 13.0, dtype=np.float32).reshape(2, 2, 3)
@@ -123,8 +123,8 @@ FAMILIES: dict[str, tuple[Maker, list[Any], Any]] = {
 
 def fresh() -> None:
     """Forget what is shared between graphs."""
-    templates._families.clear()
-    code_lines._factories.clear()
+    shared_code._families.clear()
+    emit_lines._factories.clear()
     fused._code.clear()
 
 
@@ -191,7 +191,7 @@ def test_structure_is_shared_where_values_do_not_matter() -> None:
     s = tf.Session()
     for i in range(20):
         s.run(tf.reduce_sum(x * float(i) + float(-i), i % 2), {x: X})
-    (family,) = templates._families.values()
+    (family,) = shared_code._families.values()
     assert family is not None and family.count == 2  # one for each axis
 
 
@@ -203,7 +203,9 @@ def test_a_structure_whose_values_never_repeat_is_planned_each_time() -> None:
     for i in range(1, 20):
         y = tf.reduce_sum(tf.reshape(x, [i, -1]) if 100 % i == 0 else x[:i, None], 1)
         assert s.run(y, {x: fed}).shape == (i,)
-    assert all(f is None or f.count <= templates.MAX_VARIANTS for f in templates._families.values())
+    assert all(
+        f is None or f.count <= shared_code.MAX_VARIANTS for f in shared_code._families.values()
+    )
 
 
 # other things that are kept ---------------------------------------------------------------------

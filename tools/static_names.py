@@ -50,7 +50,8 @@ def _import(module: str, name: str, alias: str) -> str:
     line = f"from {module} import {name} as {alias}"
     if len(line) + 4 <= 100:
         return line
-    return f"from {module} import (\n        {name} as {alias},\n    )"
+    long = "  # noqa: E501" if len(f"{name} as {alias}") > 90 else ""
+    return f"from {module} import (\n        {name} as {alias},{long}\n    )"
 
 
 def file_of(namespace: str) -> Path:

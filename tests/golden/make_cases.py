@@ -34,6 +34,8 @@ MODULES = [
     "coordination_cases",
     "column_cases",
     "state_cases",
+    "rnn_cell_cases",
+    "small_cases",
 ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import code_lines
+from headrace.lower import emit_lines
 
 
 def _chain(x: Any, z: Any, steps: int) -> Any:
@@ -29,7 +29,7 @@ def test_names_of_dead_values_are_used_again() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x, z = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
         y = _chain(x, z, 500)
-        assert len(_names(session.explain(y, [x, z]).source)) <= code_lines.MAX_NAMES + 2
+        assert len(_names(session.explain(y, [x, z]).source)) <= emit_lines.MAX_NAMES + 2
         got = session.run(y, {x: [1, 2, 3], z: [0.5, 0.25, 0]})
     expected = np.array([1, 2, 3], np.float32)
     factor = np.array([0.5, 0.25, 0], np.float32)
@@ -41,7 +41,7 @@ def test_names_of_dead_values_are_used_again() -> None:
 def test_a_value_used_twice_by_its_last_reader_gives_its_name_back_once() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2])
-        zero = _chain(x, x * 0, code_lines.MAX_NAMES)
+        zero = _chain(x, x * 0, emit_lines.MAX_NAMES)
         e = tf.exp(x + zero)
         square = e * e
         a, b = tf.sin(square), tf.cos(square)
@@ -62,7 +62,7 @@ def test_values_of_branches_have_names_of_their_own(taken: bool) -> None:
             inside.append(tf.exp(y))
             return inside[0] + 1
 
-        y = _chain(x, x * 0.5, code_lines.MAX_NAMES)
+        y = _chain(x, x * 0.5, emit_lines.MAX_NAMES)
         chosen = tf.cond(p, branch, lambda: y)
         z = _chain(chosen, x, 5)
         want = tf.Session(executor="reference").run(z, {x: [1, 2], p: taken})
@@ -84,7 +84,7 @@ def test_an_error_in_a_long_graph_names_its_operation_and_inputs() -> None:
 
 
 def test_more_constants_than_a_function_closes_over() -> None:
-    count = code_lines.MANY + 100
+    count = emit_lines.MANY + 100
     numbers = np.arange(2 * count, dtype=np.float32).reshape(count, 2)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None])

@@ -15,7 +15,7 @@ from headrace.lower.listing_verify import verify_listing
 from headrace.lower.segment_cuts import ShapeFacts
 from headrace.program.snapshot import snapshot
 from headrace.program.verify import Malformed
-from tests.lower.settled_networks import needs_library
+from tests.lower.bound_networks import needs_library
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +173,7 @@ def test_what_is_kept_of_a_variable_is_watched() -> None:
         for _ in range(3):
             session.run(y, feed)
         explained = session.explain(y, [x])
-        table = [t for t in session._state.settled.values() if t]
+        table = [t for t in session._state.bindings.values() if t]
         (found,) = [f for t in table for f in t.values()]
         listing = found.binding.compiled.listing
         assert listing.bound and listing.watched == ("w",)

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import headrace as tf
 from headrace.core.tensor import Tensor
-from headrace.executors import options_for, templates
+from headrace.executors import options_for, shared_code
 from headrace.kernels.numpy import blocks
-from headrace.lower import codegen, fusion
+from headrace.lower import emit_general, fusion
 from headrace.lower import fused_code as fused
 from headrace.session.session import Session
 
@@ -34,16 +34,16 @@ quick = settings(
 @pytest.fixture(params=["small", "fused", "blocked"])
 def thresholds(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The ways that a step may be run, whatever its size."""
-    templates._families.clear()
+    shared_code._families.clear()
     if request.param != "small":
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(codegen, "_SMALL", 1)
+        monkeypatch.setattr(emit_general, "_SMALL", 1)
     if request.param == "blocked":
         monkeypatch.setattr(fused, "LARGE", 2)
         monkeypatch.setattr(blocks, "over_blocks", functools.partial(blocks.over_blocks, block=3))
         monkeypatch.setattr(blocks, "over_rows", functools.partial(blocks.over_rows, block=3))
     yield request.param
-    templates._families.clear()
+    shared_code._families.clear()
 
 
 def with_options(**kwargs: Any) -> Session:

@@ -15,8 +15,8 @@ from headrace.program.nodes import walk
 from headrace.program.snapshot import snapshot
 from headrace.rewrite import rule_table as table
 from headrace.rewrite.engine import rewrite
-from headrace.rewrite.rules.pool_gradients import WINDOW_RULES
 
+WINDOW_RULES = [r for r in table.RULES if "max pooling's gradient" in r.name]
 OWN = {r.name for r in WINDOW_RULES}
 RELU, SUM = (r.name for r in WINDOW_RULES)
 

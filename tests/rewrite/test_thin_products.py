@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,23 @@ def test_factors_that_cancel() -> None:
     y = tf.exp(2.0 * x / 2.0)
     assert "Mul" not in ops_of(y, [x])
     same(y, {x: RNG.normal(size=(4, 3))})
+
+
+@pytest.mark.parametrize("length", [2, 3, 4])
+@pytest.mark.parametrize("size", [tf.square, tf.abs])
+def test_distances_of_all_pairs(length: int, size: Any) -> None:
+    points = tf.placeholder(tf.float32, [2000, length])
+    centres = tf.Variable(RNG.normal(size=(12, length)).astype(np.float32))
+    apart = points[None] - centres[:, None]
+    y = tf.reduce_sum(size(apart), -1)
+    assert "Sum" not in ops_of(y, [points])
+    same(y, {points: RNG.normal(size=(2000, length))}, 1e-6)
+
+
+def test_other_sums_stay() -> None:
+    points = tf.placeholder(tf.float32, [2000, 2])
+    for y in (
+        tf.reduce_sum(tf.square(points - 1.0), 1),  # no pairs
+        tf.reduce_sum(tf.square(points[None] - points[:10, None]), 1),  # another axis
+    ):
+        assert "Sum" in ops_of(y, [points])

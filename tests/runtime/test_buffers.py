@@ -20,7 +20,7 @@ SHAPE = (1024, 512)
 def fresh_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(buffers, "MIN_BYTES", 1 << 20)
     # (runs that are bound to their shapes have memory of their own)
-    monkeypatch.setattr(numpy_executor, "settled_runs", lambda *_: None)
+    monkeypatch.setattr(numpy_executor, "runs_for", lambda *_: None)
     buffers.clear()
     yield
     buffers.set_limit(None)

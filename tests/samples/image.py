@@ -315,5 +315,10 @@ SAMPLES = (
             aspect_ratio_range=[0.5, 2.0],
         ),
         distorted("SampleDistortedBoundingBoxV2", OBJECTS, dict(min_object_covered=scalar(0.9))),
+        Sample(
+            "ExtractGlimpse",
+            dict(input=f32(2, 9, 8, 2), size=size(3, 4), offsets=f32(2, 2, low=-0.2, high=0.2)),
+            const=["size"],
+        ),
     ]
 )

@@ -739,3 +739,24 @@ add(
     tol=1e-5,
     why=_F64,
 )
+
+_X = f32(4, 3, low=-8, high=8)
+_RANGE = dict(min=np.float32(-2.5), max=np.float32(3.1))
+_RANGES = dict(min=np.array([-1, -0.5, 0], np.float32), max=np.array([1, 4, 6], np.float32))
+add("FakeQuantWithMinMaxArgs", dict(inputs=_X), dict(min=-1.3, max=2.2, num_bits=4))
+add(
+    "FakeQuantWithMinMaxArgsGradient",
+    dict(gradients=f32(4, 3), inputs=_X),
+    dict(min=-1.3, max=2.2, narrow_range=True),
+)
+add("FakeQuantWithMinMaxVars", dict(_RANGE, inputs=_X), dict(num_bits=5))
+add("FakeQuantWithMinMaxVarsGradient", dict(_RANGE, gradients=f32(4, 3), inputs=_X))
+add("FakeQuantWithMinMaxVarsPerChannel", dict(_RANGES, inputs=_X), dict(narrow_range=True))
+add("FakeQuantWithMinMaxVarsPerChannelGradient", dict(_RANGES, gradients=f32(4, 3), inputs=_X))
+for _given in (False, True):
+    add(
+        "QuantizeAndDequantizeV2",
+        dict(input=_X, input_min=np.float32(-1), input_max=np.float32(2)),
+        dict(range_given=_given, num_bits=6),
+        id="given" if _given else None,
+    )

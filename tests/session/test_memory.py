@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import headrace as tf
-from headrace.executors import templates
+from headrace.executors import shared_code
 from headrace.session import session as sessions
 
 
@@ -129,7 +129,7 @@ def test_plans_and_calls_are_bounded() -> None:
         assert s.run(y, {x: 1.0}) == 1.0 + k
     assert len(s._calls) <= sessions.MAX_CALLS
     assert len(sessions.plans_of(s.graph).plans) <= sessions.MAX_PLANS
-    assert len(templates._families) <= templates.MAX_TEMPLATES
+    assert len(shared_code._families) <= shared_code.MAX_SHARED
     assert s.run(ys[0], {x: 1.0}) == 1.0 and s.run(ys[-1], {x: 1.0}) == 2000.0  # forgotten or not
 
 

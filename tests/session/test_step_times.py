@@ -43,7 +43,7 @@ def test_a_training_step_trains_and_its_bound_part_is_timed() -> None:
     kinds = {s.op_type.split(" x ")[0] for s in found.times.steps}
     assert any("MatMul" in k for k in kinds) and "ApplyAdam" in kinds
     if accel.library() is not None:
-        assert found.settled and found.refused == []
+        assert found.bound and found.refused == []
 
 
 def test_loops_add_up() -> None:
@@ -69,7 +69,7 @@ def test_values_are_needed_for_times() -> None:
 def unbound(fetches: Any, feeds: Any) -> str:
     with tf.Session() as session:
         found = session.explain(fetches, feeds)
-    assert not found.may_settle and f"settled    no: {found.unbound}" in str(found)
+    assert not found.may_be_bound and f"bound      no: {found.unbound}" in str(found)
     return str(found.unbound)
 
 
@@ -92,6 +92,6 @@ def test_why_a_signature_was_not_bound() -> None:
         for _ in range(5):
             session.run(step, {x: np.ones((1, 256))})
         found = session.explain(step, [x])
-    assert found.settled == []
+    assert found.bound == []
     assert found.refused == [([(1, 256)], "too little work")]
     assert "not for [1,256]: too little work" in str(found)

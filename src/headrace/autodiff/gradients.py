@@ -30,6 +30,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.opdef import FLOW
 from headrace.core.schedule import Loop, Unit, needed_ops, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
@@ -241,7 +242,7 @@ def _frames(context: Context | None) -> tuple[Context, ...]:
 
 
 def _is_loop_merge(op: Operation) -> bool:
-    return op._inputs[0]._op.type in ("Enter", "RefEnter")
+    return op._inputs[0]._op._opdef.role == "enter"
 
 
 class Tape:
@@ -457,7 +458,7 @@ class Tape:
                 self.grads.pop(t, None)
         if all(g is None for g in out_grads):
             return
-        rule = self.structural if op.type in _STRUCTURAL else self.by_function
+        rule = self.structural if op._opdef.role in FLOW else self.by_function
         in_grads = rule(op, out_grads)
         if in_grads is None:
             return
@@ -512,9 +513,9 @@ class Tape:
         ]
 
     def structural(self, op: Operation, out_grads: list[Any]) -> Sequence[Any] | None:
-        if op.type in ("Merge", "RefMerge"):
+        if op._opdef.role == "merge":
             return [out_grads[0]] * len(op._inputs)
-        if op.type in ("Switch", "RefSwitch"):
+        if op._opdef.role == "switch":
             return [self.switch(op, out_grads), None]
         return [out_grads[0]]
 
@@ -567,21 +568,6 @@ def _other_branch(inner: Any, pred: Tensor, branch: int, outer: Any) -> CondCont
     if sibling is None or sibling.pred is not pred:
         return branch_context(pred, branch, inner.name, outer)
     return CondContext(pred, sibling.pivot, branch, inner.name, outer)
-
-
-_STRUCTURAL = frozenset(
-    [
-        "Switch",
-        "RefSwitch",
-        "Merge",
-        "RefMerge",
-        "Exit",
-        "RefExit",
-        "Enter",
-        "RefEnter",
-        "NextIteration",
-    ]
-)
 
 
 def _check_type(op: Operation, tensor: Tensor, grad: IndexedSlices | Tensor | None) -> None:

@@ -132,7 +132,7 @@ def _range(start: Any, stop: Any = None, step: Any = None) -> Any:
     return ranges.range(math_binary.maximum(start, 0))
 
 
-def _extreme(name: str, plain: Callable[..., Any], op: str) -> Callable[..., Any]:
+def _extreme(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         if not any(map(is_staged, args)):
             return plain(*args, **kwargs)
@@ -158,7 +158,7 @@ def _extreme(name: str, plain: Callable[..., Any], op: str) -> Callable[..., Any
                     "got tensors that stack to "
                     f"shape {x.shape}"
                 )
-        return apply_op(op, x, constant([0]), keep_dims=False)
+        return apply_op(name.capitalize(), x, constant([0]), keep_dims=False)
 
     called.__name__ = name
     return called
@@ -204,8 +204,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     int: _int,
     len: _handled("len", len_),
     map: _handled("map", builtins.map, 1),
-    max: _extreme("max", builtins.max, "Max"),
-    min: _extreme("min", builtins.min, "Min"),
+    max: _extreme("max", builtins.max),
+    min: _extreme("min", builtins.min),
     next: _handled("next", builtins.next),
     range: _range,
     sorted: _handled("sorted", _sorted),

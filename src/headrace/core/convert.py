@@ -40,6 +40,7 @@ CONST: OpDef = define(
     shape=lambda c: [c.attr("value").shape],
     kernel=lambda xp, *, node: node.attrs["value"],
     grad=NOT_DIFFERENTIABLE,
+    attrs_vary=True,
 )
 
 
@@ -444,8 +445,8 @@ def _shape_converter(
     large = any(d > 0x7FFFFFFF for d in value.as_list())
     if large and dtype is not None and dtype._base is dtypes.int32:
         raise ValueError(
-            "Cannot convert a TensorShape to dtype int32; a tensor dimension exceeds "
-            "2**31-1. Consider using tf.int64."
+            "Cannot convert a TensorShape to dtype int32; a dimension is too large "
+            f"({max(value.as_list())}). Consider using tf.int64."
         )
     return _from_python(
         np.array(value.as_list(), np.int64 if large else np.int32),

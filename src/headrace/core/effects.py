@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.core.opdef import FLOW
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -26,33 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Effects", "Entry", "variable_of"]
 
-_FORWARDS = frozenset(
-    [
-        "Identity",
-        "Switch",
-        "Enter",
-        "Merge",
-        "Exit",
-        "NextIteration",
-        "RefIdentity",
-        "RefSwitch",
-        "RefEnter",
-        "RefMerge",
-    ]
-)
-#: Stateful operations whose order is given by their data, or that do nothing by themselves.
-_QUIET = _FORWARDS | {
-    "VarHandleOp",
-    "VariableV2",
-    "Variable",
-    "Placeholder",
-    "PlaceholderV2",
-    "GuaranteeConst",
-    "LoopCond",
-    "RefExit",
-    "RefNextIteration",
-    "ControlTrigger",
-}
+#: Roles of operations that pass a handle on.
+_FORWARDS = FLOW | {"identity"}
+#: Roles of stateful operations whose order is given by their data, or that do nothing themselves.
+_QUIET = _FORWARDS | {"handle", "variable", "placeholder", "loop condition", "nothing"}
 _QUIET_PREFIXES = ("Stack", "TensorArray")
 
 
@@ -62,10 +40,10 @@ def variable_of(handle: Tensor) -> Tensor | str:
     Its key, or the tensor by which the handle came in.
     """
     op = handle._op
-    while op.type in _FORWARDS:
+    while op._opdef.role in _FORWARDS:
         handle = op._inputs[0]
         op = handle._op
-    if op.type in ("VarHandleOp", "VariableV2", "Variable"):
+    if op._opdef.role in ("handle", "variable"):
         return f"{op._attrs.get('container') or ''}/{op._attrs.get('shared_name') or op.name}"
     return handle
 
@@ -152,9 +130,9 @@ class Effects:
     def note(self, op: Operation) -> None:
         """Give a new operation its place in the order, if it has one."""
         traits = op._opdef.traits
-        if not self.noting or op.type in _QUIET or (traits.random and not traits.writes):
+        if not self.noting or op._opdef.role in _QUIET or (traits.random and not traits.writes):
             return
-        if op.type.startswith(_QUIET_PREFIXES):
+        if op.type.startswith(_QUIET_PREFIXES) or op.type == "GuaranteeConst":
             return
         writes = frozenset([variable_of(op._inputs[i]) for i in traits.writes])
         reads = frozenset([variable_of(op._inputs[i]) for i in traits.reads]) - writes

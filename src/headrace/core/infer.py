@@ -151,12 +151,6 @@ def known_int(tensor: Tensor) -> int:
     return int(known)
 
 
-_FROM_SHAPE = frozenset(["Shape", "Size", "Rank", "ShapeN"])
-_NEVER = frozenset(
-    ["Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp", "PyFunc", "StopGradient"]
-)
-
-
 def _static_order(tensor: Tensor) -> list[Tensor]:
     """Inputs before users, without recursion; stops at what is decided already."""
     order: list[Tensor] = []
@@ -171,16 +165,15 @@ def _static_order(tensor: Tensor) -> list[Tensor]:
             continue
         seen.add(t)
         stack.append((t, True))
-        if t._op.type not in _FROM_SHAPE and _may_be_static(t):
+        if not t._op._opdef.traits.of_shape and _may_be_static(t):
             stack.extend((i, False) for i in t._op._inputs)
     return order
 
 
 def _may_be_static(t: Tensor) -> bool:
     traits = t._op._opdef.traits
-    return not (
-        traits.stateful or traits.host_only or t._op.type in _NEVER or t._op._context is not None
-    )
+    never = traits.stateful or traits.host_only or traits.role in ("placeholder", "stop gradient")
+    return not never and t._op._context is None
 
 
 def _compute_static(t: Tensor) -> None:
@@ -188,7 +181,7 @@ def _compute_static(t: Tensor) -> None:
     if op.type == "Const":
         t._static = op._attrs["value"]
         return
-    if op.type in _FROM_SHAPE:
+    if op._opdef.traits.of_shape:
         value = _from_shape(op, t._value_index)
         if value is not None:  # a shape may become known later: keep asking
             t._static = value

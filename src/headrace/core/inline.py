@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Copies", "handle_in", "inline"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/]|^[^A-Za-z0-9.]+")
-_LOOP_OPS = frozenset(["Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration"])
-_MERGES = frozenset(["Merge", "RefMerge"])
 #: A context that is being copied brings nothing in: the ways in are copied too. Its predicate is
 #: not there yet.
 _WHILE_COPYING: dict[str, Any] = {
@@ -178,7 +176,8 @@ class _Copier:
             self.tensors[op._outputs[0]] = handle if here is None else here.capture(handle)
             self.ops[op] = handle._op
             return
-        is_loop_merge = op.type in _MERGES and op._inputs[0]._op.type in ("Enter", "RefEnter")
+        role = op._opdef.role
+        is_loop_merge = role == "merge" and op._inputs[0]._op._opdef.role == "enter"
         old_inputs = (op._inputs[0],) * len(op._inputs) if is_loop_merge else op._inputs
         inputs = tuple([self.tensors[t] for t in old_inputs])
         controls = tuple([self.ops[c] for c in op._control_inputs if c in self.ops])
@@ -190,7 +189,7 @@ class _Copier:
             self.loop_merges.append((op, new))
         for t, copied in zip(op._outputs, new._outputs):
             self.tensors.setdefault(t, copied)
-            if is_loop_merge or op.type in _LOOP_OPS or copied._shape is None:
+            if is_loop_merge or role in ("enter", "exit", "next") or copied._shape is None:
                 copied._shape = t._shape
         new.__dict__.update({k: self._mapped(v) for k, v in op.__dict__.items()})
         if op in self.extra:

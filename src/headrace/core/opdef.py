@@ -68,10 +68,13 @@ __all__ = [
     "Attr",
     "KernelNode",
     "OpDef",
+    "FLOW",
     "Traits",
+    "add_traits",
     "bind_kernel",
     "define",
     "lookup",
+    "traits_of",
 ]
 
 
@@ -163,7 +166,7 @@ class Traits(NamedTuple):
     whole: bool = False  # a view of all of its first input's memory, each element once
     repeats: int | None = None  # the input that is a number, which the result repeats
     like_elementwise: bool = False  # element-wise if all inputs have the result's shape
-    dense: bool = False  # training steps of dense layers consist of such ops (lower/settling.py)
+    dense: bool = False  # training steps of dense layers consist of such ops (lower/emit_bound.py)
     layer: bool = False  # the work of a layer: for its sake runs are bound to shapes
     compiled: str = ""  # a function of kernels/native, "module:name" (lower/native_kernels.py)
     data_dependent_shape: bool = False
@@ -175,6 +178,62 @@ class Traits(NamedTuple):
     # raises what TensorFlow raises for these attributes when it makes the kernel: before a first
     # run of the operation, and whatever is fed
     check_attrs: Callable[[dict[str, Any]], None] | None = None
+    role: str = ""  # what all versions of an op have in common (ROLES): Add and AddV2 are "+"
+    # what makes it raise: "never" anything, "shapes" that do not broadcast, "known shapes" nothing
+    # if all static shapes are known, "arguments" nothing if they are, and all inputs but the first
+    # are constants
+    fails: str = ""
+    heavy: bool = False  # a function of which every element takes many operations
+    neutral: tuple[float, bool] | None = None  # x op number is x; whether only on the right
+    expression: str | None = None  # in Python, of arrays and scalars alike
+    into: str | None = None  # a NumPy call that writes ``{out}``, which may be one of the inputs
+    update: str | None = None  # the new value of a variable, input 0, as a Python expression
+    packed_as: str | None = None  # the op that takes packed weights (lower/select_packed.py)
+    packed_from: int = 0  # elements of weights from which that is worth while
+    stored: str = ""  # "write" or "read": what it does with a stack's or tensor array's elements
+    batching: str = ""  # over a batch of elements: the op itself, "elementwise" or the "same"
+    attrs_vary: bool = False  # attributes that are new with every call
+    repeatable: bool = False  # stateful, but may be done again elsewhere
+    rearranges: bool = False  # results consist of elements of the first input, or of one number
+    large_inputs: tuple[int, ...] = ()  # inputs of which only a part is read
+    native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
+    same_shapes: bool = False  # element-wise, but does not broadcast
+
+
+#: What ``Traits.role`` may be.
+ROLES = frozenset(
+    [
+        "",
+        "switch",
+        "merge",
+        "enter",
+        "exit",
+        "next",
+        "loop condition",
+        "identity",
+        "stop gradient",
+        "variable",
+        "handle",
+        "read",
+        "is initialized",
+        "placeholder",
+        "nothing",
+        "+",
+        "-",
+        "*",
+        "/",
+        "matmul",
+        "batch matmul",
+        "conv2d",
+        "batch norm",
+        "activation",
+        "reduction",
+        "cross entropy",
+        "max pool gradient",
+    ]
+)
+#: The roles of TensorFlow's control flow.
+FLOW = frozenset(["switch", "merge", "enter", "exit", "next"])
 
 
 class NativeInplace(Protocol):
@@ -227,6 +286,7 @@ class OpDef:
         self.kernel = kernel
         self.grad = grad
         self.traits = traits
+        self.role = traits.role  # (asked for every operation of a graph)
         self.inplace = inplace
         self.trusting = trusting
         self.native = native
@@ -342,6 +402,8 @@ def define(
             "NO_GRADIENT_YET)"
         )
     flags = Traits(**traits)
+    if flags.role not in ROLES:
+        raise ValueError(f"op {name}: {flags.role!r} is no role (see ROLES)")
     if kernel is None:
         if flags.ufunc is None:
             raise TypeError(f"op {name}: no kernel")
@@ -349,6 +411,29 @@ def define(
     opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting, native)
     ALL_OPS[name] = opdef
     return opdef
+
+
+def add_traits(names: str, **traits: Any) -> None:
+    """Further traits of ops that were defined by a helper, right after it:
+    ``add_traits("Sinh Cosh", heavy=True)``.
+    """
+    for name in names.split():
+        opdef = ALL_OPS[name]
+        opdef.traits = opdef.traits._replace(**traits)
+        opdef.role = opdef.traits.role
+        assert opdef.role in ROLES, f"op {name}: {opdef.role!r} is no role (see ROLES)"
+
+
+_NO_TRAITS = Traits()
+
+
+def traits_of(name: str) -> Traits:
+    """The traits of an op by its name, which may be an unknown one in a file."""
+    found = ALL_OPS.get(name)
+    while found is None and LOADERS:
+        LOADERS.pop()()
+        found = ALL_OPS.get(name)
+    return _NO_TRAITS if found is None else found.traits
 
 
 class KernelNode(NamedTuple):

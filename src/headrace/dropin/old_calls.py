@@ -2,8 +2,8 @@
 
 From :func:`install` on a program may write them; one warning for each line says what happens:
 
-- ``np.array([[1, 2], [3]])``: rows of different lengths give an array of objects. NumPy refuses
-  them since 1.24; text programs keep their sentences so.
+- ``np.array([[1, 2], [3]])`` (and ``asarray``, ``asanyarray``): rows of different lengths give an
+  array of objects. NumPy refuses them since 1.24; text programs keep their sentences so.
 - ``np.reshape(a, newshape=s)``: the parameter is called ``shape`` now.
 - ``np.fromstring(b, np.uint8)``: bytes, which ``np.frombuffer`` reads now.
 - ``a.tostring()``, ``a.itemset(...)``, ``a.ptp()`` of arrays.
@@ -130,6 +130,8 @@ def _from_bytes(
 #: Function -> what its error says, and what the call meant.
 _FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
     "array": ("inhomogeneous shape", _array_of_objects),
+    "asarray": ("inhomogeneous shape", _array_of_objects),
+    "asanyarray": ("inhomogeneous shape", _array_of_objects),
     "reshape": ("newshape", _reshape),
     "fromstring": ("binary mode of fromstring is removed", _from_bytes),
 }

@@ -36,7 +36,6 @@ from headrace.runtime.float_errors import restore, silence
 __all__ = ["CallPlan", "execute", "execute_flat"]
 
 _new = EagerTensor.__new__
-_NEVER_KEPT = frozenset(["Const", "PyFunc", "PyFuncStateless", "StringFormat"])
 #: Call plans that are kept.
 _MAX_PLANS = 4096
 
@@ -116,7 +115,7 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
 
 
 def _remember(key: object, plan: CallPlan) -> None:
-    if plan.opdef.name in _NEVER_KEPT or (plan.opdef.traits.random and plan.attrs.get("seed2")):
+    if plan.opdef.traits.attrs_vary or (plan.opdef.traits.random and plan.attrs.get("seed2")):
         return  # attributes that are new with every call
     if len(_plans) >= _MAX_PLANS:
         _plans.pop(next(iter(_plans)))

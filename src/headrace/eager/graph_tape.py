@@ -43,9 +43,6 @@ TRAINABLE = frozenset(
 )
 
 
-_WAYS_IN = frozenset(["Enter", "RefEnter", "RefSwitch", "Switch"])
-
-
 class _Watch(NamedTuple):
     """Something is watched from this position of a graph on."""
 
@@ -178,7 +175,7 @@ def _came_in(tensor: Tensor, watched: set[Tensor], recorded: set[Operation]) -> 
     """
     ways = []
     while tensor not in watched:
-        if tensor._op.type not in _WAYS_IN:
+        if tensor._op._opdef.role not in ("enter", "switch"):
             return False
         ways.append(tensor)
         tensor = tensor._op._inputs[0]

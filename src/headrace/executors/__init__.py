@@ -18,7 +18,7 @@ __all__ = ["Executable", "Options", "make_executable", "options_for"]
 
 def make_executable(program: Program, options: Options) -> Executable:
     """Rewrite, plan and bind a program."""
-    from headrace.lower.plan import make_plan
+    from headrace.lower.passes import make_plan
 
     if options.executor == "reference":
         from headrace.executors.reference import make_reference
@@ -51,22 +51,14 @@ def make_executable(program: Program, options: Options) -> Executable:
 
 
 def _planned(program: Program, options: Options) -> Executable:
-    """Rewrite, split, plan and bind a program for the default executor."""
+    """Rewrite, lower and emit a program for the default executor."""
     from headrace.executors.numpy_executor import make_numpy
-    from headrace.lower.kept_values import split
-    from headrace.lower.packing import pack
-    from headrace.lower.plan import make_plan
+    from headrace.lower.passes import lower_program
     from headrace.program.verify import checked
     from headrace.rewrite.engine import rewrite
     from headrace.rewrite.rule_table import rules_for
 
     program = checked(rewrite(program, rules_for(options.exact)), "rewriting")
-    program = checked(pack(program, options.weights), "packing weights")
-    main, part = split(program)
-    checked(main, "taking out what is kept")
-    if part is None:
-        return make_numpy(make_plan(main, options.fusion), options)
-    checked(part, "taking out what is kept (the part that was taken)")
-    kept = make_numpy(make_plan(part, options.fusion), options)
-    n = len(part.fetches)
-    return make_numpy(make_plan(main, options.fusion, n), options, kept)
+    plan, written = lower_program(program, options.weights, options.fusion)
+    part = None if written is None else make_numpy(written, options)
+    return make_numpy(plan, options, part)

@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Any
 
 from headrace.core.tensor import Operation
-from headrace.lower.code_lines import Compiled
-from headrace.lower.codegen import compile_plan
+from headrace.lower.bound_runs import BoundRuns, runs_for
+from headrace.lower.emit_general import compile_plan
+from headrace.lower.emit_lines import Compiled
 from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.fused_code import FUSED_FILENAME
 from headrace.lower.fusion import Fused
-from headrace.lower.kept_part import KeptPart
 from headrace.lower.plan import Plan
-from headrace.lower.settled import SettledRuns, settled_runs
+from headrace.lower.write_stage import WriteStage
 from headrace.program.nodes import Node
 
 __all__ = ["make_locator", "make_numpy"]
@@ -24,7 +24,7 @@ Locator = Callable[[BaseException], tuple[Any, list[Any]] | None]
 
 def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> Executable:
     """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
-    kept = None if part is None else KeptPart(part)
+    kept = None if part is None else WriteStage(part)
     compiled = compile_plan(plan, kept)
     details = Details(compiled.listing, part)
     details.codes.append((compiled.run.__code__, compiled.listing))
@@ -34,8 +34,8 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
         locate = _first_of(part.locate, locate)
     run = compiled.run
     if options.rewrites and options.fusion:
-        bound = settled_runs(plan, run, kept)
-        if isinstance(bound, SettledRuns):
+        bound = runs_for(plan, run, kept)
+        if isinstance(bound, BoundRuns):
             run, locate = bound, _first_of(locate, _bound_locator(bound))
         else:
             details.unbound = bound
@@ -44,7 +44,7 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     return Executable(run, plan, options, locate, details)
 
 
-def _bound_locator(runs: SettledRuns) -> Locator:
+def _bound_locator(runs: BoundRuns) -> Locator:
     def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
         every = [make_locator(c, runs.plan, lambda op: op) for c in runs.compiled()]
         return _first_of(*every)(error)

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes
-from headrace.lower.bindable import OF_KNOWN
+from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable, Run, SessionRun
 from headrace.lower.plan import Plan, steps
-from headrace.lower.settled import SettledRuns
+from headrace.lower.select_bindable import OF_KNOWN
 from headrace.program.fed_shapes import with_fed_shapes
 from headrace.program.nodes import Node, Program
 
@@ -56,7 +56,7 @@ class _Table:
         self.evicted = 0
 
     def values(self) -> tuple[Any, ...]:
-        """Nothing that is bound to memory (lower/settled.py)."""
+        """Nothing that is bound to memory (lower/bound_runs.py)."""
         return ()
 
     def clear(self) -> None:
@@ -91,7 +91,7 @@ class SpecialisedRuns:
 
     def within(self, state: State) -> Run:
         """The run for one session."""
-        table: _Table = state.settled.setdefault(self, _Table())
+        table: _Table = state.bindings.setdefault(self, _Table())
         general = _run_in(self.general, state)
         runs, first = table.runs, self._first
 
@@ -144,7 +144,7 @@ class SpecialisedRuns:
 
     def current(self, state: State) -> Iterator[tuple[Signature, Executable]]:
         """The plans that a session runs, the newest last."""
-        table: _Table | None = state.settled.get(self)
+        table: _Table | None = state.bindings.get(self)
         for signature in [] if table is None else [*table.runs]:
             found = self.made.get(signature)
             if found is not None:
@@ -194,7 +194,7 @@ def _why_not(program: Program, general: Executable) -> str | None:
     if len(program.body) > MAX_OPS:
         return f"it has more than {MAX_OPS} operations"
     writes = any(v.written for v in program.variables)
-    if not writes and isinstance(general.run, SettledRuns):
+    if not writes and isinstance(general.run, BoundRuns):
         return "its runs are bound to the shapes of their feeds"
     found = sum(_is_open(s, general.plan) for s in steps(general.plan.block))
     if found < MIN_OPEN_STEPS:
@@ -218,7 +218,7 @@ def _run_in(run: Any, state: State) -> Run:
 
 
 def _is_bound(executable: Executable) -> bool:
-    return isinstance(executable.run, SettledRuns)
+    return isinstance(executable.run, BoundRuns)
 
 
 def _count(plan: Plan) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import Details, Executable, Options
-from headrace.lower.plan import make_plan
+from headrace.lower.passes import make_plan
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
 if TYPE_CHECKING:

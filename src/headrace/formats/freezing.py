@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core.dtypes import as_dtype
+from headrace.core.opdef import FLOW, traits_of
 from headrace.formats.attr_values import encode_shape
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.formats.tensor_proto import to_message
@@ -34,10 +35,6 @@ __all__ = ["convert_variables_to_constants", "freeze_graph_def", "variable_nodes
 
 _log = logging.getLogger("tensorflow")
 
-_REFS = ("Variable", "VariableV2", "AutoReloadVariable")
-_FORWARDS = frozenset(
-    ["Identity", "Switch", "Enter", "Exit", "Merge", "NextIteration", "StopGradient"]
-)
 #: Ops that call functions: (attributes that name them, attribute with the types of the inputs,
 #: inputs before those).
 _CALLS: dict[str, tuple[tuple[str, ...], str, int]] = {
@@ -77,9 +74,15 @@ def convert_variables_to_constants(
     return out
 
 
+def _forwards(node: NodeDef) -> bool:
+    """Whether the output is the first input under another name."""
+    role = traits_of(node.op).role
+    return role in FLOW or role in ("identity", "stop gradient")
+
+
 def variable_nodes(graph_def: GraphDef) -> list[Any]:
     """The nodes that are variables."""
-    return [n for n in graph_def.node if n.op in _REFS or n.op == "VarHandleOp"]
+    return [n for n in graph_def.node if traits_of(n.op).role in ("variable", "handle")]
 
 
 def _read(sess: Any, nodes: Sequence[Any]) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def _read(sess: Any, nodes: Sequence[Any]) -> dict[str, Any]:
 def _reading(graph: Graph, node: NodeDef) -> Tensor | None:
     """A tensor of the graph that has a variable's value, if there is one."""
     tensor = graph.get_tensor_by_name(f"{node.name}:0")
-    if node.op in _REFS:
+    if traits_of(node.op).role == "variable":
         return tensor
     for op in graph._consumers_of(tensor):
         if op.type == "ReadVariableOp" and op._context is None and not op._control_inputs:
@@ -191,7 +194,7 @@ class _Freezer:
             for i, kind in frozen.items():
                 new.attr["T"].list.type[i] = kind
             return [new]
-        if node.op in _FORWARDS:
+        if _forwards(node):
             new.attr["T"].type = next(iter(frozen.values()))
             return [new]
         convert = _CONVERSIONS.get(node.op)
@@ -288,7 +291,7 @@ def _handed_on(node: NodeDef, i: int) -> Sequence[int]:
     """The outputs that are the handle which input ``i`` is."""
     if node.op in ("Switch",):
         return (0, 1) if i == 0 else ()
-    if node.op in _FORWARDS:
+    if _forwards(node):
         return (0,)
     if node.op in ("IdentityN", "While", "StatelessWhile"):
         return (i,)

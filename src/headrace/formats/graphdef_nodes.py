@@ -24,7 +24,7 @@ from headrace.core.device_names import _merge_devices
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph
 from headrace.core.infer import Inference
-from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
+from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup, traits_of
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode, decode_any
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeImporter", "check_ops", "op_definition"]
 
-#: Ops whose kernels call Python code of the process: a file must not.
-_PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc", "GeneratorDataset"])
-_LOOP_BACK = frozenset(["NextIteration", "RefNextIteration"])
-_MERGE = frozenset(["Merge", "RefMerge"])
-_STRUCTURAL = frozenset(["Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter"])
 #: An op with more outputs than this is refused: a small file may ask for billions.
 MAX_OUTPUTS = 1 << 16
 
@@ -81,7 +76,7 @@ def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
         if op in seen and op not in missing:
             continue
         seen.add(op)
-        if op in _PYTHON:
+        if traits_of(op).calls_user or op == "GeneratorDataset":
             raise errors.InvalidArgumentError(
                 None,
                 None,
@@ -111,7 +106,8 @@ def _missing_ops(missing: dict[str, list[str]]) -> errors.NotFoundError:
     return errors.NotFoundError(
         None,
         None,
-        f"Op type not registered '{first}' in this version of Headrace. The graph needs "
+        f"Op type not registered '{first}' in this version of Headrace. No op named {first} in "
+        "defined operations. The graph needs "
         f"{len(missing)} op types that are not "
         f"defined here:\n{text}\nIf the outputs you want do not depend on them, cut them away with "
         "tf.graph_util.extract_sub_graph before importing.",
@@ -226,7 +222,7 @@ class NodeImporter:
                 continue
             if name not in kinds:
                 raise ValueError(f"Node '{node.name}': Unknown input node '{name}'")
-            if kinds[name] in _LOOP_BACK and node.op in _MERGE:
+            if traits_of(kinds[name]).role == "next" and traits_of(node.op).role == "merge":
                 continue
             found = found or set()
             found.add(name)
@@ -307,7 +303,7 @@ class NodeImporter:
         device = node.device
         if device:
             op._device = _merge_devices(op._device, device)
-        if kind in _STRUCTURAL:
+        if opdef.role in ("switch", "merge", "enter"):
             self.has_structure = True
         self.made.append(op)
         return op

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core.graph import Graph
+from headrace.core.opdef import traits_of
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.function_calls import FunctionLibrary
@@ -53,8 +54,6 @@ __all__ = [
     "open_model",
     "summarize",
 ]
-
-_PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 
 
 class Model(NamedTuple):
@@ -164,8 +163,8 @@ def _ends(graph: Graph) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 def _computes(op: Operation) -> bool:
     """Whether an operation is a result rather than a constant or a step of training or saving."""
     traits = op._opdef.traits
-    quiet = ("Const", "VarHandleOp", "VariableV2", "Variable", *_PLACEHOLDERS)
-    return not (op.type in quiet or traits.writes or op.name.startswith("save/"))
+    quiet = op.type == "Const" or traits.role in ("handle", "variable", "placeholder")
+    return not (quiet or traits.writes or op.name.startswith("save/"))
 
 
 def freeze_model(
@@ -253,11 +252,12 @@ def _graph_lines(graph_def: GraphDef) -> list[str]:
         f"constants {constants:,} bytes, producer version {graph_def.versions.producer}"
     ]
     for n in graph_def.node:
-        if n.op in _PLACEHOLDERS:
+        if traits_of(n.op).role == "placeholder":
             shape = _shape_text(n.attr["shape"].shape) if "shape" in n.attr else "?"
             lines.append(f"input   {n.name}  {_type_text(n.attr['dtype'].type)} {shape}")
     for n in graph_def.node:
-        if n.name not in read and n.op not in ("Const", "NoOp", *_PLACEHOLDERS):
+        quiet = n.op == "Const" or traits_of(n.op).role in ("nothing", "placeholder")
+        if n.name not in read and not quiet:
             lines.append(f"output  {n.name}  ({n.op})")
     variables = variable_nodes(graph_def)
     lines += [

@@ -1,7 +1,7 @@
 """Weights in the kernel library's own order, kept as long as they do not change.
 
 A ``Held`` belongs to the weights of one layer. The plan makes it together with what else depends on
-variables alone (lower/kept_values.py), so there is a new, empty one whenever the weights were
+variables alone (lower/stage_split.py), so there is a new, empty one whenever the weights were
 written; the first product or convolution that uses it puts the packed weights in.
 """
 
@@ -16,10 +16,11 @@ import numpy as np
 
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import activation_kernels as activations
+from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["INSIDE", "Held", "WeightsWay", "product", "product_key"]
+__all__ = ["Held", "WeightsWay", "product", "product_key"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -28,14 +29,6 @@ PAYS = 4
 #: Rows from which packed weights are faster.
 MIN_ROWS = 16
 _FLOAT32 = np.dtype(np.float32)
-#: Activations that the library applies in the same pass. (Its relu turns NaN into 0: that one is
-#: done afterwards.)
-INSIDE = {
-    "Tanh": "tanh",
-    "Sigmoid": "sigmoid",
-    "GeluApproximate": "gelu",
-    "GeluExact": "gelu_erf",
-}
 
 
 @dataclass(frozen=True)
@@ -140,7 +133,7 @@ def _packed_product(
     )
     if packed is None:
         return None
-    inside = None if activation is None else INSIDE.get(activation)
+    inside = None if activation is None else name_inside(activation)
     out = found.product(x, packed, bias, inside)
     if out is not None and inside == "gelu_erf" and math.isnan(np.vdot(out, out)):
         out, inside = found.product(x, packed, bias, None), None  # the library's is NaN at infinity

@@ -16,8 +16,7 @@ from headrace.core.dtypes import float32
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import blocks, numpy_xp
-from headrace.lower.emit import INTO
-from headrace.lower.fusion import HEAVY, LARGE_ALONE, Fused
+from headrace.lower.fusion import LARGE_ALONE, Fused
 from headrace.lower.native_groups import NativeStep
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
@@ -25,7 +24,7 @@ from headrace.runtime import buffers
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "settled"]
+__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "bound_group"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024
@@ -97,7 +96,7 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
 
 def _large(step: Fused) -> tuple[int, dict[str, int]]:
     """Elements from which blocks pay, and how large they are."""
-    cheap = len(step.nodes) == 1 and step.nodes[0].opdef.name not in HEAVY
+    cheap = len(step.nodes) == 1 and not step.nodes[0].opdef.traits.heavy
     return (LARGE_ALONE, {"block": LARGE_ALONE // 4}) if cheap else (LARGE, {})
 
 
@@ -105,14 +104,14 @@ def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return any(d not in (1, full) for d, full in zip(own[::-1], shape[::-1]))
 
 
-def settled(
+def bound_group(
     step: Fused, program: Program, inputs: Sequence[Any], out: Array
 ) -> Callable[..., None]:
     """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's.
 
     Native once the step has proved hot in this binding.
     """
-    plain = _settled_numpy(step, program, inputs, out)
+    plain = _bound_numpy(step, program, inputs, out)
     native = NativeStep(step, program, None, plain)
     counts: dict[int, Any] = {}
 
@@ -124,7 +123,7 @@ def settled(
     return run
 
 
-def _settled_numpy(
+def _bound_numpy(
     step: Fused, program: Program, inputs: Sequence[Any], out: Any
 ) -> Callable[..., None]:
     _, into = compiled(step, program, None)
@@ -185,7 +184,7 @@ def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[s
     shape = program.values[step.output].shape
     for n, node in enumerate(step.nodes):
         value = node.outputs[0]
-        form = INTO.get(node.opdef.name)
+        form = node.opdef.traits.into
         info = program.values[value]
         if form is not None and info.dtype._kind not in "fiuc":
             form = None

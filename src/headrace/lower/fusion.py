@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import lookup
-from headrace.lower.emit import INTO
 from headrace.program.nodes import Block, If, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
-    from headrace.lower.update_groups import Grouped
+    from headrace.lower.select_updates import Grouped
 
 __all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse"]
 
@@ -33,38 +32,10 @@ LARGE_ALONE = 512 * 1024
 #: Elements in each row of a batch of unknown size from which its functions may turn out large.
 LONG_ROWS = 4096
 
-#: Worth running in blocks over threads even alone.
-HEAVY = frozenset(
-    [
-        "Tanh",
-        "Exp",
-        "Log",
-        "Sigmoid",
-        "Erf",
-        "Erfc",
-        "Pow",
-        "Sin",
-        "Cos",
-        "Tan",
-        "Log1p",
-        "Expm1",
-        "Softplus",
-        "Elu",
-        "Selu",
-        "Atan",
-        "Asin",
-        "Acos",
-        "Sinh",
-        "Cosh",
-    ]
-)
-
 
 #: Users of a producer, and members of its group, up to which it may be computed for each of them.
 MAX_USERS, MAX_SHARED = 8, 12
 
-#: May close a group.
-REDUCTIONS = frozenset(["Sum", "Mean", "Max", "Min"])
 _REDUCED_TYPES = frozenset([dtypes.float32, dtypes.float64])
 
 
@@ -83,7 +54,7 @@ class Fused(NamedTuple):
 
     @property
     def reduces(self) -> bool:
-        return self.nodes[-1].opdef.name in REDUCTIONS
+        return self.nodes[-1].opdef.role == "reduction"
 
 
 class PlanIf(NamedTuple):
@@ -255,7 +226,7 @@ def _block(
             groups[s.outputs[0]] = members
             place[s.outputs[0]] = len(out)
             out.append(s)
-        elif enabled and s.opdef.name in REDUCTIONS and _closes(s, groups, program, uses):
+        elif enabled and s.opdef.role == "reduction" and _closes(s, groups, program, uses):
             source = s.inputs[0]
             members = [*groups.pop(source), s]
             out[place[source]] = None
@@ -271,7 +242,7 @@ def _block(
         like = members[0].opdef.traits.like_elementwise
         large = alone[0] != "_" and not like and _is_large(value, program)
         large = large or (growing and not like and _takes_passes(members[0], program))
-        if len(members) > 1 or alone in HEAVY or large:
+        if len(members) > 1 or members[0].opdef.traits.heavy or large:
             members.sort(key=lambda n: place[n.outputs[0]])
             out[place[value]] = Fused(tuple(members), _inputs(members))
     return tuple(s for s in out if s is not None)
@@ -309,12 +280,12 @@ def _takes_passes(node: Node, program: Program) -> bool:
     """Whether NumPy makes several passes over the arrays of a single op, native code one: the
     gradient of an activation.
     """
-    if node.opdef.traits.ufunc is not None or node.opdef.name in INTO or node.opdef.name[0] == "_":
+    if node.opdef.traits.ufunc is not None or node.opdef.traits.into or node.opdef.name[0] == "_":
         return False
     return shapes.num_elements(program.values[node.outputs[0]].shape) is not None
 
 
 def _inputs(members: list[Node]) -> tuple[int, ...]:
     made = {m.outputs[0] for m in members}
-    wanted = [m.inputs[:1] if m.opdef.name in REDUCTIONS else m.inputs for m in members]
+    wanted = [m.inputs[:1] if m.opdef.role == "reduction" else m.inputs for m in members]
     return tuple(dict.fromkeys(i for inputs in wanted for i in inputs if i not in made))

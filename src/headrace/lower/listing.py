@@ -2,7 +2,7 @@
 
 An instruction says what is computed (``op``, ``inputs``, ``outputs``), when (``stage``), where the
 result lies (``storage``), by what (``implementation``), why not by something better (``reason``)
-and for which operations of the user's (``source``). The emitter (code_lines.py) writes its lines of
+and for which operations of the user's (``source``). The emitter (emit_lines.py) writes its lines of
 Python; ``Listing.lines_of`` gives them.
 
 Branches and loops are instructions, too: what stands between ``if`` and its end is one level
@@ -15,15 +15,15 @@ deeper (``depth``).
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
+from headrace.program.binding_times import Stage
 from headrace.program.nodes import Node, Program
 
 if TYPE_CHECKING:
     from headrace.lower.fusion import Fused
-    from headrace.lower.update_groups import Grouped
+    from headrace.lower.select_updates import Grouped
 
     Step = Union[Node, Fused, Grouped]
 
@@ -41,15 +41,6 @@ __all__ = [
     "Storage",
     "nodes_of",
 ]
-
-
-class Stage(enum.IntEnum):
-    """When a value is known. A later stage may read an earlier one, never the reverse."""
-
-    BUILD = 0  # when the plan is made: constants
-    SHAPE = 1  # when the shapes of the feeds are known
-    WRITE = 2  # when a variable was written: packed weights, folded norms
-    RUN = 3  # in every run
 
 
 class Storage(NamedTuple):

@@ -23,13 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core.dtypes import DType
+from headrace.core.opdef import traits_of
+from headrace.core.shapes import num_elements
 from headrace.env import native_setting
-from headrace.lower.fusion import HEAVY, Fused
+from headrace.lower.fusion import Fused
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
 __all__ = [
-    "ATTRIBUTES",
     "HOT",
     "NativeStep",
     "compiler_status",
@@ -51,14 +52,6 @@ MAX_SHAPES = 64
 MAX_COUNTED = 4096
 #: Elementary operations that a thread does at least.
 GRAIN_WORK = 1 << 19
-#: Attributes that rules read, by op; a type is given as an element type.
-ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "Cast": ("DstT", "Truncate"),
-    "LeakyRelu": ("alpha",),
-    "LeakyReluGrad": ("alpha",),
-}
-#: Ops that do not broadcast.
-_STRICT = frozenset(["AddN", "AccumulateNV2", "ClipByValue"])
 
 #: Structures that have a number.
 MAX_KNOWN = 1 << 16
@@ -145,7 +138,7 @@ def describe(step: Fused, program: Program) -> Description:
     for node in step.nodes:
         name = node.opdef.name
         attributes = []
-        for attribute in ATTRIBUTES.get(name, ()):
+        for attribute in node.opdef.traits.native_attrs:
             value = node.attrs[attribute]
             attributes.append((attribute, value.name if isinstance(value, DType) else value))
         inputs = tuple(places[i] for i in node.inputs)
@@ -267,6 +260,7 @@ class NativeStep:
         "number",
         "numpy",
         "own",
+        "size",
         "why_not",
     )
 
@@ -276,7 +270,10 @@ class NativeStep:
         self.described = describe(step, program)
         self.number = _number_of(self.described)
         self.own, self.numpy = own, numpy
-        self.cost = sum(HEAVY_COST if n.opdef.name in HEAVY else 1 for n in step.nodes)
+        self.cost = sum(HEAVY_COST if n.opdef.traits.heavy else 1 for n in step.nodes)
+        # what the members make, if that is known: inputs may all be broadcast
+        made = step.nodes[-2] if step.reduces else step.nodes[-1]
+        self.size = num_elements(program.values[made.outputs[0]].shape) or 0
         self.dtype = program.values[step.output].dtype.np_dtype
         self._dtypes = [program.values[i].dtype.np_dtype for i in step.inputs]
         views = [d.kind == "V" for d in (*self._dtypes, self.dtype)]
@@ -313,6 +310,7 @@ class NativeStep:
     def _count(self, counts: dict[int, Any], inputs: tuple[Any, ...]) -> bool:
         """Count a run; True if it is the one from which on the kernel is used."""
         elements = max((getattr(x, "size", 1) for x in inputs), default=1)
+        elements = max(elements, self.size)
         done = counts.get(self.number, 0) + self.cost * (elements + CALL)
         setting = native_setting()
         if setting == "hot" and done < HOT:
@@ -393,7 +391,7 @@ class NativeStep:
         if len(extents.shape) != self.described.rank:
             return False
         for op, inputs, _, _ in self.described.members:
-            for k in inputs if op in _STRICT else ():
+            for k in inputs if traits_of(op).same_shapes else ():
                 is_number = op == "ClipByValue" and k < len(given) and given[k] == ()
                 if k < len(given) and extents.names[k] != "full" and not is_number:
                     return False

@@ -5,7 +5,7 @@ pure steps (element-wise ops, reductions, small products, softmax, gathers, conc
 computes shapes) becomes one compiled function for the shapes that come in: one call from Python, no
 allocations but for results that later steps read.
 
-The generated code of a plan (codegen.py) has both ways:
+The generated code of a plan (emit_general.py) has both ways:
 
     r0 = g0(S, f0, v1, v2)          # None: not compiled (yet), or not for these values
     if r0 is None:
@@ -39,7 +39,7 @@ from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused
 from headrace.lower.native_groups import MAX_COUNTED, native_state
 from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
-from headrace.lower.segment_rules import REARRANGING, Refused
+from headrace.lower.segment_rules import Refused
 from headrace.program.nodes import Node
 from headrace.runtime.builds import Build
 
@@ -165,7 +165,7 @@ class SegmentBinder:
 
     def _refs(self, node: Node, inputs: Sequence[Any], made: Sequence[Any]) -> list[Ref]:
         name = node.opdef.name
-        if name in REARRANGING:
+        if node.opdef.traits.rearranges:
             return self._rearranged(node, inputs, made)
         rule = segment_rules.RULES.get(name)
         if rule is not None:

@@ -1,33 +1,26 @@
-"""Plan: what an executor runs. Program, fused steps and lifetimes together."""
+"""Plan: what an executor runs. A program, its steps in order, and what the passes decided."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile, fuse
-from headrace.lower.liveness import Lifetimes, lifetimes
-from headrace.lower.native_groups import native_expected
-from headrace.lower.update_groups import Grouped, group
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.select_updates import Grouped
+from headrace.lower.storage_lifetimes import Lifetimes
 from headrace.program.nodes import Node, Program
 
-__all__ = ["Plan", "make_plan", "steps"]
+__all__ = ["Plan", "steps"]
 
 
 class Plan(NamedTuple):
-    """A rewritten program with its steps in order."""
+    """A rewritten program as the passes (passes.py) left it."""
 
     program: Program
-    block: PlanBlock
-    lives: Lifetimes
-    kept: int = 0  # how many of the feeds, the last ones, are values kept between runs
-
-
-def make_plan(program: Program, fusion: bool = True, kept: int = 0) -> Plan:
-    block = fuse(program, fusion, growing=native_expected())
-    if fusion:
-        block = group(block, program)
-    return Plan(program, block, lifetimes(block, program), kept)
+    block: PlanBlock  # select: fused groups, grouped updates
+    lives: Lifetimes  # storage: who may be overwritten, and when
+    kept: int = 0  # stages: so many of the feeds, the last ones, are of stage WRITE
+    appends: Mapping[int, int] = {}  # storage: results of appending to a loop variable, their axis
 
 
 def steps(block: PlanBlock) -> Iterator[Node | Fused | Grouped]:

@@ -20,7 +20,6 @@ from headrace.kernels.native.native_types import has_code, kind_of
 from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused, PlanStatement
 from headrace.lower.native_groups import native_expected
-from headrace.lower.segment_rules import LARGE_INPUTS, REARRANGING
 from headrace.program.nodes import Node, Program, walk
 
 if TYPE_CHECKING:
@@ -103,8 +102,8 @@ class ShapeFacts:
         if not _has_rule(node.opdef, tuple([values[i].dtype.name for i in node.inputs])):
             return False
         inputs = node.inputs
-        if node.opdef.name in LARGE_INPUTS:
-            large = LARGE_INPUTS[node.opdef.name]
+        large = node.opdef.traits.large_inputs
+        if large:
             inputs = tuple([v for k, v in enumerate(inputs) if k not in large])
         for v in (*inputs, *node.outputs):
             info = values[v]
@@ -149,7 +148,7 @@ def _is_pure(opdef: OpDef) -> bool:
 @functools.lru_cache(1024)
 def _has_rule(opdef: OpDef, dtypes: tuple[str, ...]) -> bool:
     name = opdef.name
-    if name in segment_rules.RULES or name in REARRANGING:
+    if name in segment_rules.RULES or opdef.traits.rearranges:
         return True
     return (opdef.traits.elementwise or name in ("ZerosLike", "OnesLike")) and has_code(
         name, *dtypes

@@ -17,39 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core.dtypes import DType
-from headrace.lower.native_groups import ATTRIBUTES
 
 if TYPE_CHECKING:
     from headrace.kernels.native.segment_code import Ref
     from headrace.lower.native_segments import SegmentBinder
     from headrace.program.nodes import Node
 
-__all__ = ["LARGE_INPUTS", "REARRANGING", "RULES", "Refused", "native_attributes"]
+__all__ = ["RULES", "Refused", "native_attributes"]
 
 Rule = Callable[["SegmentBinder", "Node"], "list[Ref]"]
 
-#: Ops that move elements and change none.
-REARRANGING = frozenset(
-    [
-        "BroadcastTo",
-        "ExpandDims",
-        "Fill",
-        "Identity",
-        "ReadVariableOp",
-        "Reshape",
-        "ReverseV2",
-        "Slice",
-        "Snapshot",
-        "Split",
-        "SplitV",
-        "Squeeze",
-        "StridedSlice",
-        "Transpose",
-        "Unpack",
-    ]
-)
-#: Inputs that are read in part, so that their size says nothing.
-LARGE_INPUTS = {"GatherV2": (0,), "Gather": (0,)}
 #: Multiplications of a product up to which it is in a segment.
 MAX_PRODUCT = 1 << 21
 RULES: dict[str, Rule] = {}
@@ -73,7 +50,7 @@ def native_attributes(node: Node) -> tuple[tuple[str, Any], ...]:
     from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
 
     found = []
-    for name in ATTRIBUTES.get(node.opdef.name, ()):
+    for name in node.opdef.traits.native_attrs:
         value = node.attrs[name]
         found.append((name, ELEMENT_OF_DTYPE[value.name] if isinstance(value, DType) else value))
     return tuple(found)

@@ -34,12 +34,12 @@ class State:
 
     __slots__ = (
         "__weakref__",
+        "bindings",
         "groups",
         "hot",
         "kept",
         "lock",
         "resources",
-        "settled",
         "values",
         "versions",
     )
@@ -50,7 +50,7 @@ class State:
         #: The version stamp of each variable: how often it was written. Whoever writes counts it up
         #: first, under the lock, so that a reader who finds an old stamp has read old values.
         self.versions: defaultdict[str, int] = defaultdict(int)
-        self.settled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.bindings: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         # by step: the work of its runs so far, then whether it is native (native_groups.py)
@@ -102,7 +102,7 @@ class State:
             self.values.clear()
             self.resources.clear()
             self.kept.clear()
-            for table in list(self.settled.values()):
+            for table in list(self.bindings.values()):
                 table.clear()
             self.groups.clear()
 

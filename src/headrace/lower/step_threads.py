@@ -3,10 +3,10 @@
 OpenMP keeps a team of threads for every thread that computes with it, and as soon as these are more
 than there are cores none of them waits ready any longer: sixteen threads that train one model
 (asynchronous training) made every product of every step wait until the system woke its team up.
-What a step is bound to (lower/settled.py) belongs to a thread, too, and was there sixteen times. So
-the steps of all threads but the main one are handed over to as many threads of ours as may work at
-a time (runtime/turns.py: one on two cores); the caller sleeps until its step is done. On the main
-thread, which gets Ctrl-C, steps run as always.
+What a step is bound to (lower/bound_runs.py) belongs to a thread, too, and was there sixteen times.
+So the steps of all threads but the main one are handed over to as many threads of ours as may work
+at a time (runtime/turns.py: one on two cores); the caller sleeps until its step is done. On the
+main thread, which gets Ctrl-C, steps run as always.
 
 Only steps that take turns come here: they wait for no other thread, and call no Python function of
 the user's.

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor import Operation
-from headrace.lower.code_expressions import call_kernel
-from headrace.lower.code_lines import CodeLines
+from headrace.lower.emit_expressions import call_kernel
+from headrace.lower.emit_lines import CodeLines
 from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
-from headrace.lower.update_groups import Grouped
+from headrace.lower.select_updates import Grouped
 from headrace.program.nodes import Node
 
 __all__ = ["emit_joins", "emit_start", "independent", "start", "start_queue_operation"]

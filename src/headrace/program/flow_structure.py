@@ -29,11 +29,6 @@ from headrace.ops.control.while_loops import _LoopVariable
 
 __all__ = ["find_structure", "place_flat_operations"]
 
-_SWITCH = frozenset(["Switch", "RefSwitch"])
-_MERGE = frozenset(["Merge", "RefMerge"])
-_ENTER = frozenset(["Enter", "RefEnter"])
-_EXIT = frozenset(["Exit", "RefExit"])
-_NEXT = frozenset(["NextIteration", "RefNextIteration"])
 
 #: Deeper nesting than this is not a program but an attack.
 MAX_NESTING = 256
@@ -91,7 +86,7 @@ def place_flat_operations(graph: Graph) -> None:
     for op in graph._ops:
         if op in flat or (
             op._context is None
-            and any(t._op in inside and t._op.type not in _MERGE for t in op._inputs)
+            and any(t._op in inside and t._op._opdef.role != "merge" for t in op._inputs)
         ):
             inside[op] = None
     graph._flat_placed = inside
@@ -132,19 +127,19 @@ class _Finder:
         """Who reads what, as far as it is asked for below."""
         for op in self.ops:
             for t in op._inputs:
-                if t._op.type in _SWITCH:
+                if t._op._opdef.role == "switch":
                     self.used_sides.setdefault(t._op, t._value_index)
             if op.type == "Identity":
                 self.readers.setdefault(op._inputs[0], op)
-            elif op.type in _EXIT:
+            elif op._opdef.role == "exit":
                 self.exits[op._inputs[0]] = op
-            elif op.type in _SWITCH and op._inputs[0]._op.type in _MERGE:
+            elif op._opdef.role == "switch" and op._inputs[0]._op._opdef.role == "merge":
                 self.loop_switches.setdefault(op._inputs[0], op)
 
     # places ---------------------------------------------------------------------------------------
     def _place(self, op: Operation) -> _Place:
         kind = op.type
-        if kind in _MERGE:
+        if op._opdef.role == "merge":
             return self._merge_place(op)
         place = self._joined([self._of(t) for t in op._inputs], op)
         if op._control_inputs:
@@ -152,9 +147,9 @@ class _Finder:
             place = self._joined([place, *controls], op)
         if kind == "ControlTrigger":  # runs whichever of its inputs there are
             return _Place(place.frame, ()) if place.frame is not None else _TOP
-        if kind in _ENTER:
+        if op._opdef.role == "enter":
             return self._enter(op, place)
-        if kind in _EXIT:
+        if op._opdef.role == "exit":
             if place.frame is None:
                 raise ValueError(f"'{op.name}' (Exit) leaves a loop that nothing entered")
             return place.frame.outer
@@ -164,7 +159,7 @@ class _Finder:
         """Where a tensor is: an output of a Switch is inside its branch."""
         op = tensor._op
         place = self.places.get(op, _TOP)
-        if op.type not in _SWITCH or op not in self.places:
+        if op._opdef.role != "switch" or op not in self.places:
             return place
         root = self._root(op._inputs[1])
         if root._op.type == "LoopCond":
@@ -221,23 +216,25 @@ class _Finder:
         return _Place(frame, ())
 
     def _merge_place(self, op: Operation) -> _Place:
-        back = [t for t in op._inputs if t._op.type in _NEXT]
+        back = [t for t in op._inputs if t._op._opdef.role == "next"]
         if back:
             if (
                 len(op._inputs) != 2
-                or op._inputs[0]._op.type not in _ENTER
+                or op._inputs[0]._op._opdef.role != "enter"
                 or not op._inputs[1:] == tuple(back)
             ):
                 raise ValueError(
                     f"'{op.name}' (Merge) of a loop must have an Enter and a "
                     "NextIteration as its inputs"
                 )
-            place = self._joined([self._of(t) for t in op._inputs if t._op.type not in _NEXT], op)
+            place = self._joined(
+                [self._of(t) for t in op._inputs if t._op._opdef.role != "next"], op
+            )
             if place.frame is not None:
                 place.frame.merges.append(op)
             return place
         places = [self._of(t) for t in op._inputs]
-        if all(t is op._inputs[0] and t._op.type in _ENTER for t in op._inputs):
+        if all(t is op._inputs[0] and t._op._opdef.role == "enter" for t in op._inputs):
             return self._joined(places, op)  # a loop that was written while it was being built
         if len(places) == 2:
             found = self._chosen_by(places[0], places[1])
@@ -295,7 +292,7 @@ class _Finder:
     def _mark_branches(self) -> None:
         """A Switch knows the branch that it leads into; a branch its pivot."""
         for op in self.ops:
-            if op.type in _SWITCH:
+            if op._opdef.role == "switch":
                 root = self._root(op._inputs[1])
                 if root._op.type == "LoopCond":
                     continue
@@ -303,7 +300,7 @@ class _Finder:
                 guard = (root, self.used_sides.get(op, 1))
                 inner = guards if guard in guards else (*guards, guard)
                 op.__dict__["_cond_context"] = self._context(_Place(frame, inner))
-            elif op.type == "Identity" and op._inputs[0]._op.type in _SWITCH:
+            elif op.type == "Identity" and op._inputs[0]._op._opdef.role == "switch":
                 context = op._context
                 if isinstance(context, CondContext) and context.pivot is context.pred:
                     context.pivot = op._outputs[0]

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from headrace.core import dtypes, op_limits
 from headrace.core.contexts import CondBase, guards_of
-from headrace.core.opdef import OpDef, lookup
+from headrace.core.opdef import FLOW, OpDef, lookup
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -35,23 +35,10 @@ from headrace.program.nodes import (
 
 __all__ = ["FinalValue", "snapshot"]
 
-_VARIABLES = frozenset(["VariableV2", "Variable", "VarHandleOp"])
-_FORWARD = frozenset(
-    [
-        "Identity",
-        "RefIdentity",
-        "Switch",
-        "RefSwitch",
-        "Enter",
-        "RefEnter",
-        "Exit",
-        "RefExit",
-        "NextIteration",
-        "RefNextIteration",
-        "LoopCond",
-    ]
-)
-_NOTHING = frozenset(["NoOp", "ControlTrigger"])
+
+#: Roles of operations that are variables, and of those whose output is their first input.
+_VARIABLES = frozenset(["variable", "handle"])
+_FORWARD = (FLOW - {"merge"}) | {"identity", "loop condition"}
 
 
 class FinalValue:
@@ -245,7 +232,7 @@ class _Builder:
         variable = self.refs.get(fetch)
         if variable is None:
             raise AssertionError(f"no value for fetched tensor {fetch.name}")
-        if fetch._op.type in _VARIABLES:
+        if fetch._op._opdef.role in _VARIABLES:
             return variable.current
         return self._version(fetch._op, variable)
 
@@ -266,12 +253,12 @@ class _Builder:
             if isinstance(unit, Loop):
                 self._find_writes([*unit.test, *unit.body], (*loops, unit.context))
                 continue
-            kind = unit.type
-            if kind in _VARIABLES:
+            role = unit._opdef.role
+            if role in _VARIABLES:
                 if unit._outputs[0] not in self.value_of:
                     self.refs[unit._outputs[0]] = self._variable(unit)
                 continue
-            if kind in _FORWARD or kind == "Merge" or kind == "RefMerge":
+            if role in _FORWARD or role == "merge":
                 variable = self._forwarded(unit)
                 if variable is not None and self._looks_through(unit):
                     self._look_through(unit, variable)
@@ -297,7 +284,7 @@ class _Builder:
         A Merge does so only if both branches agree.
         """
         sources = op._inputs[:1]
-        if op.type in ("Merge", "RefMerge") and op._inputs[0]._op.type not in ("Enter", "RefEnter"):
+        if op._opdef.role == "merge" and op._inputs[0]._op._opdef.role != "enter":
             sources = op._inputs
         found = {self.refs.get(t) for t in sources}
         return found.pop() if len(found) == 1 else None
@@ -310,7 +297,7 @@ class _Builder:
         """
         if op._outputs[0] in self.preds:
             return False
-        if op.type in ("Enter", "RefEnter"):
+        if op._opdef.role == "enter":
             return bool(op._attrs["is_constant"])
         return not (op.type == "Identity" and op._control_inputs and op._inputs[0]._dtype._is_ref)
 
@@ -398,19 +385,19 @@ class _Builder:
     def _operation(self, op: Operation, target: list[Statement]) -> None:
         if self.write_bits:
             self._note_mask(op)
-        kind = op.type
-        if self.loose_frames or (kind in ("Enter", "RefEnter") and op._context is None):
+        role = op._opdef.role
+        if self.loose_frames or (role == "enter" and op._context is None):
             self._check_frames(op)
-        if kind == "Const":
+        if op.type == "Const":
             out = op._outputs[0]
             if out not in self.value_of:
                 value = self.value_of[out] = self._new(out._dtype, op._attrs["value"].shape, out)
                 self.constants[value] = op._attrs["value"]
-        elif kind in _VARIABLES or kind in _NOTHING:
+        elif role in _VARIABLES or role == "nothing":
             return
-        elif kind in _FORWARD:
+        elif role in _FORWARD:
             self._forward(op, target)
-        elif kind in ("Merge", "RefMerge"):
+        elif role == "merge":
             self._merge(op, target)
         else:
             self._node(op, target)
@@ -434,9 +421,9 @@ class _Builder:
                 f"{{{{node {of_a}}}}} is in frame '{a}'. The input {{{{node {of_b}}}}} is in frame "
                 f"'{b}'.",
             )
-        if op.type in ("Enter", "RefEnter") and op._context is None:
+        if op._opdef.role == "enter" and op._context is None:
             self.loose_frames[op] = op._attrs["frame_name"]
-        elif found and op.type not in ("Exit", "RefExit"):
+        elif found and op._opdef.role != "exit":
             self.loose_frames[op] = next(iter(found))
 
     def _forward(self, op: Operation, target: list[Statement]) -> None:
@@ -450,7 +437,7 @@ class _Builder:
         if source in self.refs:  # an ordered read of a reference
             self._node(op, target)
             return
-        if op.type in ("NextIteration", "RefNextIteration"):
+        if op._opdef.role == "next":
             return
         value = self.value_of.get(source)
         if value is None:
@@ -585,9 +572,7 @@ class _Builder:
         ops = [u for u in [*loop.test, *loop.body] if isinstance(u, Operation)]
         enters = [o for o in ops if o.type in ("Enter", "RefEnter")]
         merges = [
-            o
-            for o in ops
-            if o.type in ("Merge", "RefMerge") and o._inputs[0]._op.type in ("Enter", "RefEnter")
+            o for o in ops if o._opdef.role == "merge" and o._inputs[0]._op._opdef.role == "enter"
         ]
         before = 0
         for enter in enters:

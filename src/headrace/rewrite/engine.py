@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from headrace.core.opdef import traits_of
 from headrace.program.nodes import (
     Block,
     Firing,
@@ -56,7 +57,7 @@ class Rule(NamedTuple):
     """A named rewrite."""
 
     name: str
-    ops: tuple[str, ...]  # types of the pattern's last node; () means every node
+    ops: tuple[str, ...]  # names or roles of the pattern's last node; () means every node
     apply: Callable[[Any, RewriteState], Any]  # of a node, an Answer; if ``training``, a Composite
     does: str  # one line for the documentation
     example: str = ""
@@ -88,13 +89,18 @@ class _Table:
 
 
 def _may_apply(rule: Rule, key: tuple[str, ...]) -> bool:
-    if rule.ops and key[0] not in rule.ops:
+    if rule.ops and not _is_one_of(key[0], rule.ops):
         return False
     if len(key) == 1 or not rule.after:
         return True
     if rule.after == ALL_CONSTANT:
         return all(k == CONSTANT for k in key[1:])
-    return any(k in rule.after for k in key[1:])
+    return any(_is_one_of(k, rule.after) for k in key[1:])
+
+
+def _is_one_of(name: str, kinds: tuple[str, ...]) -> bool:
+    """Whether an op is among kinds, which are names or roles."""
+    return name in kinds or traits_of(name).role in kinds
 
 
 _tables: dict[int, _Table] = {}

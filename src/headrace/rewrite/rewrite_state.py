@@ -14,6 +14,7 @@ from headrace.core.dtypes import DType
 from headrace.core.opdef import lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
+from headrace.program.binding_times import constant_stages, is_function
 from headrace.program.constants import Constants
 from headrace.program.nodes import (
     Block,
@@ -55,6 +56,7 @@ class RewriteState:
     def __init__(self, program: Program) -> None:
         self.values: list[ValueInfo] = list(program.values)
         self.constants: Constants = program.constants.copy()
+        self.stages = constant_stages(self.constants)
         #: values of variables that change during the run: reads of them may not be moved
         self.mutable = frozenset(v.current for v in program.variables if v.written)
         self.uses = count_uses(program)
@@ -93,11 +95,11 @@ class RewriteState:
         return None if shape is None else len(shape)
 
     def producer(self, value: int, *types: str) -> Node | None:
-        """The node that makes a value, if it is of one of the types and runs as often as the
-        present node does.
+        """The node that makes a value, if it is of one of the types (names or roles of ops) and
+        runs as often as the present node does.
         """
         node = self.producers.get(value)
-        if node is None or node.opdef.name not in types:
+        if node is None or (node.opdef.name not in types and node.opdef.role not in types):
             return None
         if self.made_at and self.made_at.get(value, 0) != len(self.loops):
             return None
@@ -278,5 +280,5 @@ class RewriteState:
 
 
 def is_pure(node: Node) -> bool:
-    traits = node.opdef.traits
-    return not (traits.stateful or traits.random or node.writes or traits.reads)
+    """A function that reads no variable: where it stands does not matter."""
+    return not node.opdef.traits.reads and is_function(node)

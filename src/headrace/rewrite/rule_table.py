@@ -3,7 +3,7 @@ table.
 
 A rule's pattern ends at a node of one of its op types, inputs already rewritten. ``EXACT_RULES``
 are those that keep every bit (``Session(exact=True)``), ``VALUE_FREE_RULES`` those that do not look
-at the values of constants (templates.py).
+at the values of constants (shared_code.py).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from headrace.rewrite.rules import fused_products as products
 from headrace.rewrite.rules import loop_invariants as loops
 from headrace.rewrite.rules import loop_product_sums as sums
 from headrace.rewrite.rules import norm_patterns as normalisation
+from headrace.rewrite.rules import pairwise_distances as distances
 from headrace.rewrite.rules import pool_gradients as windows
 from headrace.rewrite.rules import rearrangements as layout
 from headrace.rewrite.rules import shape_rules as shapes
@@ -63,9 +64,6 @@ def _key(node: Node) -> Hashable | None:
     return (node.opdef.name, node.inputs, attrs)
 
 
-_SUMS = ("Add", "AddV2")
-_BATCH_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-
 RULES: tuple[Rule, ...] = (
     # composites with their gradients
     Rule(
@@ -88,7 +86,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "layer norm in training",
-        _SUMS,
+        ("+",),
         composites.layer_norm,
         "Normalisation of the last axis and its gradient are one step each.",
         "(x - u) * rsqrt(s + e) * g + b; gradients -> _LayerNormTraining, _LayerNormGrad",
@@ -273,7 +271,7 @@ RULES: tuple[Rule, ...] = (
     # arithmetic
     Rule(
         "neutral element",
-        tuple(algebra._NEUTRAL),
+        ("+", "-", "*", "/", "Div", "TruncateDiv", "Pow"),
         algebra.neutral_element,
         "x * 1, x / 1, x - 0, x ** 1 and x + (-0.0) are x; x + 0 is for integers.",
         "x * 1.0 -> x",
@@ -281,7 +279,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "zero added",
-        _SUMS,
+        ("+",),
         algebra.zero_added,
         "x + 0.0 is x, but for the sign of zero.",
         "x + 0.0 -> x",
@@ -315,7 +313,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "negation",
-        (*_SUMS, "Sub", "Mul", "RealDiv"),
+        ("+", "-", "*", "/"),
         algebra.negations,
         "Negations go into sums, differences and products.",
         "a + (-b) -> a - b",
@@ -362,11 +360,11 @@ RULES: tuple[Rule, ...] = (
         "Gelu, with tanh or erf, is one step (_Gelu).",
         "0.5 * x * (1 + tanh(0.79788 * (x + 0.044715 * x ** 3))) -> _Gelu(x)",
         exact=False,
-        after=(*_SUMS, "Mul"),
+        after=("+", "*"),
     ),
     Rule(
         "layer norm",
-        _SUMS,
+        ("+",),
         normalisation.layer_norm,
         "Normalisation of the last axis is one step (_LayerNorm).",
         "(x - u) * rsqrt(s + e) * g + b -> _LayerNorm(x, g, b)",
@@ -404,7 +402,7 @@ RULES: tuple[Rule, ...] = (
     # into products and convolutions
     Rule(
         "batch norm after a convolution",
-        _BATCH_NORMS,
+        ("batch norm",),
         normalisation.batch_norm_inference,
         "Batch normalisation with given statistics is a scale and a shift of the "
         "convolution before it.",
@@ -424,7 +422,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "convolution and bias",
-        products.SUMS,
+        ("+", "BiasAdd"),
         products.conv_bias,
         "A convolution and the vector added to it are one step.",
         "conv2d(x, w) + b -> _FusedConv2D(x, w, b)",
@@ -434,7 +432,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "convolution and sum",
-        _SUMS,
+        ("+",),
         products.conv_sum,
         "What is added to a convolution with bias, the shortcut of a residual block, is "
         "added in its pass.",
@@ -454,7 +452,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "matmul and bias",
-        products.SUMS,
+        ("+", "BiasAdd"),
         products.matmul_bias,
         "A product and the vector added to it are one step.",
         "matmul(x, w) + b -> _FusedMatMul(x, w, b)",
@@ -464,7 +462,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "bias before reshape",
-        products.SUMS,
+        ("+", "BiasAdd"),
         products.bias_before_reshape,
         "A dense layer's bias is added before its result gets its axes back.",
         "reshape(matmul(x, w), s) + b -> reshape(matmul(x, w) + b, s)",
@@ -473,7 +471,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "product and activation",
-        products.ACTIVATIONS,
+        ("activation", "_Gelu", "Maximum"),
         products.activated_product,
         "An activation after a product with bias is computed with it.",
         "relu(_FusedMatMul(x, w, b)) -> _FusedMatMul(x, w, b, relu)",
@@ -489,9 +487,29 @@ RULES: tuple[Rule, ...] = (
         exact=False,
         after=("MatMul",),
     ),
+    # (anywhere before common subexpressions)
+    Rule(
+        "relu before max pooling's gradient",
+        ("ReluGrad",),
+        windows.relu_before_pooling,
+        "The gradient of relu is taken on the pooled array.",
+        "relu_grad(max_pool_grad(x, y, g), x) -> max_pool_grad(x, y, relu_grad(g, y))",
+        exact=False,
+        value_free=True,
+        after=("max pool gradient",),
+    ),
+    Rule(
+        "sum before max pooling's gradient",
+        ("BiasAddGrad", "Sum"),
+        windows.sum_before_spreading,
+        "The gradient of a bias is summed on the pooled array.",
+        "bias_add_grad(max_pool_grad(x, y, g)) -> bias_add_grad(g)",
+        exact=False,
+        after=("max pool gradient",),
+    ),
     Rule(
         "products with a common factor",
-        (*_SUMS, "AddN"),
+        ("+", "AddN"),
         thin.common_factor,
         "Products with the same matrix, added up, are one product of the sum.",
         "a1.T @ b + a2.T @ b -> (a1 + a2).T @ b",
@@ -506,11 +524,20 @@ RULES: tuple[Rule, ...] = (
         "matmul(x, w), x: [n, 1], w: [1, m] -> x * w",
         exact=False,
     ),
-    *windows.WINDOW_RULES,
+    Rule(
+        "distances of pairs",
+        ("Sum",),
+        distances.short_axis_distances,
+        "Sums over the few numbers of a point, of differences between all pairs of points, are a "
+        "sum of terms.",
+        "sum(square(a[None] - b[:, None]), 2) -> square(a0 - b0) + square(a1 - b1)",
+        exact=False,
+        after=("Square", "Abs", "SquaredDifference"),
+    ),
     # rounding
     Rule(
         "constants together",
-        (*_SUMS, "Mul"),
+        ("+", "*"),
         algebra.constants_together,
         "Two constants in a chain of sums or products are one.",
         "(x * 2.0) * 3.0 -> x * 6.0",

@@ -87,8 +87,8 @@ def timing(on: bool) -> None:
 
 def snapshot() -> dict[str, Any]:
     """The counters now."""
-    from headrace.lower.code_lines import COUNTS
-    from headrace.lower.kept_part import KeptPart
+    from headrace.lower.emit_lines import COUNTS
+    from headrace.lower.write_stage import WriteStage
 
     return {
         "runs": EVENTS.runs,
@@ -101,6 +101,6 @@ def snapshot() -> dict[str, Any]:
         "plan_hits": EVENTS.plan_hits,
         "code_compiled": COUNTS["compiled"],
         "code_shared": COUNTS["shared"],
-        "kept_hits": KeptPart.counts.hits,
-        "kept_misses": KeptPart.counts.misses,
+        "kept_hits": WriteStage.counts.hits,
+        "kept_misses": WriteStage.counts.misses,
     }

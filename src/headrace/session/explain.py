@@ -12,15 +12,16 @@ from headrace.core import shapes, trace
 from headrace.kernels import accel
 from headrace.kernels.numpy import philox
 from headrace.kernels.packed_weights import WeightsWay
+from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.listing_text import text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.native_kernels import reason_compiled
 from headrace.lower.native_segments import NativeSegment
+from headrace.lower.passes import decisions
+from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
-from headrace.lower.settled import SettledRuns
-from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
 from headrace.session.step_times import StepTimes
 
@@ -46,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Binding:
-    """A plan bound to the shapes of its feeds (lower/settled.py)."""
+    """A plan bound to the shapes of its feeds (lower/bound_runs.py)."""
 
     shapes: list[tuple[int, ...]]
     primitives: int  # calls of the kernel library
@@ -78,10 +79,11 @@ class Explanation:
     kept: list[
         str
     ]  # operations that run again only when a variable that they depend on was written
-    may_settle: bool  # whether runs are bound to the shapes of their feeds
+    may_be_bound: bool  # whether runs are bound to the shapes of their feeds
     unbound: str | None  # why they are not
+    passes: dict[str, int]  # how many decisions each pass of lowering made
     planned_again: list[str]  # for which shapes of feeds; why not for others
-    settled: list[Binding]  # what this session has bound so far
+    bound: list[Binding]  # what this session has bound so far
     refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
     kernel_library: str
     native: str  # the compiler of fused steps, or why there is none
@@ -141,10 +143,11 @@ def explain(
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
         buffers_reused=0 if listing is None else listing.n_reused,
         kept=_kept(executable.details.kept),
-        may_settle=isinstance(run, SettledRuns),
+        may_be_bound=isinstance(run, BoundRuns),
         unbound=executable.details.unbound,
+        passes=decisions(plan),
         planned_again=notes_on_shapes,
-        settled=_settled(session, run),
+        bound=_bound(session, run),
         refused=_refused(session, run),
         kernel_library=accel.status(),
         native=compiler_status(),
@@ -157,7 +160,7 @@ def explain(
 
 
 def _bound_listings(session: Any, run: Any) -> list[str]:
-    if not isinstance(run, SettledRuns):
+    if not isinstance(run, BoundRuns):
         return []
     return [text_of_listing(found) for _, found in run.listings(session._state)]
 
@@ -166,8 +169,8 @@ def _kept(part: Executable | None) -> list[str]:
     return [] if part is None else [n.op.name for n in walk(part.plan.program.body)]
 
 
-def _settled(session: Any, run: Callable[..., Any] | SettledRuns) -> list[Binding]:
-    if not isinstance(run, SettledRuns):
+def _bound(session: Any, run: Callable[..., Any] | BoundRuns) -> list[Binding]:
+    if not isinstance(run, BoundRuns):
         return []
     found = []
     for shapes_of_feeds, notes in run.bound(session._state):
@@ -177,7 +180,7 @@ def _settled(session: Any, run: Callable[..., Any] | SettledRuns) -> list[Bindin
 
 
 def _refused(session: Any, run: Any) -> list[tuple[list[tuple[int, ...]], str]]:
-    return run.refused(session._state) if isinstance(run, SettledRuns) else []
+    return run.refused(session._state) if isinstance(run, BoundRuns) else []
 
 
 def _variables_read(program: Program, kept: Executable | None) -> list[str]:
@@ -287,13 +290,13 @@ def _line(node: Node) -> str:
     return trace.user_line(node.op._frames)
 
 
-def _settled_text(e: Explanation) -> str:
-    if not e.may_settle:
+def _bound_text(e: Explanation) -> str:
+    if not e.may_be_bound:
         return f"no: {e.unbound or 'this executor does not bind runs to shapes'}"
     bound = [
         f"{' '.join(map(shapes.show, b.shapes)) or 'no feeds'} ({b.primitives} "
         f"primitives, {b.other_lines} other lines)"
-        for b in e.settled
+        for b in e.bound
     ]
     return f"bound to the shapes of its feeds: {', '.join(bound) or 'none yet'}"
 
@@ -311,7 +314,8 @@ def _text(e: Explanation) -> list[str]:
         f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when "
         "one was written" + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
         f"  shapes     planned again for the feeds: {'; '.join(e.planned_again)}",
-        f"  settled    {_settled_text(e)}",
+        f"  passes     {', '.join(f'{k} {n}' for k, n in e.passes.items() if n) or 'none'}",
+        f"  bound      {_bound_text(e)}",
         *[
             f"             not for {' '.join(map(shapes.show, given)) or 'no feeds'}: {why}"
             for given, why in e.refused

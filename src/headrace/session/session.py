@@ -410,8 +410,8 @@ class BaseSession:
             EVENTS.plan_hits += 1
             return found
         start = time.perf_counter()
-        made = self._from_template(elements, feeds) if shared else None
-        if made is None:  # (what a template gives is made again faster than it is kept)
+        made = self._from_shared_code(elements, feeds) if shared else None
+        if made is None:  # (what shared code gives is made again faster than it is kept)
             with _uncollected(len(self._graph._ops) >= LARGE_GRAPH):
                 program = snapshot(elements, feeds, len(self._graph._ops))
                 made = make_executable(program, self._options)
@@ -423,14 +423,16 @@ class BaseSession:
             EVENTS.emit_plan(self, made)
         return made
 
-    def _from_template(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
+    def _from_shared_code(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
         if self._options.executor != "numpy":
             return None
-        from headrace.executors.templates import from_template, structure_of
+        from headrace.executors.shared_code import shared_executable, structure_of
 
         structure = structure_of(elements, feeds)
         return (
-            None if structure is None else from_template(structure, elements, feeds, self._options)
+            None
+            if structure is None
+            else shared_executable(structure, elements, feeds, self._options)
         )
 
     # other ways to run --------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """How long each step of a run takes: ``sess.explain(fetches, feed_dict, times=True)``.
 
-A plan is a Python function with a line or more for every step (lower/codegen.py, and
-lower/settling.py for runs that are bound to shapes). While runs are measured, the interpreter tells
-when each of those lines begins; nothing is added to the code itself, so what is measured is what
-runs. Being told takes about half a microsecond a line, which small steps show.
+A plan is a Python function with a line or more for every step (lower/emit_general.py, and
+lower/emit_bound.py for runs that are bound to shapes). While runs are measured, the interpreter
+tells when each of those lines begins; nothing is added to the code itself, so what is measured is
+what runs. Being told takes about half a microsecond a line, which small steps show.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from headrace.core import trace
+from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable
 from headrace.lower.listing import Listing, nodes_of
+from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
-from headrace.lower.settled import SettledRuns
-from headrace.lower.update_groups import Grouped
 
 __all__ = ["Span", "StepTime", "StepTimes", "measure", "timed_spans"]
 
@@ -113,7 +113,7 @@ def _codes_of(executable: Executable, state: State) -> list[tuple[CodeType, List
     if executable.details.kept is not None:
         codes += executable.details.kept.details.codes
     run = executable.details.general_run or executable.run
-    if isinstance(run, SettledRuns):
+    if isinstance(run, BoundRuns):
         codes += run.listings(state)
     return codes
 

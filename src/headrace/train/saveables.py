@@ -35,9 +35,6 @@ __all__ = [
     "validate_and_slice_inputs",
 ]
 
-_REFS = ("Variable", "VariableV2", "AutoReloadVariable")
-_VARIABLES = (*_REFS, "VarHandleOp", "ReadVariableOp")
-
 
 class SaveSpec:
     """One tensor of a checkpoint.
@@ -166,9 +163,21 @@ def _as_tensor(value: Any, message: str) -> Tensor:
         found = value._ref()
     else:
         found = value
-    if not (isinstance(found, Tensor) and found.op.type in _VARIABLES):
+    if not (isinstance(found, Tensor) and _is_variable(found.op)):
         raise TypeError(f"{message}: {value}")
     return found
+
+
+def _is_variable(op: Operation) -> bool:
+    """Whether an operation is a variable, or reads one."""
+    return op._opdef.role in ("variable", "handle", "read")
+
+
+def _saveable_kind(
+    op: Operation,
+) -> type[ReferenceVariableSaveable] | type[ResourceVariableSaveable]:
+    is_ref = op._opdef.role == "variable"
+    return ReferenceVariableSaveable if is_ref else ResourceVariableSaveable
 
 
 def is_saveable(value: object) -> TypeGuard[SaveableObject]:
@@ -202,7 +211,7 @@ def saveable_objects_for_op(op: Operation, name: str) -> Iterator[SaveableObject
             "names_to_saveables must be a dict mapping string names to Tensors/Variables. "
             "Not a variable",
         )
-        kind = ReferenceVariableSaveable if tensor.op.type in _REFS else ResourceVariableSaveable
+        kind = _saveable_kind(tensor.op)
         yield kind(tensor, "", name)
 
 
@@ -219,7 +228,7 @@ def _parts(parts: Sequence[Any], name: str) -> Iterator[SaveableObject]:
                 f"Slices must all be from the same tensor: {whole} != {info.full_name}"
             )
         whole = info.full_name
-        kind = ReferenceVariableSaveable if part.op.type in _REFS else ResourceVariableSaveable
+        kind = _saveable_kind(part.op)
         yield kind(part, info.spec, name)
 
 

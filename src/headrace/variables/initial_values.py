@@ -13,10 +13,6 @@ from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["checked_initial_value", "guarded"]
 
-#: Reads that are meant as they stand.
-_KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp"])
-_VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp"])
-
 
 def checked_initial_value(initial_value: object, constraint: object) -> None:
     if initial_value is None:
@@ -30,18 +26,23 @@ def guarded(scope: str, value: Tensor) -> Tensor:
     if not value._op._inputs:
         return value
     ancestors = _ancestors(value._op)
-    if ancestors is None or not any(op.type in _VARIABLES for op in ancestors):
+    if ancestors is None or not any(op._opdef.role in ("variable", "handle") for op in ancestors):
         return value
     replaced: dict[Tensor, Tensor] = {}
     for op in ancestors:
-        if op.type in _VARIABLES:
+        if op._opdef.role in ("variable", "handle"):
             found = _initialized_value(op)
             if found is not None:
                 replaced[op._outputs[0]] = found
-        elif op.type not in _KEPT and any(t in replaced for t in op._inputs):
+        elif not _is_read(op) and any(t in replaced for t in op._inputs):
             copy = _copied(op, [replaced.get(t, t) for t in op._inputs], f"{op.name}_{scope}")
             replaced.update(zip(op._outputs, copy._outputs))
     return replaced.get(value, value)
+
+
+def _is_read(op: Operation) -> bool:
+    """Whether an operation asks a variable for its value, or whether it has one."""
+    return op._opdef.role in ("read", "is initialized")
 
 
 def _copied(op: Operation, inputs: list[Tensor], name: str) -> Operation:
@@ -59,7 +60,7 @@ def _ancestors(op: Operation) -> list[Operation] | None:
     stack = [op]
     while stack:
         current = stack.pop()
-        if current.type in _KEPT:
+        if _is_read(current):
             continue
         for tensor in current._inputs:
             if tensor._op._id > current._id:  # only a loop's back edge comes from a younger op

@@ -47,6 +47,10 @@ _NAMES = late(
             "Cauchy HalfNormal LaplaceWithSoftplusScale Logistic NormalWithSoftplusScale "
             "StudentTWithAbsDfSoftplusScale"
         ),
+        f"{_ROOM}.triangular": (
+            "fill_triangular fill_triangular_inverse matrix_diag_transform "
+            "reduce_weighted_logsumexp"
+        ),
         f"{_ROOM}.multivariate_normal": (
             "MultivariateNormalDiag MultivariateNormalDiagWithSoftplusScale "
             "MultivariateNormalFullCovariance MultivariateNormalTriL"

@@ -10,14 +10,23 @@ from headrace.api.contrib.framework_ops import (
     convert_to_tensor_or_sparse_tensor,
     get_graph_from_inputs,
     get_name_scope,
+    get_placeholders,
     is_tensor,
+    prepend_name_scope,
+    py_func,
     reduce_sum_n,
     remove_squeezable_dimensions,
+    smart_case,
+    strip_name_scope,
     with_same_shape,
     with_shape,
 )
 from headrace.api.hosting import hosted_getattr
 from headrace.core import nest
+from headrace.core.specs import TensorSpec
+from headrace.layers.smart import constant_value as smart_constant_value
+from headrace.layers.smart import smart_cond
+from headrace.ops.array.sorting import argsort, sort
 from headrace.train.global_step import (
     create_global_step,
     get_global_step,
@@ -25,10 +34,12 @@ from headrace.train.global_step import (
 )
 
 __all__ = [
-    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
+    "TensorSpec", "argsort", "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
     "convert_to_tensor_or_sparse_tensor", "create_global_step", "get_global_step",
-    "get_graph_from_inputs", "get_name_scope", "get_or_create_global_step", "is_tensor", "nest",
-    "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape", "with_shape",
+    "get_graph_from_inputs", "get_name_scope", "get_or_create_global_step", "get_placeholders",
+    "is_tensor", "nest", "prepend_name_scope", "py_func", "reduce_sum_n",
+    "remove_squeezable_dimensions", "smart_case", "smart_cond", "smart_constant_value", "sort",
+    "strip_name_scope", "with_same_shape", "with_shape",
 ]  # fmt: skip
 
 _CHECKPOINTS = (

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.core import dtypes
+from headrace.core import dtypes, nest
 from headrace.core.build import _graph_of
 from headrace.core.convert import convert_to_tensor, is_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.shapes import as_shape
 from headrace.core.tensor import Tensor
+from headrace.layers.smart import constant_value
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import identity
 from headrace.ops.control.assertions import assert_equal, assert_same_float_dtype
+from headrace.ops.control.case_branches import case
+from headrace.ops.control.py_func import py_func as py_func_of_tensors
 from headrace.ops.math.binary import add_n
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.nn.weights_broadcasting import (
@@ -25,8 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
-    "convert_to_tensor_or_sparse_tensor", "get_graph_from_inputs", "get_name_scope", "is_tensor",
-    "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape", "with_shape",
+    "convert_to_tensor_or_sparse_tensor", "get_graph_from_inputs", "get_name_scope",
+    "get_placeholders", "is_tensor", "prepend_name_scope", "py_func", "reduce_sum_n",
+    "remove_squeezable_dimensions", "smart_case", "strip_name_scope", "with_same_shape",
+    "with_shape",
 ]  # fmt: skip
 
 
@@ -113,3 +121,97 @@ def remove_squeezable_dimensions(
     """Both, the one of higher rank without its last dimension of size 1."""
     labels, predictions = squeeze_pair(labels, predictions, name=name)
     return predictions, labels
+
+
+def get_placeholders(graph: Graph) -> list[Tensor]:
+    """The placeholders of a graph."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph}")
+    return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
+
+
+_MARKS = re.compile(r"(\^|loc:@)?(.*)", re.DOTALL)
+
+
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
+    """``name`` below a scope; the marks ``^`` and ``loc:@`` stay in front."""
+    if not import_scope:
+        return name
+    mark, rest = _split_mark(name)
+    return f"{mark}{import_scope.removesuffix('/')}/{rest}"
+
+
+def strip_name_scope(name: str, export_scope: str | None) -> str:
+    """``name`` without a scope that it is in; see :func:`prepend_name_scope`."""
+    if not export_scope:
+        return name
+    mark, rest = _split_mark(name)
+    scope = export_scope.removesuffix("/") + "/"
+    return mark + (rest[len(scope) :].lstrip("/") if rest.startswith(scope) else rest)
+
+
+def _split_mark(name: str) -> tuple[str, str]:
+    found = _MARKS.fullmatch(name)
+    return (found[1] or "", found[2]) if found else ("", name)
+
+
+def py_func(
+    func: Callable[..., Any],
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    output_types: Any = None,
+    output_shapes: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """``tf.py_func`` with nested arguments, keyword arguments and results.
+
+    ``output_types`` (and ``output_shapes``) have the structure of the results, or are functions
+    of the arguments that give it.
+    """
+    kwargs = {} if kwargs is None else kwargs
+    if not isinstance(args, (list, tuple)):
+        raise TypeError(f"args must be list and not {type(args)}. args: {args}")
+    if not isinstance(kwargs, dict):
+        raise TypeError(f"kwargs must be dict and not {type(kwargs)}. args: {kwargs}")
+    types = output_types(*args, **kwargs) if callable(output_types) else output_types
+    shapes = output_shapes(*args, **kwargs) if callable(output_shapes) else output_shapes
+    given = (args, kwargs)
+
+    def flat_func(*values: Any) -> Any:
+        positional, named = nest.pack_sequence_as(given, values)
+        results = func(*positional, **named)
+        nest.assert_shallow_structure(types, results)
+        return nest.flatten(results)
+
+    found = py_func_of_tensors(
+        flat_func, nest.flatten(given), nest.flatten(types), stateful=stateful, name=name
+    )
+    found = list(found) if isinstance(found, (list, tuple)) else [found]
+    if shapes is not None:
+        parts = nest.map_structure_up_to(types, as_shape, shapes)
+        for tensor, shape in zip(found, nest.flatten(parts), strict=True):
+            tensor.set_shape(shape)
+    return nest.pack_sequence_as(types, found)
+
+
+def smart_case(
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, name: str = "smart_case"
+) -> Any:
+    """``tf.case``, decided while building as far as the conditions are known."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    known = [constant_value(pred) for pred, _ in pairs]
+    open_pairs: list[Any] = []
+    for value, pair in zip(known, pairs, strict=True):
+        if value:
+            if not open_pairs:
+                return pair[1]()
+            default = pair[1]
+            break
+        if value is None:
+            open_pairs.append(pair)
+    if not open_pairs:
+        if default is None:
+            raise ValueError("smart_case: no condition is true and there is no default.")
+        return default()
+    return case(open_pairs, default=default, exclusive=exclusive, name=name)

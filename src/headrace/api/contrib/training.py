@@ -4,6 +4,7 @@
 
 from headrace.api.hosting import hosted_getattr
 from headrace.train.hparams import HParams, parse_values
+from headrace.train.input_queues.buckets import bucket, bucket_by_sequence_length
 from headrace.train.placement_strategies import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
@@ -11,8 +12,8 @@ from headrace.train.placement_strategies import (
 )
 
 __all__ = [
-    "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "byte_size_load_fn",
-    "parse_values",
+    "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "bucket",
+    "bucket_by_sequence_length", "byte_size_load_fn",    "parse_values",
 ]  # fmt: skip
 
 __getattr__ = hosted_getattr(

@@ -202,6 +202,7 @@ LAZY_MODULES = {
     "nn": "headrace.api.v1.nn",
     "python": "headrace.api.v1.python",
     "queue": "headrace.api.v1.queue",
+    "quantization": "headrace.api.v1.quantization",
     "python_io": "headrace.api.v1.python_io",
     "random": "headrace.api.v1.random",
     "raw_ops": "headrace.api.raw_ops",
@@ -227,6 +228,12 @@ LAZY_NAMES = late({
     "headrace.ops.queues.file_readers": (
         "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
         "WholeFileReader"
+    ),
+    "headrace.ops.nn.fake_quantization": (
+        "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+        "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+        "fake_quant_with_min_max_vars_per_channel "
+        "fake_quant_with_min_max_vars_per_channel_gradient"
     ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.op_libraries": "load_file_system_library load_library load_op_library",
@@ -457,6 +464,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import nn as nn
     from headrace.api.v1 import python as python
     from headrace.api.v1 import python_io as python_io
+    from headrace.api.v1 import quantization as quantization
     from headrace.api.v1 import queue as queue
     from headrace.api.v1 import random as random
     from headrace.api.v1 import saved_model as saved_model
@@ -552,6 +560,24 @@ if _TYPE_CHECKING:
     from headrace.ops.math.special import lgamma as lgamma
     from headrace.ops.math.special import polygamma as polygamma
     from headrace.ops.math.special import zeta as zeta
+    from headrace.ops.nn.fake_quantization import (
+        fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    )
+    from headrace.ops.nn.fake_quantization import (
+        fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    )
+    from headrace.ops.nn.fake_quantization import (
+        fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    )
+    from headrace.ops.nn.fake_quantization import (
+        fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    )
+    from headrace.ops.nn.fake_quantization import (
+        fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    )
+    from headrace.ops.nn.fake_quantization import (
+        fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501
+    )
     from headrace.ops.queues.accumulators import (
         ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     )
@@ -674,17 +700,20 @@ if _TYPE_CHECKING:
         "cholesky_solve", "compat", "config", "contrib", "convert_to_tensor_or_sparse_tensor",
         "create_partitioned_variables", "data", "debugging", "decode_base64", "decode_compressed",
         "decode_csv", "decode_raw", "digamma", "distribute", "distributions", "dtypes",
-        "encode_base64", "erf", "erfc", "estimator", "feature_column", "fft", "fft2d", "fft3d",
-        "fixed_size_partitioner", "flags", "function", "get_logger", "gfile", "graph_util", "ifft",
-        "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def", "initializers", "io",
-        "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg", "load_file_system_library",
-        "load_library", "load_op_library", "logging", "lookup", "losses", "make_ndarray",
-        "make_template", "make_tensor_proto", "manip", "matching_files", "math",
-        "matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_solve_ls",
+        "encode_base64", "erf", "erfc", "estimator", "fake_quant_with_min_max_args",
+        "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
+        "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
+        "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "fft", "fft2d",
+        "fft3d", "fixed_size_partitioner", "flags", "function", "get_logger", "gfile", "graph_util",
+        "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def",
+        "initializers", "io", "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg",
+        "load_file_system_library", "load_library", "load_op_library", "logging", "lookup",
+        "losses", "make_ndarray", "make_template", "make_tensor_proto", "manip", "matching_files",
+        "math", "matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_solve_ls",
         "matrix_triangular_solve", "metrics", "min_max_variable_partitioner", "nest", "nn",
         "numpy_function", "parse_example", "parse_single_example", "parse_single_sequence_example",
         "parse_tensor", "polygamma", "print", "py_func", "py_function", "python", "python_io", "qr",
-        "queue", "random", "random_gamma", "random_poisson", "raw_ops", "read_file",
+        "quantization", "queue", "random", "random_gamma", "random_poisson", "raw_ops", "read_file",
         "recompute_grad", "reduce_join", "regex_replace", "resource_loader", "saved_model",
         "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse",
         "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum",

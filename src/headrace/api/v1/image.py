@@ -25,6 +25,7 @@ from headrace.ops.image.encode import (
     decode_and_crop_jpeg, decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png,
     encode_jpeg, encode_png, extract_jpeg_shape, is_jpeg,
 )
+from headrace.ops.image.glimpses import extract_glimpse
 from headrace.ops.image.geometry import (
     central_crop, crop_to_bounding_box, flip_left_right, flip_up_down, pad_to_bounding_box,
     random_flip_left_right, random_flip_up_down, resize_image_with_crop_or_pad,
@@ -47,9 +48,9 @@ __all__ = [
     "adjust_saturation", "central_crop", "convert_image_dtype", "crop_and_resize",
     "crop_to_bounding_box", "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image",
     "decode_jpeg", "decode_png", "draw_bounding_boxes", "encode_jpeg", "encode_png",
-    "extract_image_patches", "extract_jpeg_shape", "flip_left_right", "flip_up_down",
-    "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg", "non_max_suppression",
-    "non_max_suppression_overlaps", "non_max_suppression_padded",
+    "extract_glimpse", "extract_image_patches", "extract_jpeg_shape", "flip_left_right",
+    "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg",
+    "non_max_suppression", "non_max_suppression_overlaps", "non_max_suppression_padded",
     "non_max_suppression_with_scores", "pad_to_bounding_box", "per_image_standardization",
     "per_image_whitening", "psnr", "random_brightness", "random_contrast", "random_crop",
     "random_flip_left_right", "random_flip_up_down", "random_hue", "random_jpeg_quality",

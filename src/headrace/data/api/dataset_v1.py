@@ -14,6 +14,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
 from headrace.data.api.dataset import DatasetV2
 from headrace.data.api.iterators import IteratorV1, OwnedIterator, described, new_resource
+from headrace.data.api.options import Options
 from headrace.data.functions.user_functions import DataFunction
 from headrace.functions.tracing import TracedFunction
 
@@ -41,6 +42,12 @@ class DatasetV1(DatasetV2):
 
     _own_seeds = True
     _keeps_cardinality = False
+
+    def with_options(self, options: Options, name: str | None = None) -> Self:
+        """The dataset with settings of its own; a setting cannot be changed again."""
+        if isinstance(options, Options):
+            self.options().merge(options, strict=True)
+        return super().with_options(options, name)
 
     @property
     def output_types(self) -> Any:
@@ -160,8 +167,9 @@ def _check_copy(op: Operation) -> None:
         if isinstance(value, DataFunction):
             _check_function(value)
     makes_dataset = any(t._dtype is dtypes.variant for t in op._outputs)
-    handles = op.type in ("VariableV2", "Variable")
-    if (op._opdef.traits.stateful or handles) and not makes_dataset and op.type not in _READERS:
+    traits = op._opdef.traits
+    stateful = (traits.stateful or traits.role == "variable") and not traits.repeatable
+    if stateful and not makes_dataset:
         raise ValueError(
             f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value."
         )
@@ -177,10 +185,6 @@ def _check_function(function: DataFunction) -> None:
         for value in op._attrs.values():
             if isinstance(value, DataFunction):
                 _check_function(value)
-
-
-#: Ops that are stateful only because files may change.
-_READERS = frozenset(["MatchingFiles", "Assert"])
 
 
 def make_one_shot_iterator(dataset: object) -> Any:

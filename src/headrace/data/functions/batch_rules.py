@@ -26,62 +26,9 @@ from headrace.core.opdef import lookup
 from headrace.core.shapes import ranked
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["RULES", "SURE", "Builder", "Unfit"]
+__all__ = ["Builder", "Unfit", "is_sure", "rule_of"]
 
-#: One operand's value, rounded exactly (or not at all), for each element.
-_EXACT = (
-    "Abs",
-    "Add",
-    "AddV2",
-    "Cast",
-    "Ceil",
-    "ClipByValue",
-    "Equal",
-    "Floor",
-    "Greater",
-    "GreaterEqual",
-    "IsFinite",
-    "IsInf",
-    "IsNan",
-    "Less",
-    "LessEqual",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "Maximum",
-    "Minimum",
-    "Mul",
-    "Neg",
-    "NotEqual",
-    "RealDiv",
-    "Rint",
-    "Round",
-    "SelectV2",
-    "Sign",
-    "Sqrt",
-    "Square",
-    "SquaredDifference",
-    "Sub",
-)
-#: The same, but some values are errors.
-_DIVIDING = ("FloorDiv", "FloorMod")
-#: Of strings.
-_TEXTS = (
-    "AsString",
-    "DecodeRaw",
-    "StringLength",
-    "StringLower",
-    "StringStrip",
-    "StringToHashBucketFast",
-    "StringToNumber",
-    "StringUpper",
-)
-#: The same whatever the shape is.
-_SAME = ("Identity", "OnesLike", "StopGradient", "ZerosLike")
 _NUMBERS = "biuf"
-
-#: Rules whose operations cannot fail where all shapes are known.
-SURE = frozenset([*_EXACT, *_SAME])
 
 
 class Unfit(Exception):
@@ -384,9 +331,8 @@ def _parse_single_example(b: Builder, op: Operation) -> Sequence[Tensor]:
     return tensor._op._outputs
 
 
+#: Ops over batches that are not just themselves (``Traits.batching``).
 RULES: dict[str, Rule] = {
-    **dict.fromkeys([*_EXACT, *_DIVIDING], _elementwise),
-    **dict.fromkeys([*_TEXTS, *_SAME, "DecodeCSV"], _same),
     "Cast": _cast,
     "ConcatV2": _concat,
     "EnsureShape": _ensure_shape,
@@ -408,3 +354,15 @@ RULES: dict[str, Rule] = {
     "Transpose": _transpose,
     "Unpack": _along_axis,
 }
+_BY_TRAIT: dict[str, Rule] = {"elementwise": _elementwise, "same": _same}
+
+
+def rule_of(op: Operation) -> Rule | None:
+    """How an operation is done on a whole batch; None if that is not known."""
+    return RULES.get(op.type) or _BY_TRAIT.get(op._opdef.traits.batching)
+
+
+def is_sure(op: Operation) -> bool:
+    """Whether an operation cannot fail where all shapes are known."""
+    traits = op._opdef.traits
+    return bool(traits.batching) and traits.fails in ("never", "shapes", "known shapes")

@@ -30,19 +30,23 @@ if TYPE_CHECKING:
 __all__ = ["python_function"]
 
 Call = Callable[..., tuple[Any, ...]]
-_SCRIPTS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
-#: Operations on a result, whose further inputs are constants.
-_STEPS = ("EnsureShape", "Reshape")
-_OTHERS = frozenset(["Placeholder", "Const", "Identity", *_STEPS])
+
+
+def _may_stand_beside(op: Operation) -> bool:
+    """Whether a graph with this operation may still be one Python function: arguments, constants,
+    and operations on a result that keep all of its elements.
+    """
+    traits = op._opdef.traits
+    return op.type == "Const" or traits.role == "placeholder" or traits.whole
 
 
 def python_function(graph: Any, outputs: list[Tensor]) -> Call | None:
     """The function of a graph that is one Python function; None for any other graph."""
-    scripts = [op for op in graph._ops if op.type in _SCRIPTS]
+    scripts = [op for op in graph._ops if op._opdef.traits.calls_user]
     if len(scripts) != 1 or not outputs or graph.captures:
         return None
     op = scripts[0]
-    if any(o is not op and o.type not in _OTHERS for o in graph._ops):
+    if any(o is not op and not _may_stand_beside(o) for o in graph._ops):
         return None
     arguments = {id(t): i for i, t in enumerate(graph.inputs)}
     given = [_given(t, arguments) for t in op._inputs]
@@ -114,7 +118,7 @@ def _given(tensor: Tensor, arguments: dict[int, int]) -> _Given | None:
 
 def _route(tensor: Tensor, script: Operation, arguments: dict[int, int]) -> _Route | None:
     source, steps = _source(tensor), []
-    while source._op.type in _STEPS:
+    while source._op._opdef.traits.whole:
         steps.append(source._op)
         source = _source(source._op._inputs[0])
     if any(_constant(t) is None for op in steps for t in op._inputs[1:]):

@@ -95,8 +95,6 @@ class DataGraph(FuncGraph):
 
 
 _UNKNOWN: Any = object()
-#: Operations that run Python code of the user's.
-_USERS = frozenset(["EagerPyFunc", "GeneratorDataset", "PyFunc", "PyFuncStateless"])
 
 
 class DataFunction:
@@ -132,7 +130,10 @@ class DataFunction:
     @property
     def runs_python(self) -> bool:
         """Whether it calls code of the user's."""
-        return any(op.type in _USERS for op in self.traced.graph._ops)
+        return any(
+            op._opdef.traits.calls_user or op.type == "GeneratorDataset"
+            for op in self.traced.graph._ops
+        )
 
     @property
     def live(self) -> bool:

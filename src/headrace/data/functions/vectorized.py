@@ -16,7 +16,7 @@ from typing import NamedTuple
 from headrace.core.func_graph import FuncGraph
 from headrace.core.shapes import ranked
 from headrace.core.tensor import Operation, Tensor
-from headrace.data.functions.batch_rules import RULES, SURE, Builder, Unfit
+from headrace.data.functions.batch_rules import Builder, Unfit, is_sure, rule_of
 from headrace.session.graph_function import GraphFunction
 
 __all__ = ["OverBatches", "over_batches"]
@@ -71,7 +71,8 @@ class _Plan:
                 shape = (None, *ranked(t._shape)) if inside else t._shape
                 builder.new[id(t)] = graph.add_input(t._dtype, shape)
             for op in ops:
-                made = RULES[op.type](builder, op) if self._depends[op] else builder.again(op)
+                rule = rule_of(op) if self._depends[op] else None
+                made = builder.again(op) if rule is None else rule(builder, op)
                 builder.new.update(zip(map(id, op._outputs), made))
             found = [builder.result(t) for t in self.outputs]
         return OverBatches(GraphFunction(graph, graph.inputs, found), all(map(self._sure, ops)))
@@ -88,7 +89,7 @@ class _Plan:
                 raise Unfit
             if op not in needed:
                 continue
-            if self._depends[op] and op.type not in RULES:
+            if self._depends[op] and rule_of(op) is None:
                 raise Unfit
             needed.update(t._op for t in op._inputs)
             ops.append(op)
@@ -98,4 +99,4 @@ class _Plan:
         if not self._depends[op]:
             return op.type == "Const"
         shapes = [t._shape for t in (*op._inputs, *op._outputs)]
-        return op.type in SURE and not any(s is None or None in s for s in shapes)
+        return is_sure(op) and not any(s is None or None in s for s in shapes)

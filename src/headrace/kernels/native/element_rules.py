@@ -60,8 +60,7 @@ def refusal(op: str, elements: Sequence[str], attributes: Attributes) -> str:
         elements = elements[1:]
     for element in elements:
         if element not in rule.types:
-            why = vm.WHY_NOT.get((op, element), rule.why_not)
-            return f"{op} of {element}: {why}"
+            return f"{op} of {element}: {rule.why_not}"
     if op == "Cast" and attributes.get("Truncate"):
         return "Cast with Truncate has no native code"
     if op == "Cast" and elements[0] == "f64" and attributes["DstT"] in _HALF:
@@ -202,20 +201,33 @@ def cast(f: Function, x: Value, element: str) -> Value:
 
 _simple("Sqrt", lambda f, v: f.sqrt(v[0]), FLOAT)
 _simple("Rsqrt", lambda f, v: vm.rsqrt(f, v[0]), FLOAT)
-_COSTS = {"Tanh": 12, "Exp": 12, "Sigmoid": 14, "Log": 14, "Softplus": 30, "Sin": 25, "Cos": 25}
 
 
-def _math(op: str) -> None:
+def _math(op: str, cost: int = 16, why_not: str = _NO_CODE) -> None:
     table = vm.MATH[op]
     types = frozenset(table) | (_HALF if "f32" in table else frozenset())
-    RULES[op] = Rule(lambda f, v, a: table[v[0].type.element](f, v[0]), types, _COSTS.get(op, 16))
+    RULES[op] = Rule(lambda f, v, a: table[v[0].type.element](f, v[0]), types, cost, why_not)
 
 
-for _op in vm.MATH:
-    _math(_op)
+_TURNS = "angles of float64 need a reduction of more than two parts"
+_math("Exp", 12)
+_math("Expm1")
+_math("Log", 14)
+_math("Log1p")
+_math("Tanh", 12)
+_math("Sigmoid", 14)
+_math("Softplus", 30)
+_math("Erf", why_not="no polynomial within 2 ulp of float64 is written")
+_math("Sin", 25, _TURNS)
+_math("Cos", 25, _TURNS)
 
 
-@_rule("Pow", types=frozenset(["f32", "f16", "bf16"]), cost=40)
+@_rule(
+    "Pow",
+    types=frozenset(["f32", "f16", "bf16"]),
+    cost=40,
+    why_not="powers of float64 need logarithms of more than 53 bits",
+)
 def _pow(f: Function, v: Sequence[Value], a: Attributes) -> Value:
     """Exponents that the kernel treats apart (2, 0.5, -1 …) give the same within 1 ulp."""
     return vm.power(f, v[0], v[1])

@@ -1,9 +1,9 @@
 """exp, log, tanh and the others for values of the IR builder, without branches.
 
 Each function takes a float32 or float64 value of any number of lanes and gives one of the same
-type, within ``ULPS`` of the exact result (``tests/kernels/test_vector_math.py`` goes over all
+type, within a few units in the last place (``tests/kernels/test_vector_math.py`` goes over all
 exponents). NaN gives NaN, infinities, signed zeros and denormals are as in NumPy. A type that a
-function is not in the table for is computed by NumPy, and the reason is in ``WHY_NOT``.
+function is not in the table for is computed by NumPy, and element_rules.py says why.
 
 The method is the usual one: an argument is reduced with fused products to an interval around 0, a
 polynomial (least maximum error, fitted for this) does the rest, and the exponent goes back in
@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from headrace.kernels.native.ir_builder import Function, Type, Value
 
-__all__ = ["MATH", "ULPS", "WHY_NOT", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid"]
+__all__ = ["MATH", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid"]
 __all__ += ["softplus", "tanh"]
 
 _LN2_HIGH32, _LN2_LOW32 = 0.693359375, -2.12194440e-4
@@ -284,15 +284,4 @@ MATH: dict[str, dict[str, Unary]] = {
     "Erf": {"f32": erf},
     "Sin": {"f32": sin},
     "Cos": {"f32": cos},
-}
-#: Largest errors in units of the last place, where they are not 2. The quotients round three times
-#: (e**x, the sum, the division), each up to a unit where the result is just below a power of two; a
-#: second branch for small arguments would cost half as much again.
-ULPS: dict[str, float] = {"Tanh": 2.75, "Sigmoid": 2.75}
-#: Why a function is NumPy's (or SciPy's) for a type.
-WHY_NOT: dict[tuple[str, str], str] = {
-    ("Erf", "f64"): "no polynomial within 2 ulp of float64 is written",
-    ("Sin", "f64"): "angles of float64 need a reduction of more than two parts",
-    ("Cos", "f64"): "angles of float64 need a reduction of more than two parts",
-    ("Pow", "f64"): "powers of float64 need logarithms of more than 53 bits",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from headrace.kernels.numpy.blocks import over_blocks
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["IN_PLACE", "gelu", "in_place"]
+__all__ = ["ACTIVATIONS", "gelu", "in_place", "name_inside"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 64 * 1024
@@ -111,36 +111,47 @@ def _gelu_erf(x: Array) -> None:
     x -= p
 
 
+class Activation(NamedTuple):
+    """A function in place, and the library's names of it where that is several times as fast.
+
+    ``inside`` is its name where a product applies it in its own pass. (The library's relu turns NaN
+    into 0: that one is done afterwards.)
+    """
+
+    function: Callable[[Any], None]
+    library: str | None = None
+    inside: str | None = None
+
+
 #: By the name that stands in ``fused_ops``.
-IN_PLACE: dict[str, Callable[[Any], None]] = {
-    "Relu": _relu,
-    "Relu6": _relu6,
-    "Tanh": _tanh,
-    "Sigmoid": _sigmoid,
-    "GeluApproximate": _gelu_tanh,
-    "GeluExact": _gelu_erf,
+ACTIVATIONS: dict[str, Activation] = {
+    "Relu": Activation(_relu),
+    "Relu6": Activation(_relu6),
+    "Tanh": Activation(_tanh, "Tanh", "tanh"),
+    "Sigmoid": Activation(_sigmoid, "Sigmoid", "sigmoid"),
+    "GeluApproximate": Activation(_gelu_tanh, "Gelu", "gelu"),
+    "GeluExact": Activation(_gelu_erf, "GeluErf", "gelu_erf"),
 }
 
-#: Those that a kernel library computes several times as fast, by its name.
-IN_LIBRARY = {
-    "GeluApproximate": "Gelu",
-    "GeluExact": "GeluErf",
-    "Tanh": "Tanh",
-    "Sigmoid": "Sigmoid",
-}
+
+def name_inside(activation: str) -> str | None:
+    """What the library calls an activation that it applies in a product's own pass."""
+    found = ACTIVATIONS.get(activation)
+    return None if found is None else found.inside
 
 
 def _by_library(name: str, x: Array, out: Array | None = None) -> Any:
-    if name not in IN_LIBRARY or not x.flags.c_contiguous:
+    called = ACTIVATIONS[name].library
+    if called is None or not x.flags.c_contiguous:
         return None
     if name == "GeluExact" and not math.isfinite(np.dot(x.reshape(-1), x.reshape(-1))):
         return None  # the library's is NaN at infinity
-    return ask("unary", IN_LIBRARY[name], x, out)
+    return ask("unary", called, x, out)
 
 
 def in_place(name: str, x: Array) -> None:
     """Apply an activation to an array of our own."""
-    function = IN_PLACE[name]
+    function = ACTIVATIONS[name].function
     if x.size < (LARGE_RELU if name == "Relu" else LARGE) or not x.flags.c_contiguous:
         function(x)
     elif _by_library(name, x, x) is not None:
@@ -152,7 +163,7 @@ def in_place(name: str, x: Array) -> None:
 def gelu(x: Array, approximate: bool) -> Any:
     """The Gaussian error linear unit of an array, as a new one."""
     name = "GeluApproximate" if approximate else "GeluExact"
-    function = IN_PLACE[name]
+    function = ACTIVATIONS[name].function
     found = None if x.size < LARGE else _by_library(name, x)
     if found is not None:
         return found

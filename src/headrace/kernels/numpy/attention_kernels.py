@@ -45,11 +45,10 @@ Steps = Sequence[tuple[str, Any]]
 
 #: What may be done to scores before the softmax, over them.
 STEPS: dict[str, Callable[..., Any]] = {
-    "Mul": np.multiply,
-    "Add": np.add,
-    "AddV2": np.add,
-    "Sub": np.subtract,
-    "RealDiv": np.divide,
+    "*": np.multiply,
+    "+": np.add,
+    "-": np.subtract,
+    "/": np.divide,
 }
 
 

@@ -1,7 +1,7 @@
 """Primitives for arrays that stay where they are: everything about a call is settled before the
 first one is made.
 
-A plan whose shapes have settled (lower/settled.py) keeps its values in the same memory from run to
+A plan that is bound to shapes (lower/bound_runs.py) keeps its values in the same memory from run to
 run. Each of its steps then is a primitive with its arguments, and running it is one call of C. The
 calls that are made here belong to their caller alone; ``aim`` says where an argument lies, and is
 called again only for weights that have changed.

@@ -10,7 +10,7 @@ clip turn it into 0, its log flushes denormal numbers; those stay with NumPy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,33 +21,37 @@ from headrace.runtime import buffers
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["GRADIENTS", "UNARY", "Elementwise"]
+__all__ = ["Elementwise"]
 
 #: Arrays below this size are left to NumPy.
 MIN_SIZE = 64 * 1024
 MAX_KEPT = 256
 
-#: Op -> (kind, alpha, beta).
-UNARY: dict[str, tuple[int, float, float]] = {
-    "Tanh": (0x21, 0.0, 0.0),
-    "Elu": (0x22, 1.0, 0.0),
-    "Sqrt": (0x25, 0.0, 0.0),
-    "Sigmoid": (0x29, 0.0, 0.0),
-    "Gelu": (0x2B, 0.0, 0.0),
-    "Swish": (0x2C, 1.0, 0.0),
-    "GeluErf": (0x31, 0.0, 0.0),
+
+class _Function(NamedTuple):
+    """The library's number of a function (None: it is not computed here) and of its gradient.
+
+    The gradient reads the function's output, or its input (relu's may be either).
+    """
+
+    kind: int | None
+    alpha: float = 0.0
+    gradient: int = 0
+    by_input: bool = False
+
+
+#: Functions by op.
+FUNCTIONS: dict[str, _Function] = {
+    "Relu": _Function(None, 0.0, RELU, True),
+    "Tanh": _Function(0x21, 0.0, 0x101),
+    "Elu": _Function(0x22, 1.0, 0x102),
+    "Sqrt": _Function(0x25),
+    "Sigmoid": _Function(0x29, 0.0, 0x104),
+    "Gelu": _Function(0x2B, 0.0, 0x2B, True),
+    "Swish": _Function(0x2C, 1.0),
+    "GeluErf": _Function(0x31, 0.0, 0x31, True),
 }
-#: Op -> kind and alpha. They read the function's output, those of ``BY_INPUT`` its input (relu's
-#: may be either).
-GRADIENTS: dict[str, tuple[int, float]] = {
-    "ReluGrad": (RELU, 0.0),
-    "TanhGrad": (0x101, 0.0),
-    "EluGrad": (0x102, 1.0),
-    "SigmoidGrad": (0x104, 0.0),
-    "GeluGrad": (0x2B, 0.0),
-    "GeluErfGrad": (0x31, 0.0),
-}
-BY_INPUT = frozenset(["ReluGrad", "GeluGrad", "GeluErfGrad"])
+_NONE = _Function(None)
 
 _Key = tuple[str, int]
 
@@ -61,7 +65,7 @@ class Elementwise:
 
     def unary(self, op: str, x: Array, out: Array | None = None) -> Array | None:
         """``out`` may be ``x``."""
-        if x.size < MIN_SIZE or op not in UNARY or not contiguous_float32(x):
+        if x.size < MIN_SIZE or FUNCTIONS.get(op, _NONE).kind is None or not contiguous_float32(x):
             return None
         if out is None:
             out = buffers.empty(x.shape, np.float32)
@@ -85,7 +89,7 @@ class Elementwise:
 
     def _make(self, key: _Key) -> Call:
         api = self.api
-        kind, alpha, beta = UNARY[key[0]]
+        kind, alpha, beta = FUNCTIONS[key[0]].kind, FUNCTIONS[key[0]].alpha, 0.0
         desc = api.vector(key[1])
         description = api.description(
             "eltwise_forward", TRAINING, kind, desc, desc, alpha, beta, api.attributes()
@@ -94,7 +98,8 @@ class Elementwise:
 
     def _make_gradient(self, key: _Key) -> Call:
         api = self.api
-        kind, alpha = GRADIENTS[key[0]]
+        function = FUNCTIONS[key[0].removesuffix("Grad")]
+        kind, alpha = function.gradient, function.alpha
         desc = api.vector(key[1])
         forward = api.description(
             "eltwise_forward", TRAINING, kind, desc, desc, alpha, 0.0, api.attributes()
@@ -102,6 +107,6 @@ class Elementwise:
         description = api.description(
             "eltwise_backward", kind, desc, desc, desc, alpha, 0.0, forward, api.attributes()
         )
-        source = SRC if key[0] in BY_INPUT else DST
+        source = SRC if function.by_input else DST
         places = [(source, desc), (DIFF_DST, desc), (DIFF_SRC, desc)]
         return Call(api, description, places, forward)

@@ -70,13 +70,12 @@ _SCALES = 4096
 
 #: What may be done to scores: with a number, and with an array.
 _LINEAR_STEPS: dict[str, Callable[[float], tuple[Any, ...]]] = {
-    "Mul": lambda x: ("eltwise", LINEAR, x, 0.0),
-    "RealDiv": lambda x: ("eltwise", LINEAR, 1 / x if x else float("inf"), 0.0),
-    "Add": lambda x: ("eltwise", LINEAR, 1.0, x),
-    "AddV2": lambda x: ("eltwise", LINEAR, 1.0, x),
-    "Sub": lambda x: ("eltwise", LINEAR, 1.0, -x),
+    "*": lambda x: ("eltwise", LINEAR, x, 0.0),
+    "/": lambda x: ("eltwise", LINEAR, 1 / x if x else float("inf"), 0.0),
+    "+": lambda x: ("eltwise", LINEAR, 1.0, x),
+    "-": lambda x: ("eltwise", LINEAR, 1.0, -x),
 }
-ARRAY_STEPS = {"Mul": MUL, "Add": ADD, "AddV2": ADD, "Sub": SUB}
+ARRAY_STEPS = {"*": MUL, "+": ADD, "-": SUB}
 
 
 class _Case(NamedTuple):

@@ -19,6 +19,7 @@ from headrace.layers.rnn.cell_base import (
     RNNCell,
     input_depth,
 )
+from headrace.layers.rnn.layer_norms import layer_norm_of_gate
 from headrace.layers.rnn.linear_map import Linear
 from headrace.variables.initializers import (
     constant_initializer,
@@ -33,7 +34,6 @@ from headrace.variables.variable_scope import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import InitializerLike, TensorLike
-    from headrace.core.dtypes import DType
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -82,21 +82,8 @@ class LayerNormBasicLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def _norm(self, x: Tensor, scope: str, dtype: DType) -> Any:
-        shape = x.shape[-1:]
-        with variable_scope(scope):
-            gamma = get_variable(
-                "gamma", shape, initializer=constant_initializer(self._norm_gain), dtype=dtype
-            )
-            beta = get_variable(
-                "beta", shape, initializer=constant_initializer(self._norm_shift), dtype=dtype
-            )
-        with variable_scope(scope, reuse=True):
-            mean, variance = ops.moments(x, [1], keep_dims=True)
-            epsilon = 1e-3 if x.dtype == dtypes.float16 else 1e-12
-            result = ops.batch_normalization(x, mean, variance, beta, gamma, epsilon)
-        result.set_shape(x.shape)
-        return result
+    def _norm(self, x: Tensor, scope: str) -> Any:
+        return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
 
     def _gates(self, args: Any) -> Any:
         out = 4 * self._num_units
@@ -109,17 +96,16 @@ class LayerNormBasicLSTMCell(RNNCell):
     def call(self, inputs: Tensor, state: Any) -> Any:
         c, h = state
         args = ops.concat([inputs, h], 1)
-        kind = args.dtype
         i, j, f, o = ops.split(value=self._gates(args), num_or_size_splits=4, axis=1)
         if self._layer_norm:
-            i, j = self._norm(i, "input", kind), self._norm(j, "transform", kind)
-            f, o = self._norm(f, "forget", kind), self._norm(o, "output", kind)
+            i, j = self._norm(i, "input"), self._norm(j, "transform")
+            f, o = self._norm(f, "forget"), self._norm(o, "output")
         g = self._activation(j)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             g = ops.dropout(g, self._keep_prob, seed=self._seed)
         new_c = c * ops.sigmoid(f + self._forget_bias) + ops.sigmoid(i) * g
         if self._layer_norm:
-            new_c = self._norm(new_c, "state", kind)
+            new_c = self._norm(new_c, "state")
         new_h = self._activation(new_c) * ops.sigmoid(o)
         return new_h, LSTMStateTuple(new_c, new_h)
 

@@ -92,6 +92,7 @@ REVERSE = define(
     grad=lambda op, g: [apply_op("ReverseV2", g, op.inputs[1]), None],
     view=True,
     known_inputs=(1,),
+    rearranges=True,
 )
 REVERSE_V1 = define(
     "Reverse",

@@ -89,6 +89,7 @@ SHAPE = define(
     kernel=lambda xp, x, *, out_type: np.array(x.shape, out_type.np_dtype),
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
+    fails="never",
 )
 
 
@@ -106,6 +107,7 @@ SHAPE_N = define(
     kernel=_shape_n_kernel,
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
+    fails="never",
 )
 SIZE = define(
     "Size",
@@ -114,6 +116,7 @@ SIZE = define(
     kernel=lambda xp, x, *, out_type: np.array(x.size, out_type.np_dtype),
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
+    fails="never",
 )
 RANK = define(
     "Rank",
@@ -122,6 +125,7 @@ RANK = define(
     kernel=lambda xp, x: np.array(x.ndim, np.int32),
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
+    fails="never",
 )
 
 
@@ -231,6 +235,8 @@ RESHAPE = define(
     view=True,
     known_inputs=(1,),
     whole=True,
+    fails="arguments",
+    rearranges=True,
 )
 
 
@@ -278,6 +284,8 @@ EXPAND_DIMS = define(
     view=True,
     known_inputs=(1,),
     whole=True,
+    fails="arguments",
+    rearranges=True,
 )
 
 
@@ -346,6 +354,7 @@ SQUEEZE = define(
     grad=lambda op, g: [_to_input_shape(op, g)],
     view=True,
     whole=True,
+    rearranges=True,
 )
 
 
@@ -428,9 +437,14 @@ TRANSPOSE = define(
     "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
     shape=_transpose_shape,
     kernel=_transpose_kernel,
-    grad=lambda op, g: [apply_op("Transpose", g, _inverse_perm(op.inputs[1])), None],
+    grad=lambda op, g: [
+        apply_op("Transpose", g, _inverse_perm(op.inputs[1]), name="transpose"),
+        None,
+    ],
     view=True,
     known_inputs=(1,),
+    fails="arguments",
+    rearranges=True,
 )
 CONJUGATE_TRANSPOSE = define(
     "ConjugateTranspose",

@@ -37,7 +37,7 @@ def _placeholder_kernel(xp: ArrayNamespace, *, node: KernelNode) -> Any:
         None,
         node.op,
         f"You must feed a value for placeholder tensor '{node.name}' with dtype "
-        f"{node.attrs['dtype'].name}{text}. "
+        f"{dtypes.kernel_name(node.attrs['dtype'])}{text}. "
         f"Add it to feed_dict in sess.run.",
     )
 
@@ -49,6 +49,7 @@ PLACEHOLDER = define(
     kernel=_placeholder_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="placeholder",
 )
 
 
@@ -65,6 +66,7 @@ PLACEHOLDER_WITH_DEFAULT = define(
     kernel=lambda xp, x: x,
     grad=lambda op, g: [g],
     view=True,
+    role="placeholder",
 )
 IDENTITY = define(
     "Identity",
@@ -74,6 +76,11 @@ IDENTITY = define(
     grad=lambda op, g: [g],
     view=True,
     whole=True,
+    role="identity",
+    expression="{0}",
+    fails="never",
+    batching="same",
+    rearranges=True,
 )
 IDENTITY_N = define(
     "IdentityN",
@@ -91,6 +98,10 @@ STOP_GRADIENT = define(
     grad=NOT_DIFFERENTIABLE,
     view=True,
     whole=True,
+    role="stop gradient",
+    expression="{0}",
+    fails="never",
+    batching="same",
 )
 PREVENT_GRADIENT = define(
     "PreventGradient",
@@ -101,7 +112,12 @@ PREVENT_GRADIENT = define(
     view=True,
 )
 NO_OP = define(
-    "NoOp", "->", shape=shape_fns.no_outputs, kernel=lambda xp: None, grad=NOT_DIFFERENTIABLE
+    "NoOp",
+    "->",
+    shape=shape_fns.no_outputs,
+    kernel=lambda xp: None,
+    grad=NOT_DIFFERENTIABLE,
+    role="nothing",
 )
 
 

@@ -104,6 +104,8 @@ CAST = define(
     kernel=_cast,
     grad=_cast_grad,
     elementwise=True,
+    fails="never",
+    native_attrs=("DstT", "Truncate"),
 )
 
 

@@ -69,6 +69,8 @@ FILL = define(
     shape_input=0,
     dense=True,
     repeats=1,
+    fails="arguments",
+    rearranges=True,
 )
 
 
@@ -95,6 +97,8 @@ ZEROS_LIKE = define(
     grad=NOT_DIFFERENTIABLE,
     dense=True,
     like_elementwise=True,
+    fails="never",
+    batching="same",
 )
 ONES_LIKE = define(
     "OnesLike",
@@ -103,6 +107,8 @@ ONES_LIKE = define(
     kernel=lambda xp, x: xp.ones(x.shape, x.dtype),
     grad=NOT_DIFFERENTIABLE,
     like_elementwise=True,
+    fails="never",
+    batching="same",
 )
 
 

@@ -197,6 +197,7 @@ GATHER = define(
     shape=_gather_shape,
     kernel=gather_kernel,
     grad=lambda op, g: [_gather_rows(op, g), None],
+    large_inputs=(0,),
 )
 GATHER_V2 = define(
     "GatherV2",
@@ -206,6 +207,7 @@ GATHER_V2 = define(
     kernel=gather_v2_kernel,
     grad=_gather_v2_grad,
     known_inputs=(2,),
+    large_inputs=(0,),
 )
 
 

@@ -146,6 +146,7 @@ CONCAT = define(
     grad=_concat_grad,
     known_inputs=(-1,),
     dense=True,
+    fails="arguments",
 )
 CONCAT_V1 = define(
     "Concat",
@@ -251,7 +252,8 @@ def _pack_kernel(xp: ArrayNamespace, *values: Array, axis: int) -> Array:
 
 
 def _pack_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])
+    attrs = op._attrs
+    return apply_list(UNPACK, grad, num=attrs["N"], axis=attrs["axis"], name="unstack")
 
 
 PACK = define(
@@ -301,6 +303,7 @@ UNPACK = define(
     kernel=_unpack_kernel,
     grad=lambda op, *g: [apply(PACK, _with_zeros(op, g), axis=op._attrs["axis"])],
     view=True,
+    rearranges=True,
 )
 
 
@@ -460,6 +463,7 @@ SPLIT = define(
     grad=lambda op, *g: [None, concat(_with_zeros(op, g), op.inputs[0])],
     view=True,
     known_inputs=(0,),
+    rearranges=True,
 )
 
 
@@ -522,6 +526,7 @@ SPLIT_V = define(
     grad=lambda op, *g: [concat(_with_zeros(op, g), op.inputs[2]), None, None],
     view=True,
     known_inputs=(1, 2),
+    rearranges=True,
 )
 
 

@@ -98,6 +98,7 @@ TILE = define(
     grad=_tile_grad,
     known_inputs=(1,),
     view=True,
+    fails="arguments",
 )
 
 
@@ -248,7 +249,8 @@ def _inner(op: Operation, grad: Tensor) -> Tensor:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
         begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
-    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
+    size = shape(x, out_type=paddings._dtype)
+    return apply_op("Slice", grad, begin, size, name="Slice_1")  # TensorFlow slices paddings first
 
 
 def _pad_v2_grad(op: Operation, grad: Tensor) -> list[Any]:

@@ -126,6 +126,8 @@ SELECT_V2 = define(
     ufunc="where",
     grad=_select_v2_grad,
     elementwise=True,
+    fails="known shapes",
+    batching="elementwise",
 )
 
 

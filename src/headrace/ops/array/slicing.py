@@ -122,6 +122,7 @@ SLICE = define(
     grad=_slice_grad,
     view=True,
     known_inputs=(1, 2),
+    rearranges=True,
 )
 
 
@@ -352,6 +353,7 @@ STRIDED_SLICE = define(
     grad=_strided_slice_grad,
     view=True,
     known_inputs=(1, 2, 3),
+    rearranges=True,
 )
 
 

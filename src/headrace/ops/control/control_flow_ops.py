@@ -57,33 +57,59 @@ def _twice(c: Inference) -> list[Shape]:
 _COMMON: dict[str, Any] = {"kernel": _structural, "grad": _by_engine, "stateful": True}
 
 SWITCH = define(
-    "Switch", "data: T, pred: bool -> output_false: T, output_true: T", shape=_twice, **_COMMON
+    "Switch",
+    "data: T, pred: bool -> output_false: T, output_true: T",
+    shape=_twice,
+    **_COMMON,
+    role="switch",
 )
 REF_SWITCH = define(
     "RefSwitch",
     "data: &T, pred: bool -> output_false: &T, output_true: &T",
     shape=_twice,
     **_COMMON,
+    role="switch",
 )
 MERGE = define(
-    "Merge", "inputs: N*T -> output: T, value_index: int32", shape=_merge_shape, **_COMMON
+    "Merge",
+    "inputs: N*T -> output: T, value_index: int32",
+    shape=_merge_shape,
+    **_COMMON,
+    role="merge",
 )
 REF_MERGE = define(
-    "RefMerge", "inputs: &N*T -> output: &T, value_index: int32", shape=_merge_shape, **_COMMON
+    "RefMerge",
+    "inputs: &N*T -> output: &T, value_index: int32",
+    shape=_merge_shape,
+    **_COMMON,
+    role="merge",
 )
 _ENTER = "frame_name: str, is_constant: bool=False, parallel_iterations: int=10"
-ENTER = define("Enter", f"data: T -> output: T; {_ENTER}", shape=unchanged, **_COMMON)
-REF_ENTER = define("RefEnter", f"data: &T -> output: &T; {_ENTER}", shape=unchanged, **_COMMON)
-EXIT = define("Exit", "data: T -> output: T", shape=unchanged, **_COMMON)
-REF_EXIT = define("RefExit", "data: &T -> output: &T", shape=unchanged, **_COMMON)
-NEXT_ITERATION = define("NextIteration", "data: T -> output: T", shape=unchanged, **_COMMON)
-REF_NEXT_ITERATION = define(
-    "RefNextIteration", "data: &T -> output: &T", shape=unchanged, **_COMMON
+ENTER = define("Enter", f"data: T -> output: T; {_ENTER}", shape=unchanged, **_COMMON, role="enter")
+REF_ENTER = define(
+    "RefEnter", f"data: &T -> output: &T; {_ENTER}", shape=unchanged, **_COMMON, role="enter"
 )
-LOOP_COND = define("LoopCond", "input: bool -> output: bool", shape=scalar, **_COMMON)
-REF_IDENTITY = define("RefIdentity", "input: &T -> output: &T", shape=unchanged, **_COMMON)
+EXIT = define("Exit", "data: T -> output: T", shape=unchanged, **_COMMON, role="exit")
+REF_EXIT = define("RefExit", "data: &T -> output: &T", shape=unchanged, **_COMMON, role="exit")
+NEXT_ITERATION = define(
+    "NextIteration", "data: T -> output: T", shape=unchanged, **_COMMON, role="next"
+)
+REF_NEXT_ITERATION = define(
+    "RefNextIteration", "data: &T -> output: &T", shape=unchanged, **_COMMON, role="next"
+)
+LOOP_COND = define(
+    "LoopCond", "input: bool -> output: bool", shape=scalar, **_COMMON, role="loop condition"
+)
+REF_IDENTITY = define(
+    "RefIdentity", "input: &T -> output: &T", shape=unchanged, **_COMMON, role="identity"
+)
 CONTROL_TRIGGER = define(
-    "ControlTrigger", "->", shape=no_outputs, kernel=lambda xp: None, grad=NOT_DIFFERENTIABLE
+    "ControlTrigger",
+    "->",
+    shape=no_outputs,
+    kernel=lambda xp: None,
+    grad=NOT_DIFFERENTIABLE,
+    role="nothing",
 )
 
 
@@ -126,6 +152,7 @@ STACK_PUSH = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    stored="write",
 )
 STACK_POP = define(
     "StackPopV2",
@@ -135,6 +162,7 @@ STACK_POP = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    stored="read",
 )
 STACK_CLOSE = define(
     "StackCloseV2",
@@ -144,4 +172,5 @@ STACK_CLOSE = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    stored="read",
 )

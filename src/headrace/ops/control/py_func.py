@@ -168,6 +168,7 @@ PY_FUNC = define(
     stateful=True,
     host_only=True,
     calls_user=True,
+    attrs_vary=True,
 )
 PY_FUNC_STATELESS = define(
     "PyFuncStateless",
@@ -177,6 +178,7 @@ PY_FUNC_STATELESS = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     calls_user=True,
+    attrs_vary=True,
 )
 
 

@@ -468,6 +468,7 @@ WRITE = define(
     kernel=_write,
     grad=_write_grad,
     **_STATE,
+    stored="write",
 )
 READ = define(
     "TensorArrayReadV3",
@@ -476,6 +477,7 @@ READ = define(
     kernel=_read,
     grad=_read_grad,
     **_STATE,
+    stored="read",
 )
 GATHER = define(
     "TensorArrayGatherV3",
@@ -485,6 +487,7 @@ GATHER = define(
     kernel=_gather,
     grad=_gather_grad,
     **_STATE,
+    stored="read",
 )
 SCATTER = define(
     "TensorArrayScatterV3",
@@ -493,6 +496,7 @@ SCATTER = define(
     kernel=_scatter,
     grad=_scatter_grad,
     **_STATE,
+    stored="write",
 )
 CONCAT = define(
     "TensorArrayConcatV3",
@@ -502,6 +506,7 @@ CONCAT = define(
     kernel=_concat,
     grad=_concat_grad,
     **_STATE,
+    stored="read",
 )
 SPLIT = define(
     "TensorArraySplitV3",
@@ -510,6 +515,7 @@ SPLIT = define(
     kernel=_split,
     grad=_split_grad,
     **_STATE,
+    stored="write",
 )
 SIZE = define(
     "TensorArraySizeV3",
@@ -518,6 +524,7 @@ SIZE = define(
     kernel=_size,
     grad=NOT_DIFFERENTIABLE,
     **_STATE,
+    stored="read",
 )
 CLOSE = define(
     "TensorArrayCloseV3",
@@ -526,4 +533,5 @@ CLOSE = define(
     kernel=lambda xp, handle: handle.items.clear(),
     grad=NOT_DIFFERENTIABLE,
     **_STATE,
+    stored="read",
 )

@@ -228,6 +228,7 @@ LSTM_LAYER = define(
     shape=_unknown,
     kernel=_layer_kernel,
     grad=NOT_DIFFERENTIABLE,
+    packed_as="_HeldLSTMLayer",
 )
 
 

@@ -63,7 +63,7 @@ def _make_product_step(activation: str) -> Callable[..., Any]:
     return step
 
 
-_steps = {name: _make_product_step(name) for name in activations.IN_PLACE}
+_steps = {name: _make_product_step(name) for name in activations.ACTIVATIONS}
 
 
 def product_step(fused_ops: tuple[str, ...]) -> Callable[..., Any]:
@@ -103,6 +103,9 @@ FUSED_MATMUL = define(
     kernel=_fused_matmul_kernel,
     grad=NOT_DIFFERENTIABLE,
     dense=True,
+    role="matmul",
+    packed_as="_HeldMatMul",
+    packed_from=16384,
 )
 
 
@@ -193,11 +196,10 @@ def _attention_kernel(
 
 
 _STEPS: dict[str, Any] = {
-    "Mul": lambda a, b: a * b,
-    "Add": lambda a, b: a + b,
-    "AddV2": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "RealDiv": lambda a, b: a / b,
+    "*": lambda a, b: a * b,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "/": lambda a, b: a / b,
 }
 
 

@@ -186,6 +186,7 @@ DECODE_CSV = define(
     kernel=_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+    batching="same",
 )
 
 

@@ -216,6 +216,7 @@ STRING_FORMAT = define(
     kernel=_format_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+    attrs_vary=True,
 )
 
 

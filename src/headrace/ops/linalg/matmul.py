@@ -258,6 +258,9 @@ MATMUL: OpDef = define(
     kernel=_matmul_kernel,
     grad=_matmul_grad,
     dense=True,
+    role="matmul",
+    packed_as="_HeldMatMul",
+    packed_from=16384,
 )
 BATCH_MATMUL = define(
     "BatchMatMul",
@@ -265,6 +268,7 @@ BATCH_MATMUL = define(
     shape=_batch_matmul_shape,
     kernel=_equal_batch_matmul_kernel,
     grad=_batch_matmul_grad,
+    role="batch matmul",
 )
 BATCH_MATMUL_V2 = define(
     "BatchMatMulV2",
@@ -272,6 +276,7 @@ BATCH_MATMUL_V2 = define(
     shape=_batch_matmul_shape,
     kernel=_batch_matmul_kernel,
     grad=_batch_matmul_grad,
+    role="batch matmul",
 )
 SPARSE_MATMUL = define(
     "SparseMatMul",

@@ -23,7 +23,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert, convert_to_tensor
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -253,7 +253,8 @@ def _sub_grad(op: Operation, g: Tensor) -> list[Any]:
 
 def _mul_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
-    return gu.unbroadcast(op, gu.mul(g, y), gu.mul(x, g))
+    name = gu.reshape_name(op._inputs[0], op._inputs[1])
+    return gu.unbroadcast(op, apply_op("Mul", g, y, name=name), gu.mul(x, g))
 
 
 def _mul_no_nan_grad(op: Operation, g: Tensor) -> list[Any]:
@@ -266,8 +267,10 @@ def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
 
     def grad(op: Operation, g: TensorLike) -> list[Any]:
         x, y = _inputs(op)
+        name = gu.reshape_name(op._inputs[0], op._inputs[1], always=True)
+        gx = apply_op(divide, g, y, name=name)
         slope = apply_op(divide, apply_op(divide, gu.neg(x), y), y)
-        return gu.unbroadcast(op, apply_op(divide, g, y), gu.mul(g, slope))
+        return gu.unbroadcast(op, gx, gu.mul(g, slope))
 
     return grad
 
@@ -286,7 +289,9 @@ def _truncated_mod_grad(op: Operation, g: Tensor) -> list[Any]:
 def _pow_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
     z = gu.conj(op._outputs[0])
-    gx = gu.mul(gu.mul(g, y), apply_op("Pow", x, gu.sub(y, 1)))
+    power = apply_op("Pow", x, gu.sub(y, 1))
+    name = gu.reshape_name(op._inputs[0], op._inputs[1]) or "mul"
+    gx = apply_op("Mul", apply_op("Mul", g, y, name="mul"), power, name=name)
     # log only where it exists: a NaN in the branch that is not taken would spoil second derivatives
     if x._dtype._kind == "c":
         good = apply_op("NotEqual", x, 0)
@@ -304,14 +309,16 @@ def _choice_grad(compare: str) -> Callable[..., list[Any]]:
         x, y = op._inputs
         zero = gu.zeros_like(g)
         took_x = apply_op(compare, x, y)
-        return gu.unbroadcast(op, gu.select(took_x, g, zero), gu.select(took_x, zero, g))
+        gx = apply_op("Select", took_x, g, zero, name=gu.reshape_name(x, y, always=True))
+        return gu.unbroadcast(op, gx, gu.select(took_x, zero, g))
 
     return grad
 
 
 def _squared_difference_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = op._inputs
-    gx, gy = gu.unbroadcast(op, *[gu.mul(gu.mul(g, 2), gu.sub(x, y))] * 2)
+    slope = apply_op("Mul", gu.mul(g, 2), gu.sub(x, y), name="mul")
+    gx, gy = gu.unbroadcast(op, slope, slope)
     return [gx, gu.neg(gy)]
 
 
@@ -412,6 +419,7 @@ ADD_N = define(
     kernel=_add_n,
     grad=lambda op, g: [g] * len(op._inputs),
     elementwise=True,
+    same_shapes=True,
 )
 ACCUMULATE_N = define(
     "AccumulateNV2",
@@ -420,6 +428,7 @@ ACCUMULATE_N = define(
     kernel=_add_n,
     grad=lambda op, g: [g] * len(op._inputs),
     elementwise=True,
+    same_shapes=True,
 )
 
 
@@ -690,3 +699,53 @@ def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tenso
             term = convert_to_tensor(coefficient, name=f"coeff_{i + 1}")
             total = apply(ADD_V2, term, apply(MUL, total, x, name="mul"), name="add")
         return total
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits(
+    "Add AddV2",
+    role="+",
+    expression="{0} + {1}",
+    into="np.add({0}, {1}, out={out})",
+    neutral=(-0.0, False),
+    fails="shapes",
+    batching="elementwise",
+)
+add_traits(
+    "Maximum", into="np.maximum({0}, {1}, out={out})", fails="shapes", batching="elementwise"
+)
+add_traits(
+    "Minimum", into="np.minimum({0}, {1}, out={out})", fails="shapes", batching="elementwise"
+)
+add_traits("Div TruncateDiv", neutral=(1.0, True))
+add_traits("Pow", neutral=(1.0, True), heavy=True)
+add_traits("SquaredDifference", fails="shapes", batching="elementwise")
+add_traits("FloorDiv FloorMod", batching="elementwise")
+add_traits(
+    "Sub",
+    role="-",
+    expression="{0} - {1}",
+    into="np.subtract({0}, {1}, out={out})",
+    neutral=(0.0, True),
+    fails="shapes",
+    batching="elementwise",
+)
+add_traits(
+    "Mul",
+    role="*",
+    expression="{0} * {1}",
+    into="np.multiply({0}, {1}, out={out})",
+    neutral=(1.0, False),
+    fails="shapes",
+    batching="elementwise",
+)
+add_traits(
+    "RealDiv",
+    role="/",
+    expression="{0} / {1}",
+    into="np.divide({0}, {1}, out={out})",
+    neutral=(1.0, True),
+    fails="shapes",
+    batching="elementwise",
+)

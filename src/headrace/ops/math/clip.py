@@ -87,6 +87,9 @@ CLIP_BY_VALUE = define(
     kernel=_clip_by_value,
     grad=_clip_by_value_grad,
     elementwise=True,
+    fails="known shapes",
+    batching="elementwise",
+    same_shapes=True,
 )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.core import shape_fns, shapes
 from headrace.core.build import apply
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.shapes import Shape
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ LOGICAL_NOT = define(
     ufunc="logical_not",
     grad=NOT_DIFFERENTIABLE,
     elementwise=True,
+    fails="never",
+    batching="elementwise",
 )
 IS_NAN = _define_test("IsNan", "isnan")
 IS_INF = _define_test("IsInf", "isinf")
@@ -221,3 +223,13 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is neither NaN nor infinite."""
     return apply(IS_FINITE, x, name=name)
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits("Less", expression="{0} < {1}", fails="shapes", batching="elementwise")
+add_traits("LessEqual", expression="{0} <= {1}", fails="shapes", batching="elementwise")
+add_traits("Greater", expression="{0} > {1}", fails="shapes", batching="elementwise")
+add_traits("GreaterEqual", expression="{0} >= {1}", fails="shapes", batching="elementwise")
+add_traits("IsFinite IsInf IsNan", fails="never", batching="elementwise")
+add_traits("Equal NotEqual LogicalAnd LogicalOr", fails="shapes", batching="elementwise")

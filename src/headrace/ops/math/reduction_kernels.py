@@ -290,8 +290,29 @@ def _arg_kernel(
         raise errors.InvalidArgumentError(
             None, None, f"Reduction axis {a} is empty in shape {shapes.show(x.shape)}"
         )
-    out = getattr(xp, function)(x, a)
+    out = None
+    if a == 0 and xp.name == "numpy" and _is_wide(x):
+        out = _arg_of_rows(x, np.minimum if function == "argmin" else np.maximum)
+    if out is None:
+        out = getattr(xp, function)(x, a)
     return out if output_type is int64 else out.astype(output_type.np_dtype)
+
+
+def _is_wide(x: Array) -> bool:
+    """Few long rows, which NumPy goes through by columns."""
+    return x.ndim > 1 and x.shape[0] <= 64 and x[0].size >= 512 and x.dtype.kind in "fiu"
+
+
+def _arg_of_rows(x: Array, extreme: np.ufunc) -> Any:
+    """For each column of a few rows, the first row that has its extreme; None if there are NaN.
+
+    NumPy goes through such an array column by column. Here rows are compared with the extremes, and
+    the first one has the largest number.
+    """
+    is_extreme = (x == extreme.reduce(x, 0)).view(np.uint8)
+    numbers = np.arange(len(x), 0, -1, dtype=np.uint8).reshape(-1, *(1,) * (x.ndim - 1))
+    first = np.maximum.reduce(np.multiply(is_extreme, numbers, out=is_extreme), 0)
+    return len(x) - first.astype(np.int64) if first.all() else None
 
 
 def argmax_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Any:

@@ -19,7 +19,7 @@ from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define, lookup
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -135,16 +135,16 @@ def _counted_from_front(axes: Tensor, rank: Tensor) -> Tensor:
     )  # a scalar has no axes, but no modulus either
 
 
-def _spread(op: Operation, g: Any) -> Any:
+def _spread(op: Operation, g: Any, name: str) -> Any:
     x = op._inputs[0]
     g = _for_broadcast(op, g)
     if x._shape is not None and None not in x._shape and g._shape == x._shape:
         return g
-    return apply_op("BroadcastTo", g, shape_tensor(x))
+    return apply_op("BroadcastTo", g, shape_tensor(x), name=name)
 
 
 def _sum_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
-    return [_spread(op, g), None]
+    return [_spread(op, g, "Tile"), None]
 
 
 def _mean_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
@@ -158,7 +158,7 @@ def _mean_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
     else:
         outputs = apply_op("Maximum", apply_op("Size", y), 1)
         factor = apply_op("Cast", apply_op("FloorDiv", apply_op("Size", x), outputs), DstT=g.dtype)
-    return [_spread(op, apply_op("RealDiv", g, factor)), None]
+    return [_spread(op, apply_op("RealDiv", g, factor), "truediv"), None]
 
 
 def _extreme_grad(op: Operation, g: Tensor) -> list[Any]:
@@ -178,7 +178,8 @@ def _prod_grad(op: Operation, g: Tensor) -> list[Any]:
         others = _product_of_others(x, int(at.reshape(-1)[0]) if at.size else None)
     else:
         others = _product_of_others_nd(x, axes)
-    return [_for_broadcast(op, g) * others, None]
+    # TensorFlow's rule ends in its fifth Reshape
+    return [apply_op("Mul", _for_broadcast(op, g), others, name="Reshape_4"), None]
 
 
 def _product_of_others(x: Tensor, axis: int | None) -> Tensor:
@@ -517,7 +518,7 @@ def reduce_logsumexp(
         raw = reduce_max(x, axis, True)
         finite = apply_op("SelectV2", apply_op("IsFinite", raw), raw, apply_op("ZerosLike", raw))
         top = apply_op("StopGradient", finite)
-        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))
+        out = apply_op("Log", reduce_sum(apply_op("Exp", apply_op("Sub", x, top)), axis, keep))
         if not keep:
             top = apply_op("Reshape", top, shape_tensor(out))
         return apply_op("Add", out, top)
@@ -693,3 +694,8 @@ def cumulative_logsumexp(
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of squares."""
     return apply(L2_LOSS, t, name=name)
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits("Sum Mean Max Min", role="reduction", fails="arguments")

@@ -17,7 +17,7 @@ from headrace.core import shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
-from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
+from headrace.core.opdef import NO_GRADIENT_YET, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
@@ -332,3 +332,9 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
         log_product = apply_op("Sum", apply(LGAMMA, x), last, keep_dims=False)
         log_total = apply(LGAMMA, apply_op("Sum", x, last, keep_dims=False))
         return apply_op("Sub", log_product, log_total, name="sub")
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits("Erf", fails="never", heavy=True)
+add_traits("Erfc", heavy=True)

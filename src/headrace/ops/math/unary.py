@@ -20,7 +20,7 @@ from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.accel import ask
@@ -177,7 +177,7 @@ def _y(op: Operation) -> Any:
 
 def _times(derivative: Callable[[Operation], Any]) -> Grad:
     """The gradient ``g * derivative(op)``."""
-    return lambda op, g: [gu.mul(g, derivative(op))]
+    return lambda op, g: [apply_op("Mul", g, derivative(op), name="mul")]
 
 
 def _from_output(grad_op: str) -> Grad:
@@ -529,3 +529,37 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """To the nearest integer, halves to the even one."""
     return apply(RINT, x, name=name)
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits(
+    "Neg",
+    expression="-{0}",
+    into="np.negative({0}, out={out})",
+    fails="never",
+    batching="elementwise",
+)
+add_traits(
+    "Square",
+    expression="{0} * {0}",
+    into="np.multiply({0}, {0}, out={out})",
+    fails="never",
+    batching="elementwise",
+)
+add_traits("Tanh", into="np.tanh({0}, out={out})", role="activation", fails="never", heavy=True)
+add_traits("Exp", into="np.exp({0}, out={out})", fails="never", heavy=True)
+add_traits("Log", into="np.log({0}, out={out})", fails="never", heavy=True)
+add_traits("Sqrt", into="np.sqrt({0}, out={out})", fails="never", batching="elementwise")
+add_traits("Sin", into="np.sin({0}, out={out})", fails="never", heavy=True)
+add_traits("Cos", into="np.cos({0}, out={out})", fails="never", heavy=True)
+add_traits("Abs", into="np.absolute({0}, out={out})", fails="never", batching="elementwise")
+add_traits("Floor", into="np.floor({0}, out={out})", fails="never", batching="elementwise")
+add_traits("Ceil", into="np.ceil({0}, out={out})", fails="never", batching="elementwise")
+add_traits("Log1p", into="np.log1p({0}, out={out})", fails="never", heavy=True)
+add_traits("Expm1", into="np.expm1({0}, out={out})", fails="never", heavy=True)
+add_traits("Sigmoid", role="activation", fails="never", heavy=True)
+add_traits("Rsqrt Reciprocal", fails="never")
+add_traits("Sign Round Rint", fails="never", batching="elementwise")
+add_traits("Tan Sinh Cosh", fails="never", heavy=True)
+add_traits("Atan Asin Acos", heavy=True)

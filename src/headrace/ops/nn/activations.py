@@ -173,6 +173,9 @@ RELU = define(
     kernel=lambda xp, x: xp.maximum(0, x),
     grad=_by_output("ReluGrad"),
     elementwise=True,
+    into="np.maximum(0, {0}, out={out})",
+    role="activation",
+    fails="never",
 )
 RELU_GRAD = define(
     "ReluGrad",
@@ -189,6 +192,8 @@ RELU6 = define(
     kernel=lambda xp, x: xp.minimum(xp.maximum(0, x), 6),
     grad=_by_output("Relu6Grad"),
     elementwise=True,
+    role="activation",
+    fails="never",
 )
 RELU6_GRAD = define(
     "Relu6Grad",
@@ -205,6 +210,7 @@ LEAKY_RELU = define(
     kernel=_leaky_relu_kernel,
     elementwise=True,
     grad=lambda op, g: [apply_op("LeakyReluGrad", g, op._inputs[0], alpha=op._attrs["alpha"])],
+    native_attrs=("alpha",),
 )
 LEAKY_RELU_GRAD = define(
     "LeakyReluGrad",
@@ -214,6 +220,7 @@ LEAKY_RELU_GRAD = define(
     kernel=_leaky_relu_grad_kernel,
     grad=_leaky_relu_grad_grad,
     elementwise=True,
+    native_attrs=("alpha",),
 )
 ELU = define(
     "Elu",
@@ -222,6 +229,8 @@ ELU = define(
     kernel=_elu_kernel,
     grad=_by_output("EluGrad"),
     elementwise=True,
+    fails="never",
+    heavy=True,
 )
 ELU_GRAD = define(
     "EluGrad",
@@ -238,6 +247,8 @@ SELU = define(
     kernel=_selu_kernel,
     grad=_by_output("SeluGrad"),
     elementwise=True,
+    fails="never",
+    heavy=True,
 )
 SELU_GRAD = define(
     "SeluGrad",
@@ -283,6 +294,8 @@ SOFTPLUS = define(
     kernel=_softplus_kernel,
     grad=_by_input("SoftplusGrad"),
     elementwise=True,
+    fails="never",
+    heavy=True,
 )
 SOFTPLUS_GRAD = define(
     "SoftplusGrad",
@@ -385,6 +398,7 @@ SOFTMAX = define(
     kernel=_softmax_kernel,
     grad=_softmax_grad,
     dense=True,
+    fails="never",
 )
 LOG_SOFTMAX = define(
     "LogSoftmax",
@@ -393,6 +407,7 @@ LOG_SOFTMAX = define(
     kernel=_log_softmax_kernel,
     grad=_log_softmax_grad,
     dense=True,
+    fails="never",
 )
 
 # what users call --------------------------------------------------------------------------------

@@ -257,8 +257,11 @@ def _depthwise_filter_grad_kernel(
 # shapes -----------------------------------------------------------------------------------------
 
 
-def check_windows(c: infer.Inference, rank: int) -> bool:
-    """The attributes of a windowed op; returns whether channels come first."""
+def check_windows(c: infer.Inference, rank: int, explicit_too: bool = True) -> bool:
+    """The attributes of a windowed op; returns whether channels come first.
+
+    Explicit paddings of backward operations are checked when they first run.
+    """
     padding = c.attr("padding")
     if padding not in ("SAME", "VALID", "EXPLICIT"):
         raise ValueError(
@@ -274,7 +277,7 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
             )
     first = channels_first(c.op._attrs)
     explicit = c.attr("explicit_paddings") or ()
-    if padding == "EXPLICIT":
+    if padding == "EXPLICIT" and explicit_too:
         _check_explicit(explicit, rank, first)
     return first
 
@@ -347,6 +350,11 @@ def _output_dims(
 def check_conv_attrs(attrs: dict[str, Any]) -> None:
     """Strides and dilations are spatial: what TensorFlow's kernels check when they are made."""
     first = attrs["data_format"][1] == "C"
+    if attrs["padding"] == "EXPLICIT":
+        try:
+            _check_explicit(attrs["explicit_paddings"], len(attrs["strides"]), first)
+        except ValueError as error:
+            raise errors.InvalidArgumentError(None, None, str(error)) from None
     for name in ("strides", "dilations"):
         values = attrs[name]
         if values[0] != 1 or values[1 if first else -1] != 1:
@@ -407,7 +415,7 @@ def _sizes_shape(c: infer.Inference, i: int) -> shapes.Shape:
 
 def _input_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     rank = len(c.attr("strides"))
-    check_windows(c, rank)
+    check_windows(c, rank, explicit_too=False)
     shape, g = _sizes_shape(c, 0), c.shape(2)
     assert shape is not None
     batch = g[0] if shape[0] is None and g is not None and len(g) == rank else shape[0]
@@ -416,7 +424,7 @@ def _input_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
 
 def _filter_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     rank = len(c.attr("strides"))
-    check_windows(c, rank)
+    check_windows(c, rank, explicit_too=False)
     return [_sizes_shape(c, 1)]
 
 
@@ -482,6 +490,9 @@ CONV2D = _2D.forward = define(
     grad=_2D.grad,
     check_attrs=check_conv_attrs,
     layer=True,
+    role="conv2d",
+    packed_as="_HeldConv2D",
+    packed_from=256,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
 #: "BiasAdd", "Add" and "Relu", in this order; ``args`` are the bias and the array to add, as far as
@@ -496,6 +507,9 @@ FUSED_CONV2D = define(
     grad=NOT_DIFFERENTIABLE,
     check_attrs=check_conv_attrs,
     layer=True,
+    role="conv2d",
+    packed_as="_HeldConv2D",
+    packed_from=256,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
     "Conv2DBackpropInput",
@@ -521,6 +535,7 @@ DEPTHWISE = _DEPTHWISE.forward = define(
     shape=_depthwise_shape,
     kernel=_depthwise_kernel,
     grad=_DEPTHWISE.grad,
+    role="conv2d",
     check_attrs=check_conv_attrs,
 )
 DEPTHWISE_BACKPROP_INPUT = _DEPTHWISE.by_input = define(

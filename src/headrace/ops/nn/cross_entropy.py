@@ -297,6 +297,7 @@ XENT = define(
     kernel=_xent_kernel,
     grad=_xent_grad,
     dense=True,
+    role="cross entropy",
 )
 SPARSE_XENT = define(
     "SparseSoftmaxCrossEntropyWithLogits",
@@ -306,6 +307,7 @@ SPARSE_XENT = define(
     kernel=_sparse_xent_kernel,
     grad=_sparse_xent_grad,
     dense=True,
+    role="cross entropy",
 )
 
 # BiasAdd ----------------------------------------------------------------------------------------
@@ -389,6 +391,8 @@ BIAS_ADD = define(
     kernel=_bias_add_kernel,
     grad=_bias_add_grad,
     dense=True,
+    into="np.add({0}, {1}, out={out})",
+    fails="shapes",
 )
 BIAS_ADD_V1 = define(
     "BiasAddV1",

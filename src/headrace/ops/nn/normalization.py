@@ -314,6 +314,7 @@ FUSED_V1 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V2 = define(
     "FusedBatchNormV2",
@@ -321,6 +322,7 @@ FUSED_V2 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 FUSED_V3 = define(
     "FusedBatchNormV3",
@@ -328,6 +330,7 @@ FUSED_V3 = define(
     shape=_batch_norm_shape,
     kernel=_batch_norm_v3_kernel,
     grad=_batch_norm_grad,
+    role="batch norm",
 )
 _GRAD_OPS["FusedBatchNorm"] = define(
     "FusedBatchNormGrad",

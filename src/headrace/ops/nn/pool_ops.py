@@ -14,7 +14,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import infer, shape_fns, shapes
 from headrace.core.build import apply
-from headrace.core.opdef import OpDef, define
+from headrace.core.opdef import OpDef, add_traits, define
 from headrace.core.tensor import Operation
 from headrace.kernels.numpy import pooling_kernels as pooling
 from headrace.kernels.numpy import windowed
@@ -486,3 +486,8 @@ _define(
     grad=_avg_grad_grad("AvgPool3D"),
     known_inputs=(0,),
 )
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits("MaxPoolGrad MaxPool3DGrad", role="max pool gradient")

@@ -214,6 +214,7 @@ VARIABLE_V2 = define(
     kernel=variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="variable",
 )
 VARIABLE = define(
     "Variable",
@@ -223,6 +224,7 @@ VARIABLE = define(
     kernel=variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="variable",
 )
 ASSIGN = define(
     "Assign",
@@ -248,6 +250,7 @@ ASSIGN_ADD = define(
     kernel=add_kernel,
     inplace=add_inplace,
     **_WRITES,
+    update="{0} + {1}",
 )
 ASSIGN_SUB = define(
     "AssignSub",
@@ -256,6 +259,7 @@ ASSIGN_SUB = define(
     kernel=sub_kernel,
     inplace=sub_inplace,
     **_WRITES,
+    update="{0} - {1}",
 )
 COUNT_UP_TO = define(
     "CountUpTo",
@@ -272,6 +276,7 @@ IS_VARIABLE_INITIALIZED = define(
     grad=NOT_DIFFERENTIABLE,
     reads=(0,),
     uninit_ok=True,
+    role="is initialized",
 )
 
 
@@ -563,7 +568,7 @@ def batch_scatter_update(
             raise ValueError("batch_scatter_update does not allow indices with unknown rank.")
         points = apply_op("ExpandDims", indices, -1)
         parts = [_batch_numbers(indices, points, axis) for axis in range(rank - 1)]
-        final = apply_op("ConcatV2", [*parts, points], -1, name="concat")
+        final = apply_op("ConcatV2", [*parts, points], -1, name="concat") if parts else points
         return scatter_nd_update(ref, final, updates, use_locking=use_locking)
 
 

@@ -226,6 +226,7 @@ VAR_HANDLE = define(
     kernel=state.variable_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
+    role="handle",
 )
 READ_VARIABLE = define(
     "ReadVariableOp",
@@ -235,6 +236,9 @@ READ_VARIABLE = define(
     grad=lambda op, g: [g],
     reads=(0,),
     view=True,
+    role="read",
+    expression="{0}",
+    rearranges=True,
 )
 ASSIGN_VARIABLE = define(
     "AssignVariableOp",
@@ -251,6 +255,7 @@ ASSIGN_ADD_VARIABLE = define(
     kernel=state.add_kernel,
     inplace=state.add_inplace,
     **_WRITES,
+    update="{0} + {1}",
 )
 ASSIGN_SUB_VARIABLE = define(
     "AssignSubVariableOp",
@@ -259,6 +264,7 @@ ASSIGN_SUB_VARIABLE = define(
     kernel=state.sub_kernel,
     inplace=state.sub_inplace,
     **_WRITES,
+    update="{0} - {1}",
 )
 VAR_IS_INITIALIZED = define(
     "VarIsInitializedOp",
@@ -268,6 +274,7 @@ VAR_IS_INITIALIZED = define(
     grad=NOT_DIFFERENTIABLE,
     reads=(0,),
     uninit_ok=True,
+    role="is initialized",
 )
 VARIABLE_SHAPE = define(
     "VariableShape",

@@ -20,7 +20,7 @@ from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
@@ -272,7 +272,8 @@ def _reduce_join_kernel(
             )
         gone.append(a % x.ndim)
     if len(set(gone)) != len(gone):
-        raise invalid(f"Duplicate reduction dimension {gone}")
+        repeated = next(a for i, a in enumerate(gone) if a in gone[:i])
+        raise invalid(f"Duplicate reduction dimension {repeated}")
     kept = [i for i in range(x.ndim) if i not in gone]
     dims = [x.shape[i] for i in kept]
     moved = (
@@ -771,3 +772,12 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
     return apply(DECODE_BASE64, input, name=name)
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits(
+    "AsString DecodeRaw StringLength StringLower StringStrip StringToHashBucketFast "
+    "StringToNumber StringUpper",
+    batching="same",
+)

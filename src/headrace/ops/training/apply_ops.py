@@ -20,7 +20,7 @@ from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_any
 from headrace.core.infer import Inference
-from headrace.core.opdef import ALL_OPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import ALL_OPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.shapes import Shape
 from headrace.ops.state.resource_state import handle_shape
 from headrace.ops.training.inplace_updates import INPLACE
@@ -218,3 +218,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     return function
+
+
+# traits ------------------------------------------------------------------------------------------
+
+add_traits("ApplyGradientDescent", update="{0} - {1} * {2}")

@@ -134,7 +134,7 @@ _numbers = itertools.count()
 
 
 class GroupUpdate:
-    """New values of small variables that are updated together (lower/grouped_updates.py).
+    """New values of small variables that are updated together (lower/group_writer.py).
 
     ``update(counts, arrays, shared, gradients)``: the new arrays, or None to leave it to NumPy.
     ``counts`` is the session's; an update is compiled when it has come often enough there.

@@ -27,21 +27,6 @@ Key = tuple[
     int, str
 ]  # the list's handle, and the name of the gradient that it holds ("" for the list itself)
 
-_WRITES = frozenset(
-    ["TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "StackPushV2"]
-)
-_READS = frozenset(
-    [
-        "TensorArrayReadV3",
-        "TensorArrayGatherV3",
-        "TensorArrayConcatV3",
-        "TensorArraySizeV3",
-        "TensorArrayCloseV3",
-        "StackPopV2",
-        "StackCloseV2",
-    ]
-)
-
 
 class Stores:
     """The lists of a program as it was before the walk, and who writes to them."""
@@ -84,9 +69,9 @@ class Stores:
             return
         if name == "TensorArrayGradV3" and own[1] == "":
             keys[node.outputs[0]] = (own[0], node.attrs["source"] or "gradient")
-        elif name in _WRITES:
+        elif node.opdef.traits.stored == "write":
             self.writes.setdefault(own, []).append(node)
-        elif name not in _READS:
+        elif node.opdef.traits.stored != "read":
             self.lost.add(own[0])
 
     def element_dims(self, handle: int, state: RewriteState) -> list[Any] | None:

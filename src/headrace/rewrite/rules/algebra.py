@@ -90,21 +90,12 @@ def _beside(node: Node, number: float, right_only: bool, state: RewriteState) ->
     return None
 
 
-_NEUTRAL: dict[str, tuple[float, bool]] = {  # the number, and whether only on the right
-    "Add": (-0.0, False),
-    "AddV2": (-0.0, False),
-    "Sub": (0.0, True),
-    "Mul": (1.0, False),
-    "RealDiv": (1.0, True),
-    "Div": (1.0, True),
-    "TruncateDiv": (1.0, True),
-    "Pow": (1.0, True),
-}
-
-
 def neutral_element(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """x * 1, x / 1, x - 0, x + (-0.0), x ** 1, and x + 0 for integers."""
-    number, right_only = _NEUTRAL[node.opdef.name]
+    neutral = node.opdef.traits.neutral
+    if neutral is None:
+        return None
+    number, right_only = neutral
     x = _beside(node, number, right_only, state)
     return None if x is None else (x,)
 
@@ -127,9 +118,6 @@ def zero_factor(node: Node, state: RewriteState) -> Node | None:
     return Node(lookup("ZerosLike"), (x,), node.outputs, {"T": node.attrs["T"]}, node.op)
 
 
-_POWERS = {2.0: "Square", 0.5: "Sqrt", -1.0: "Reciprocal"}
-
-
 def powers(node: Node, state: RewriteState) -> Node | None:
     """x ** 2, x ** 0.5 and x ** -1 are operations of their own, which is how the kernel computes
     them.
@@ -137,7 +125,7 @@ def powers(node: Node, state: RewriteState) -> Node | None:
     constant = state.constants.get(node.inputs[1])
     if constant is None or constant.ndim or state.dtype(node.inputs[0]) not in _FLOATS:
         return None
-    name = _POWERS.get(float(constant))
+    name = {2.0: "Square", 0.5: "Sqrt", -1.0: "Reciprocal"}.get(float(constant))
     if name is None:
         return None
     return Node(lookup(name), node.inputs[:1], node.outputs, {"T": node.attrs["T"]}, node.op)
@@ -228,15 +216,12 @@ def _times(node: Node, factor: Array | np.generic, state: RewriteState) -> Node:
     )
 
 
-_SUMS = frozenset(["Add", "AddV2"])
-
-
 def constants_together(node: Node, state: RewriteState) -> Node | tuple[int, ...] | None:
     """(x * c) * d is x * (c * d), likewise for sums; up to rounding for floats."""
-    kinds = _SUMS if node.opdef.name in _SUMS else frozenset([node.opdef.name])
+    kind = node.opdef.role or node.opdef.name
     for i in (1, 0):
         outer, middle = state.constants.get(node.inputs[i]), node.inputs[1 - i]
-        inner = state.producer(middle, *kinds) if outer is not None else None
+        inner = state.producer(middle, kind) if outer is not None else None
         if outer is None or inner is None:
             continue
         if not state.once(middle):
@@ -255,7 +240,7 @@ def _joined(
     if inner.dtype.kind not in "fiu" or inner.dtype.itemsize < 4:
         return None
     with np.errstate(all="ignore"):
-        both = inner + outer if node.opdef.name in _SUMS else inner * outer
+        both = inner + outer if node.opdef.role == "+" else inner * outer
     if both.size > max(inner.size, outer.size) or not bool(np.isfinite(both).all()):
         return state.no("the constants together are larger, or too large a number")
     if both.dtype.kind == "f" and node.opdef.name == "Mul":

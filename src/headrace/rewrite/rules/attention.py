@@ -16,9 +16,6 @@ from headrace.rewrite.rules.fused_products import ELSEWHERE, WRITTEN
 
 __all__ = ["attention"]
 
-_PRODUCTS = ("BatchMatMulV2", "BatchMatMul")
-_EITHER_SIDE = frozenset(["Add", "AddV2", "Mul"])
-_STEPS = ("Add", "AddV2", "Mul", "Sub", "RealDiv")
 MAX_STEPS = 6
 
 
@@ -34,7 +31,7 @@ def attention(node: Node, state: RewriteState) -> Node | None:
     value = softmax.inputs[0]
     steps: list[tuple[str, int]] = []
     while len(steps) <= MAX_STEPS:
-        product = state.producer(value, *_PRODUCTS)
+        product = state.producer(value, "batch matmul")
         if not state.once(value):
             return (
                 None
@@ -51,17 +48,20 @@ def attention(node: Node, state: RewriteState) -> Node | None:
     return None
 
 
+_STEPS = ("+", "-", "*", "/")
+
+
 def _step(value: int, state: RewriteState) -> tuple[int, str, int] | None:
     """(the scores, the operation, its other operand)."""
     inner = state.producer(value, *_STEPS)
     if inner is None:
         return None
-    sides = (0, 1) if inner.opdef.name in _EITHER_SIDE else (0,)
+    sides = (0, 1) if inner.opdef.role in "+*" else (0,)
     for i in sides:
         if _leads_to_product(inner.inputs[i], state) and _is_smaller(
             inner.inputs[1 - i], value, inner.inputs[i], state
         ):
-            return inner.inputs[i], inner.opdef.name, inner.inputs[1 - i]
+            return inner.inputs[i], inner.opdef.role, inner.inputs[1 - i]
     return None
 
 
@@ -69,14 +69,14 @@ def _leads_to_product(value: int, state: RewriteState) -> bool:
     for _ in range(MAX_STEPS):
         if not state.once(value):
             return False
-        if state.producer(value, *_PRODUCTS) is not None:
+        if state.producer(value, "batch matmul") is not None:
             return True
         inner = state.producer(value, *_STEPS)
         if inner is None:
             return False
         rank = [state.rank(i) or 0 for i in inner.inputs]
         value = inner.inputs[1 if rank[1] > rank[0] else 0]
-        if rank[0] == rank[1] and state.producer(value, *_PRODUCTS, *_STEPS) is None:
+        if rank[0] == rank[1] and state.producer(value, "batch matmul", *_STEPS) is None:
             value = inner.inputs[1]
     return False
 

@@ -27,9 +27,7 @@ __all__ = [
     "sum_of_products",
 ]
 
-_CROSS_ENTROPY = frozenset(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"])
 _SINGLE_OR_DOUBLE = frozenset([dtypes.float32, dtypes.float64])
-SUMS = ("Add", "AddV2", "BiasAdd")
 ELSEWHERE = "the {} is used elsewhere, too (by a gradient, a fetch or another operation)"
 WRITTEN = "it reads a variable that is written in this run"
 
@@ -50,7 +48,7 @@ def even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
     make = state.producers.get
     for i in (0, 1):
         column, backprop = make(node.inputs[i]), make(node.inputs[1 - i])
-        if column is None or backprop is None or backprop.opdef.name not in _CROSS_ENTROPY:
+        if column is None or backprop is None or backprop.opdef.role != "cross entropy":
             continue
         if column.opdef.name not in ("ExpandDims", "Reshape"):
             continue
@@ -137,17 +135,13 @@ def bias_before_reshape(node: Node, state: RewriteState) -> Node | None:
     return None
 
 
-_ACTIVATIONS = {"Relu": "Relu", "Relu6": "Relu6", "Tanh": "Tanh", "Sigmoid": "Sigmoid"}
-ACTIVATIONS = ("Relu", "Relu6", "Tanh", "Sigmoid", "_Gelu", "Maximum")
-
-
 def _activation(node: Node, state: RewriteState) -> tuple[str, int] | None:
     """(name in fused_ops, what it is applied to); ``maximum(x, 0)`` is relu."""
     name = node.opdef.name
     if name == "_Gelu":
         return "GeluApproximate" if node.attrs["approximate"] else "GeluExact", node.inputs[0]
     if name != "Maximum":
-        return _ACTIVATIONS[name], node.inputs[0]
+        return name, node.inputs[0]
     for i in (0, 1):
         zero = state.constants.get(node.inputs[i])
         if zero is not None and zero.ndim == 0 and zero == 0:
@@ -215,15 +209,12 @@ def _flat(value: int, channels: int, node: Node, state: RewriteState) -> int:
     )
 
 
-_SCALABLE = ("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative")
-
-
 def conv_scale(node: Node, state: RewriteState) -> Node | None:
     """A convolution times a number for each channel (batch normalisation) is a convolution with
     scaled weights.
     """
     for i in (0, 1):
-        conv, scale = state.producer(node.inputs[i], *_SCALABLE), node.inputs[1 - i]
+        conv, scale = state.producer(node.inputs[i], "conv2d"), node.inputs[1 - i]
         channels = None if conv is None else _channels(conv, state)
         if conv is None or channels is None or not _as_vector(scale, channels, state):
             continue

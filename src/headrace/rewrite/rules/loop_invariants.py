@@ -19,75 +19,6 @@ __all__ = ["invariant"]
 #: once.
 MAX_BYTES = 64 << 20
 
-_NEVER_FAIL = frozenset(
-    [
-        "Shape",
-        "Size",
-        "Rank",
-        "ShapeN",
-        "ZerosLike",
-        "OnesLike",
-        "Softmax",
-        "LogSoftmax",
-        "Neg",
-        "Exp",
-        "Log",
-        "Tanh",
-        "Sigmoid",
-        "Relu",
-        "Relu6",
-        "Square",
-        "Sqrt",
-        "Rsqrt",
-        "Abs",
-        "Sign",
-        "Floor",
-        "Ceil",
-        "Reciprocal",
-        "Sin",
-        "Cos",
-        "LogicalNot",
-        "Erf",
-        "Softplus",
-        "Elu",
-        "Log1p",
-        "Expm1",
-        "Round",
-        "Rint",
-        "Cast",
-        "Selu",
-        "Tan",
-        "Sinh",
-        "Cosh",
-    ]
-)
-#: Fail only for shapes that do not go together.
-_BY_SHAPE = frozenset(
-    [
-        "Add",
-        "AddV2",
-        "Sub",
-        "Mul",
-        "RealDiv",
-        "Maximum",
-        "Minimum",
-        "SquaredDifference",
-        "Less",
-        "LessEqual",
-        "Greater",
-        "GreaterEqual",
-        "Equal",
-        "NotEqual",
-        "LogicalAnd",
-        "LogicalOr",
-        "BiasAdd",
-    ]
-)
-_PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
-_REARRANGED = frozenset(
-    ["Transpose", "Reshape", "ExpandDims", "Sum", "Mean", "Max", "Min", "ConcatV2", "Tile", "Fill"]
-)
-
 
 def invariant(node: Node, state: RewriteState) -> Node | None:
     """Move a node out of as many loops as it may leave."""
@@ -120,15 +51,15 @@ def _bytes(node: Node, state: RewriteState) -> int:
 
 
 def _cannot_fail(node: Node, state: RewriteState) -> bool:
-    name = node.opdef.name
-    if name in _NEVER_FAIL:
+    fails = node.opdef.traits.fails
+    if fails == "never":
         return True
     given = [dims_of(i, state) for i in node.inputs]
     if any(g is None for g in given):
         return False
-    if name in _BY_SHAPE:
+    if fails == "shapes":
         return _broadcast_for_sure(given)
-    if name in _PRODUCTS:
+    if node.opdef.role == "matmul":
         a, b = given[0], given[1]
         assert a is not None and b is not None
         if len(a) != 2 or len(b) != 2:
@@ -139,7 +70,7 @@ def _cannot_fail(node: Node, state: RewriteState) -> bool:
     # the rest fails for shapes alone, which were checked when the operation was made if they were
     # all known
     complete = all(shapes.known(state.shape(v)) is not None for v in (*node.inputs, *node.outputs))
-    return name in _REARRANGED and complete and all(i in state.constants for i in node.inputs[1:])
+    return fails == "arguments" and complete and all(i in state.constants for i in node.inputs[1:])
 
 
 def _broadcast_for_sure(given: list[tuple[object, ...] | None]) -> bool:

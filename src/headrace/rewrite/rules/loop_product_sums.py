@@ -19,7 +19,6 @@ from headrace.rewrite.rules.fused_products import MAX_INNER, WRITTEN
 
 __all__ = ["Summed", "sums_over_rounds"]
 
-_ADD = frozenset(["Add", "AddV2", "AddN"])
 _REAL = (dtypes.float32, dtypes.float64)
 
 
@@ -104,7 +103,7 @@ def _sum_of(
 ) -> _Sum | None:
     """``value`` is used once, by the sum that is its own next value, which is used nowhere else."""
     add = made.get(following)
-    if add is None or add.opdef.name not in _ADD or uses.get(value, 0) != 1:
+    if add is None or not _adds(add) or uses.get(value, 0) != 1:
         return None
     if value not in add.inputs or uses.get(following, 0) != 1:
         return None
@@ -121,13 +120,17 @@ def _sum_of(
             continue
         if node is None or uses.get(at, 0) != 1 or state.shape(at) != shape:
             return None
-        if node.opdef.name in _ADD:
+        if _adds(node):
             adding.append(node)
             stack.extend(node.inputs)
         else:
             terms.append(node)
     rank = state.rank(value)
     return _Sum(value, init, terms, adding) if _may_wait(terms, rank, state) else None
+
+
+def _adds(node: Node) -> bool:
+    return node.opdef.role == "+" or node.opdef.name == "AddN"
 
 
 def _may_wait(terms: list[Node], rank: int | None, state: RewriteState) -> bool:

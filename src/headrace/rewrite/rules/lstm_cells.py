@@ -16,8 +16,6 @@ from headrace.rewrite.rewrite_state import RewriteState
 
 __all__ = ["Cell", "Layer", "Step", "find_lstm_cell", "find_lstm_layers"]
 
-_ADD = ("Add", "AddV2")
-
 
 class Cell(NamedTuple):
     """What was found."""
@@ -57,7 +55,7 @@ def find_lstm_cell(node: Node, state: RewriteState) -> Cell | None:
         return None
     for a, b in (node.inputs, node.inputs[::-1]):
         squashed = state.producer(b, "Tanh")
-        new = None if squashed is None else state.producer(squashed.inputs[0], *_ADD)
+        new = None if squashed is None else state.producer(squashed.inputs[0], "+")
         out = _sigmoid(a, state)
         if squashed is None or new is None or out is None or out.bias:
             continue
@@ -94,7 +92,7 @@ def _sigmoid(value: int, state: RewriteState) -> _Gate | None:
     node = state.producer(value, "Sigmoid")
     if node is None:
         return None
-    plus = state.producer(node.inputs[0], *_ADD)
+    plus = state.producer(node.inputs[0], "+")
     if plus is None:
         return _Gate(node.inputs[0], [node])
     for part, number in (plus.inputs, plus.inputs[::-1]):
@@ -152,7 +150,7 @@ def _next(step: Step, by_before: dict[tuple[int, ...], Step]) -> Step | None:
 
 
 def _with_product(cell: Cell, last: Node, state: RewriteState) -> Step | None:
-    plus = state.producer(cell.product, *_ADD, "BiasAdd")
+    plus = state.producer(cell.product, "+", "BiasAdd")
     if plus is None or plus.attrs.get("data_format", "NHWC") != "NHWC":
         return None
     for value, bias in (plus.inputs, plus.inputs[::-1]):

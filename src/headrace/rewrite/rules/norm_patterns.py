@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 _FLOATS = frozenset([dtypes.float32, dtypes.float64])
-_ADD = ("Add", "AddV2")
 
 
 def closed(nodes: list[Node], root: Node, state: RewriteState) -> bool:
@@ -215,7 +214,7 @@ def _normal(value: int, p: _Pattern, state: RewriteState) -> tuple[int, float] |
 
 def _variance(value: int, x: int, mean: int, p: _Pattern, state: RewriteState) -> float | None:
     """mean((x - mean)^2) + epsilon over the last axis, kept: epsilon."""
-    plus = p.take(value, *_ADD)
+    plus = p.take(value, "+")
     if plus is None or not _is_row_mean(mean, x, p, state):
         return None
     for variance, small in p.pairs(plus):
@@ -337,7 +336,6 @@ def softmax_spelled_out(node: Node, state: RewriteState) -> Node | None:
 
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
-_POWERS = ("Mul", "Square", "Pow")
 
 
 def find_gelu(
@@ -346,7 +344,12 @@ def find_gelu(
     """Gelu that ends at the node: x, whether with tanh, and the nodes before the last."""
     if state.dtype(node.outputs[0]) not in _FLOATS:
         return None
-    if not any([i in state.constants or state.makers.get(i) in _POWERS for i in node.inputs]):
+    if not any(
+        [
+            i in state.constants or state.makers.get(i) in ("Mul", "Square", "Pow")
+            for i in node.inputs
+        ]
+    ):
         return None  # 0.5 is nowhere
     p = _Pattern(state, training)
     number, others = _factors(node, p, state)
@@ -355,7 +358,7 @@ def find_gelu(
             return state.no(ELSEWHERE.format("value inside"))
         return None
     for x, plus in (others, others[::-1]):
-        sigma = p.take(plus, *_ADD)
+        sigma = p.take(plus, "+")
         if sigma is None:
             continue
         for one, bent in p.pairs(sigma):
@@ -384,7 +387,7 @@ def gelu(node: Node, state: RewriteState) -> Node | None:
 
 def _is_bent(value: int, state: RewriteState) -> bool:
     """1 + tanh(…), 1 + erf(…)."""
-    plus = state.producer(value, *_ADD)
+    plus = state.producer(value, "+")
     return plus is not None and any(state.producer(i, "Tanh", "Erf") for i in plus.inputs)
 
 
@@ -403,7 +406,7 @@ def _factors(node: Node, p: _Pattern, state: RewriteState) -> tuple[float, list[
         if known is not None:
             number *= known
             continue
-        inner = state.producer(value, *_POWERS)
+        inner = state.producer(value, "*", "Square", "Pow")
         if inner is not None and not p.opens(value):
             p.shared, inner = True, None
         if inner is not None and inner.opdef.name == "Mul":
@@ -444,7 +447,7 @@ def _is_cubic(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
     if len(others) == 2 and x in others:
         others.remove(x)
         power = 2
-    plus = p.take(others[0], *_ADD) if len(others) == 1 and _near(number, _ROOT) else None
+    plus = p.take(others[0], "+") if len(others) == 1 and _near(number, _ROOT) else None
     if plus is None:
         return False
     for first, rest in p.pairs(plus):

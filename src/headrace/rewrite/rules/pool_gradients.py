@@ -11,22 +11,20 @@ is a quarter of the size or less; and sums over images and places may be taken t
 from __future__ import annotations
 
 from headrace.program.nodes import Node
-from headrace.rewrite.engine import Rule
 from headrace.rewrite.rewrite_state import RewriteState
 
-__all__ = ["WINDOW_RULES"]
+__all__ = ["relu_before_pooling", "sum_before_spreading"]
 
-_POOL_GRADS = ("MaxPoolGrad", "MaxPool3DGrad")
 _ELSEWHERE = "the gradient of the pooling is used elsewhere, too"
 
 
-def _relu_before_pooling(node: Node, state: RewriteState) -> Node | None:
+def relu_before_pooling(node: Node, state: RewriteState) -> Node | None:
     """The element that gets the gradient is as large as the maximum.
 
     Relu lets both through, or neither.
     """
     gradient, features = node.inputs
-    pool = state.producer(gradient, *_POOL_GRADS)
+    pool = state.producer(gradient, "max pool gradient")
     if pool is None or pool.inputs[0] != features:
         return None
     if not state.once(gradient):
@@ -44,12 +42,12 @@ def _channel_axis(node: Node, rank: int) -> int:
     return 1 if str(node.attrs.get("data_format", "NHWC")).startswith("NC") else rank - 1
 
 
-def _sum_before_spreading(node: Node, state: RewriteState) -> Node | None:
+def sum_before_spreading(node: Node, state: RewriteState) -> Node | None:
     """A sum that leaves the channels.
 
     Each window's gradient is in it once, wherever it was handed to.
     """
-    pool = state.producer(node.inputs[0], *_POOL_GRADS)
+    pool = state.producer(node.inputs[0], "max pool gradient")
     if pool is None or not state.mutable.isdisjoint(pool.inputs):
         return None
     rank = len(pool.attrs["ksize"])
@@ -70,27 +68,3 @@ def _leaves(node: Node, channels: int, rank: int, state: RewriteState) -> bool:
     if axes is None:
         return False
     return {int(a) % rank for a in axes.reshape(-1)} == set(range(rank)) - {channels}
-
-
-#: To be tried with the other rules, anywhere before common subexpressions.
-WINDOW_RULES: tuple[Rule, ...] = (
-    Rule(
-        "relu before max pooling's gradient",
-        ("ReluGrad",),
-        _relu_before_pooling,
-        "The gradient of relu is taken on the pooled array.",
-        "relu_grad(max_pool_grad(x, y, g), x) -> max_pool_grad(x, y, relu_grad(g, y))",
-        exact=False,
-        value_free=True,
-        after=_POOL_GRADS,
-    ),
-    Rule(
-        "sum before max pooling's gradient",
-        ("BiasAddGrad", "Sum"),
-        _sum_before_spreading,
-        "The gradient of a bias is summed on the pooled array.",
-        "bias_add_grad(max_pool_grad(x, y, g)) -> bias_add_grad(g)",
-        exact=False,
-        after=_POOL_GRADS,
-    ),
-)

@@ -243,13 +243,12 @@ def repeated_transpose(node: Node, state: RewriteState) -> tuple[int, ...] | Nod
     )
 
 
-_RENAMES_AXES = ("Reshape", "Squeeze", "ExpandDims")
-
-
 def repeated_reshape(node: Node, state: RewriteState) -> tuple[int, ...] | Node | None:
     """A reshape of a reshape (or of a squeeze, or of an expand_dims) needs the last shape only."""
     inner = state.producers.get(node.inputs[0])
-    if inner is None or inner.opdef.name not in _RENAMES_AXES or not _read_early(inner, state):
+    if inner is None or not _read_early(inner, state):
+        return None
+    if not (inner.opdef.traits.whole and inner.opdef.traits.rearranges):
         return None
     source = inner.inputs[0]
     after, before = dims_after(node, state), dims_of(source, state)

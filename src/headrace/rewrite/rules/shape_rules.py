@@ -9,9 +9,10 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.kernels.numpy import numpy_xp
+from headrace.program.binding_times import Stage, stage_of
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
-from headrace.rewrite.rewrite_state import RewriteState, is_pure
+from headrace.rewrite.rewrite_state import RewriteState
 
 __all__ = [
     "broadcast_axes",
@@ -143,10 +144,7 @@ def _contents(array: Any) -> tuple[str, tuple[int, ...], bytes]:
 def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """Compute once what depends on constants alone."""
     constants = state.constants
-    for i in node.inputs:
-        if i not in constants:
-            return None
-    if not node.inputs or not is_pure(node) or node.opdef.traits.host_only:
+    if stage_of(node, state.stages, False) is not Stage.BUILD or node.opdef.traits.reads:
         return None
     if _too_large(node, state):
         return state.no("the result would be large")

@@ -13,8 +13,6 @@ from headrace.rewrite.rules.dead_code import remove_dead
 
 __all__ = ["remove_unread_stacks"]
 
-_OPERATIONS = frozenset(["StackPushV2", "StackPopV2", "StackCloseV2"])
-
 
 def remove_unread_stacks(program: Program) -> Program:
     """Also those that are only read to be pushed onto such a stack."""
@@ -37,7 +35,7 @@ def _unread(program: Program) -> set[int]:
         if name == "StackV2":
             uses = uses or count_uses(program)
             handles[node.outputs[0]] = 0
-        elif name in _OPERATIONS and node.inputs[0] in handles:
+        elif node.opdef.traits.stored and node.inputs[0] in handles:
             assert uses is not None
             handles[node.inputs[0]] += 1
             if any(uses.get(o) for o in node.outputs):
@@ -52,7 +50,7 @@ def _without(block: Block, handles: set[int]) -> Block:
             name = s.opdef.name
             if name == "StackV2" and s.outputs[0] in handles:
                 continue
-            if name in _OPERATIONS and s.inputs[0] in handles:
+            if s.opdef.traits.stored and s.inputs[0] in handles:
                 continue
             out.append(s)
         elif isinstance(s, If):

@@ -1,0 +1,163 @@
+"""Lines that write variables: small updates in place, calls of writers, groups of updates.
+
+A small update is an expression under the session's lock. Everything else is a call of a ``Writer``
+(session_state.py) or, for updates of one kind that stand together, of a ``GroupWriter``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+from headrace.core import shapes
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.kernels.numpy import numpy_xp
+from headrace.lower.emit_expressions import argument, is_small_update
+from headrace.lower.emit_lines import CodeLines
+from headrace.lower.group_writer import GroupWriter
+from headrace.lower.listing import VARIABLE
+from headrace.lower.select_updates import Grouped, gradient_position
+from headrace.lower.session_state import Writer
+from headrace.lower.storage_starts import written_variables
+from headrace.ops.training.native_updates import GroupUpdate, NativeUpdate
+from headrace.program.nodes import Node
+
+__all__ = ["emit_group", "emit_write"]
+
+
+def emit_write(code: CodeLines, node: Node) -> None:
+    traits = node.opdef.traits
+    code.instr.storage, code.instr.implementation = VARIABLE, "writer"
+    args = [argument(code, node, i) for i in range(len(node.inputs)) if i not in traits.writes]
+    targets = [f"v{w}" for w in node.writes]
+    for w in dict.fromkeys(node.writes):
+        info = code.program.variables[w]
+        code.names.setdefault(info.current, f"v{w}")
+    if not is_small_update(code, node):
+        _call_writer(code, node, args, targets)
+        _wrote(code, node)
+        return
+    if code.locked != (len(code.lines), code.depth):  # one after the other they share the lock
+        code.emit("with S.lock:")
+    code.depth += 1
+    code.instr.implementation = "expression"
+    _small_update(code, node, args)
+    _wrote(code, node)
+    code.depth -= 1
+    code.locked = (len(code.lines), code.depth)
+
+
+def _small_update(code: CodeLines, node: Node, args: list[str]) -> None:
+    """What a Writer does, in the generated code itself."""
+    i = node.writes[0]
+    info = code.program.variables[i]
+    key, op = code.param(f"q{i}", info.key), code.param(f"o{i}", info.op)
+    form = node.opdef.traits.update
+    assert form is not None
+    new = form.format(f"v{i}", *args)
+    code.emit(f"v{i} = V.get({key})")
+    code.emit(f"if v{i} is None: v{i} = S.need({key}, {op})")
+    code.emit(f"S.versions[{key}] += 1")
+    code.emit(f"v{i} = V[{key}] = {new}")
+
+
+def _call_writer(code: CodeLines, node: Node, args: list[str], targets: list[str]) -> None:
+    bound = _writer(code, node)
+    writer = code.param(f"w{len(code.params)}", bound.write_one if bound.single else bound)
+    live = [t for t in dict.fromkeys(targets) if t not in args]
+    code.emit(" = ".join([*live, "None"]) if live else "pass")
+    if "rt" in node.opdef.kernel_params:
+        code.uses_rt = True
+        runtime = "rt"
+    else:
+        runtime = "None"
+    outs = _write_targets(code, node, targets)
+    call = f"{writer}(S, {runtime}{''.join(', ' + a for a in args)})"
+    code.emit(f"{', '.join(outs)}, = {call}")
+
+
+def _write_targets(code: CodeLines, node: Node, targets: list[str]) -> list[str]:
+    plain = [o for o, t in zip(node.outputs, node.op._outputs) if not t._dtype._is_ref]
+    return targets + [code.new(o) for o in plain]
+
+
+def _writer(code: CodeLines, node: Node) -> Writer:
+    opdef = node.opdef
+    knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+    known = all(shapes.known(code.program.values[v].shape) is not None for v in node.inputs)
+    kernel = bind_kernel(opdef, knode, numpy_xp, trusting=known)
+    inplace = opdef.inplace
+    native: Callable[..., bool] | None = opdef.native
+    if inplace is not None:
+        wanted = [
+            p.name
+            for p in inspect.signature(inplace).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        ]
+        if wanted:
+            attrs = {p: node.attrs[p] for p in wanted}
+            inplace = functools.partial(inplace, **attrs)
+            native = functools.partial(native, **attrs) if native is not None else None
+    others = [v for i, v in enumerate(node.inputs) if i not in opdef.traits.writes]
+    own = all(code.lives.reusable(v, code.position) for v in others)
+    return Writer(
+        [code.program.variables[w].op for w in node.writes],
+        [code.program.variables[w].key for w in node.writes],
+        opdef.traits.writes,
+        kernel,
+        inplace,
+        opdef.traits.uninit_ok,
+        copies=not own and opdef.name in ("Assign", "AssignVariableOp"),
+        wants_rt="rt" in opdef.kernel_params,
+        native=native,
+    )
+
+
+def emit_group(code: CodeLines, step: Grouped) -> None:
+    first = step.nodes[0]
+    code.instr.storage, code.instr.implementation = VARIABLE, "grouped update"
+    at = gradient_position(first, code.program)
+    assert at is not None
+    written = first.opdef.traits.writes
+    shared = [
+        argument(code, first, i) for i in range(len(first.inputs)) if i not in written and i != at
+    ]
+    gradients = [argument(code, node, at) for node in step.nodes]
+    variables = [[code.program.variables[w] for w in node.writes] for node in step.nodes]
+    knode = KernelNode(first.op.name, first.op.type, first.attrs, first.op)
+    native = None
+    if isinstance(first.opdef.native, NativeUpdate):
+        values = code.program.values
+        sizes = [shapes.num_elements(values[n.inputs[0]].shape) or 0 for n in step.nodes]
+        attrs = {p: first.attrs[p] for p in first.opdef.kernel_params}
+        native = GroupUpdate(first.opdef.native, attrs, sizes)
+    bound = GroupWriter(
+        bind_kernel(first.opdef, knode, numpy_xp, trusting=True),
+        [[v.key for v in one] for one in variables],
+        [[v.op for v in one] for one in variables],
+        [code.program.values[node.inputs[0]].shape or () for node in step.nodes],  # type: ignore[misc]
+        at,
+        native,
+    )
+    targets = [f"v{w}" for w in written_variables(step)]
+    writer = code.param(f"w{len(code.params)}", bound)
+    call = (
+        f"{writer}(S, ({''.join(a + ', ' for a in shared)}), "
+        f"({''.join(g + ', ' for g in gradients)}))"
+    )
+    code.emit(f"{', '.join(targets)}, = {call}")
+    for node in step.nodes:
+        _wrote(code, node)
+
+
+def _wrote(code: CodeLines, node: Node) -> None:
+    """The names of what a write left behind."""
+    for w in node.writes:
+        current = code.program.variables[w].current
+        code.names.setdefault(current, f"v{w}")
+        for scope in code.checked:
+            scope.discard(current)
+        code.checked[-1].add(current)
+    if node.outputs and node.op._outputs[0]._dtype._is_ref:
+        code.emit(f"{code.new(node.outputs[0])} = v{node.writes[0]}")

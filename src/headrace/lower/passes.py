@@ -1,0 +1,94 @@
+"""The passes between a rewritten program and its listing, in their order.
+
+``stages`` decides when a value is computed, ``select`` by what, ``storage`` where it lies; the
+emitter (emit_general.py, emit_bound.py) writes the instructions that follow from it, each with its
+stage, storage, implementation and reason. A pass is a function from a plan to a plan. ``explain``
+prints how many decisions each has made (``decisions``), and with ``HEADRACE_DEBUG=verify``
+the plan is checked after each.
+
+    main, written = lower_program(program, "float32")      # written: what is of stage WRITE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from headrace.lower import plan_verify
+from headrace.lower.fusion import Fused, PlanWhile, fuse
+from headrace.lower.native_groups import native_expected
+from headrace.lower.plan import Plan, steps
+from headrace.lower.select_packed import pack
+from headrace.lower.select_updates import Grouped, group
+from headrace.lower.stage_split import split
+from headrace.lower.storage_appends import find_appends
+from headrace.lower.storage_lifetimes import Lifetimes, lifetimes
+from headrace.program.nodes import Program
+from headrace.program.verify import checked
+
+__all__ = ["PASSES", "Pass", "decisions", "lower_program", "make_plan"]
+
+
+class Pass(NamedTuple):
+    """One pass over a plan, and how many decisions a plan shows it to have made."""
+
+    kind: str  # "select" or "storage"
+    name: str
+    run: Callable[[Plan, bool], Plan]  # the flag: whether steps are brought together
+    count: Callable[[Plan], int]
+
+
+def _fuse_groups(plan: Plan, fusion: bool) -> Plan:
+    return plan._replace(block=fuse(plan.program, fusion, growing=native_expected()))
+
+
+def _group_updates(plan: Plan, fusion: bool) -> Plan:
+    return plan._replace(block=group(plan.block, plan.program)) if fusion else plan
+
+
+def _append(plan: Plan, fusion: bool) -> Plan:
+    if not any(isinstance(s, PlanWhile) for s in plan.block):
+        return plan
+    return plan._replace(appends=find_appends(plan.block, plan.program))
+
+
+def _live(plan: Plan, fusion: bool) -> Plan:
+    return plan._replace(lives=lifetimes(plan.block, plan.program))
+
+
+def _count(kind: type) -> Callable[[Plan], int]:
+    return lambda plan: sum(isinstance(s, kind) for s in steps(plan.block))
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("select", "fused groups", _fuse_groups, _count(Fused)),
+    Pass("select", "grouped updates", _group_updates, _count(Grouped)),
+    Pass("storage", "appended loop variables", _append, lambda plan: len(plan.appends)),
+    Pass("storage", "values that may be overwritten", _live, lambda plan: len(plan.lives.fresh)),
+)
+
+
+def make_plan(program: Program, fusion: bool = True, kept: int = 0) -> Plan:
+    """The plan of a program whose weights are packed and whose stages are apart."""
+    plan = Plan(program, (), Lifetimes(), kept)
+    for one in PASSES:
+        plan = plan_verify.checked_plan(one.run(plan, fusion), one.name)
+    return plan
+
+
+def decisions(plan: Plan) -> dict[str, int]:
+    """How many decisions each pass has made in a plan."""
+    return {f"{one.kind}: {one.name}": one.count(plan) for one in PASSES}
+
+
+def lower_program(program: Program, weights: str, fusion: bool = True) -> tuple[Plan, Plan | None]:
+    """The plan of a rewritten program, and of its part that is of stage WRITE (None if there is
+    none): its results are the last feeds of the first.
+    """
+    packed = checked(pack(program, weights), "select: packed weights")
+    main, part = split(packed)
+    checked(main, "stages: taking out what is of stage WRITE")
+    if part is None:
+        return make_plan(main, fusion), None
+    checked(part, "stages: what is of stage WRITE")
+    return make_plan(main, fusion, len(part.fetches)), make_plan(part, fusion)

@@ -1,0 +1,197 @@
+"""Layers whose weights the program does not write keep them packed (kernels/packed_weights.py).
+
+``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``, inside of loops, too. ``_Held(w)`` depends
+on a variable alone and is therefore kept between runs until the variable is written
+(lower/stage_split.py); for a constant it is a constant.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.opdef import OpDef, lookup
+from headrace.kernels import accel
+from headrace.kernels.packed_weights import Held, WeightsWay
+from headrace.lower.stage_split import makers_of
+from headrace.ops.internal.packed_ops import HELD, HELD_LSTM_LAYER, HELD_MATMUL
+from headrace.program.nodes import (
+    Block,
+    If,
+    NearMiss,
+    Node,
+    Program,
+    Statement,
+    ValueInfo,
+    While,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
+__all__ = ["pack"]
+
+
+def pack(program: Program, weights: str = "float32") -> Program:
+    """The program with packed weights, products' as the type that is named, if there is a kernel
+    library that packs.
+    """
+    nodes = [s for s in walk(program.body) if s.opdef.traits.packed_as]
+    if not nodes:
+        return program
+    steady = {v.start for v in program.variables if not v.written}
+    steady.update(makers_of(program))
+    large = [s for s in nodes if _wanted(s, program, steady)]
+    if weights == "float32" and any(v.written for v in program.variables):
+        large = [s for s in large if not _is_product_of_variable(s, program)]
+    way = _way(weights) if large and weights != "float32" else None
+    if way is not None:
+        program = program._replace(weights_way=way)
+        if way.kind == "float32":
+            _warn(way)
+    if not large or accel.library() is None:
+        return program
+    return _replaced(program, {id(s) for s in large}, way)
+
+
+def _way(asked: str) -> WeightsWay:
+    """What becomes of weights of a type on this machine."""
+    found = accel.library()
+    if found is None:
+        why = f"there is no kernel library: {accel.status()}"
+        return WeightsWay(asked, "float32", "float32", why, "float32's rounding")
+    return found.weights_way(asked)
+
+
+@functools.cache
+def _warn(way: WeightsWay) -> None:
+    """Once: what was asked for is not done."""
+    warnings.warn(
+        f"weights={way.asked!r} has no effect: products are computed in float32 ({way.reason}).",
+        stacklevel=2,
+    )
+
+
+def min_elements(opdef: OpDef) -> int:
+    """The elements of weights from which packing them is worth while."""
+    return opdef.traits.packed_from
+
+
+def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
+    if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
+        return False
+    weights = _weights(s)
+    if weights not in steady and weights not in program.constants:
+        return False
+    info = program.values[weights]
+    size = shapes.num_elements(info.shape)
+    return (
+        info.dtype is dtypes.float32
+        and size is not None
+        and size >= min_elements(s.opdef)
+        and s.inputs[0] not in steady
+    )
+
+
+def _is_product_of_variable(s: Node, program: Program) -> bool:
+    """In a program that writes variables, others are mostly trained by another one in turn (the
+    two halves of a GAN): products with them are bound with the rest of the step instead
+    (lower/bound_runs.py).
+    """
+    return s.opdef.traits.packed_as == HELD_MATMUL.name and _weights(s) not in program.constants
+
+
+def _weights(s: Node) -> int:
+    return s.inputs[-2 if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name else 1]
+
+
+def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
+    """The type in which a product reads its weights."""
+    if way is None:
+        return "float32"
+    shape = program.values[_weights(s)].shape
+    inner = None if shape is None else shape[1 if s.attrs.get("transpose_b") else 0]
+    if way.max_inner is not None and inner is not None and inner > way.max_inner:
+        why = f"sums of {inner} products may not fit into 32 bits (the most is {way.max_inner})"
+        misses.append(NearMiss(f"weights in {way.asked}", s.op.name, why))
+        return "float32"
+    return way.kind
+
+
+class _Replacing:
+    """The program with packed weights under construction: what is held stands in the outermost
+    block, before the first statement that reads it, also for products inside of loops.
+    """
+
+    def __init__(self, program: Program, chosen: set[int], way: WeightsWay | None) -> None:
+        self.program, self.chosen, self.way = program, chosen, way
+        self.values, self.constants = list(program.values), dict(program.constants)
+        self.misses: list[NearMiss] = []
+        self.held_of: dict[int, int] = {}
+        self.made: list[Statement] = []  # nodes that hold weights, not placed yet
+
+    def outermost(self, block: Block) -> Block:
+        body: list[Statement] = []
+        for s in block:
+            statement = self._statement(s)
+            body += [*self.made, statement]
+            self.made.clear()
+        return tuple(body)
+
+    def _inner(self, block: Block) -> Block:
+        return tuple([self._statement(s) for s in block])
+
+    def _statement(self, s: Statement) -> Statement:
+        if isinstance(s, If):
+            return s._replace(body=self._inner(s.body))
+        if isinstance(s, While):
+            return s._replace(test=self._inner(s.test), body=self._inner(s.body))
+        return self._node(s) if id(s) in self.chosen else s
+
+    def _node(self, s: Node) -> Node:
+        held = self._held(s)
+        if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name:
+            attrs = {k: v for k, v in s.attrs.items() if k != "training"}
+            outputs = s.outputs[: s.attrs["N"] + 1]
+            return Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op)
+        inputs = (*s.inputs[:2], held, *s.inputs[2:])
+        attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
+        attrs["num_args"] = len(s.inputs) - 2
+        if s.opdef.traits.packed_as == HELD_MATMUL.name:
+            attrs["weights"] = _kind_of(s, self.program, self.way, self.misses)
+        assert s.opdef.traits.packed_as is not None
+        return Node(lookup(s.opdef.traits.packed_as), inputs, s.outputs, attrs, s.op)
+
+    def _held(self, s: Node) -> int:
+        weights = _weights(s)
+        held = self.held_of.get(weights)
+        if held is None:
+            held = self.held_of[weights] = len(self.values)
+            self.values.append(ValueInfo(dtypes.variant, (), None))
+            if weights in self.constants:
+                self.constants[held] = _as_constant(Held())
+            else:
+                self.made.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
+        return held
+
+
+def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Program:
+    work = _Replacing(program, chosen, way)
+    body = work.outermost(program.body)
+    return program._replace(
+        body=body,
+        values=work.values,
+        constants=work.constants,
+        near_misses=(*program.near_misses, *work.misses),
+    )
+
+
+def _as_constant(held: Held) -> Array:
+    box = np.empty((), object)
+    box[()] = held
+    return box

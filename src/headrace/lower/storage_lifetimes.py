@@ -1,0 +1,165 @@
+"""How long values live and who may overwrite them.
+
+Positions number the steps in running order. A value used inside a loop but made before it lives to
+the loop's end. Values that may share memory (views, loop variables, selected branches) form one
+group that lives as long as its longest member.
+"""
+
+from __future__ import annotations
+
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
+from headrace.lower.select_updates import Grouped
+from headrace.program.nodes import Node, Program
+
+__all__ = ["Lifetimes", "lifetimes"]
+
+
+class Lifetimes:
+    """Answers about values by step position."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, int] = dict()
+        self.born: dict[int, int] = dict()
+        self.parent: dict[int, int] = dict()
+        self.group_last: dict[int, int] = dict()
+        self.fresh: set[int] = set()  # made by a step that returns memory of its own
+        self.whole: set[int] = set()  # a fresh value in another shape
+        self.shared: set[int] = set()  # groups that contain a feed, constant or variable
+        self.escaped: set[int] = set()  # handed to something that may keep them
+        self.carried: set[int] = set()  # loop variables
+
+    def root(self, value: int) -> int:
+        parent = self.parent
+        if value not in parent:
+            return value
+        r = value
+        while parent.get(r, r) != r:
+            r = parent[r]
+        while parent.get(value, value) != r:
+            parent[value], value = r, parent[value]
+        return r
+
+    def join(self, a: int, b: int) -> None:
+        ra, rb = self.root(a), self.root(b)
+        if ra != rb:
+            self.parent[rb] = ra
+
+    def dies_at(self, value: int, position: int) -> bool:
+        """Nobody reads the value, or anything that may share its memory, after this step."""
+        return self.group_last.get(self.root(value), -1) == position
+
+    def reusable(self, value: int, position: int) -> bool:
+        """The step at ``position`` may overwrite this input."""
+        return (
+            value in self.fresh
+            and self.root(value) not in self.shared
+            and self.dies_at(value, position)
+        )
+
+
+def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
+    """Number the steps (in emission order) and find last uses."""
+    out = Lifetimes()
+    counter = _Counter()
+    loops: list[tuple[int, set[int]]] = []
+    _visit(block, out, counter, loops)
+    end = counter.n + 1
+    for f in program.fetches:
+        if f is not None:
+            out.last[f] = end
+    group_last = out.group_last = dict(out.last)
+    for value in out.parent:
+        r = out.root(value)
+        group_last[r] = max(group_last.get(r, -1), out.last.get(value, -1))
+    outside = [*program.feeds, *program.constants]
+    for v in program.variables:
+        outside += [v.start, v.current]
+    outside += [*out.escaped, *out.carried]
+    for value in outside:
+        out.shared.add(out.root(value))
+    return out
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self.n = 0
+
+
+def _visit(
+    block: PlanBlock, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
+) -> None:
+    for s in block:
+        if isinstance(s, PlanIf):
+            _use(s.pred, counter.n, out, loops)
+            _visit(s.body, out, counter, loops)
+        elif isinstance(s, PlanWhile):
+            _visit_loop(s, out, counter, loops)
+        else:
+            _visit_step(s, out, counter, loops)
+            counter.n += 1
+
+
+def _use(value: int, position: int, out: Lifetimes, loops: list[tuple[int, set[int]]]) -> None:
+    out.last[value] = position  # positions only grow
+    for start, used in loops:
+        if out.born.get(value, -1) < start:
+            used.add(value)
+
+
+def _visit_step(
+    s: PlanStatement, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
+) -> None:
+    if isinstance(s, Grouped):
+        for node in s.nodes:
+            _visit_step(node, out, counter, loops)
+        return
+    assert isinstance(s, (Node, Fused))
+    last, position = out.last, counter.n
+    for i in s.inputs:
+        if loops:
+            _use(i, position, out, loops)
+        else:
+            last[i] = position
+    if isinstance(s, Fused):
+        out.born[s.output] = counter.n
+        out.fresh.add(s.output)
+        return
+    traits = s.opdef.traits
+    if traits.stateful and not s.writes:
+        out.escaped.update(s.inputs)
+    view = traits.view or s.opdef.name == "Merge" or bool(s.writes) or traits.stateful
+    for o in s.outputs:
+        out.born[o] = counter.n
+        if view:
+            for k, i in enumerate(s.inputs):
+                if k not in traits.known_inputs:  # (a shape or an axis is not what is viewed)
+                    out.join(i, o)
+            if traits.whole and (s.inputs[0] in out.fresh or s.inputs[0] in out.whole):
+                out.whole.add(o)
+        else:
+            out.fresh.add(o)
+
+
+def _visit_loop(
+    s: PlanWhile, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
+) -> None:
+    for v in s.loop.values:
+        _use(v.init, counter.n, out, loops)
+        out.join(v.value, v.init)
+        out.join(v.value, v.next)
+        out.born[v.value] = counter.n
+    start = counter.n
+    counter.n += 1
+    used: set[int] = set()
+    loops.append((start + 1, used))
+    _visit(s.test, out, counter, loops)
+    _use(s.loop.cond, counter.n, out, loops)
+    _visit(s.body, out, counter, loops)
+    loops.pop()
+    for v in s.loop.values:
+        out.last[v.next] = max(out.last.get(v.next, -1), counter.n)
+        out.last[v.value] = max(out.last.get(v.value, -1), counter.n)
+        out.carried.add(v.value)
+    for value in used:
+        out.last[value] = max(out.last.get(value, -1), counter.n)
+    counter.n += 1

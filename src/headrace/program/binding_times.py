@@ -1,0 +1,86 @@
+"""When is a value known? One analysis for all who ask.
+
+A value is of the latest stage among what it is made of: constants are known when the plan is made,
+what depends on shapes alone when the feeds' shapes are known, what depends on unwritten variables
+alone until one of them is written, everything else in the run.
+
+- Folding (rewrite/rules/shape_rules.py) computes what is of stage BUILD.
+- Stage WRITE is kept between runs (lower/stage_split.py) and packed (lower/select_packed.py).
+- A run that is bound to shapes (lower/emit_bound.py) computes stages BUILD and SHAPE once, and
+  WRITE when a variable's version stamp has changed.
+
+    stage_of(node, {3: Stage.BUILD, 4: Stage.BUILD}, shapes_known=False)   # Stage.BUILD
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Container
+from typing import Protocol
+
+from headrace.program.nodes import Node, Program
+
+__all__ = ["Stage", "Stages", "constant_stages", "first_stages", "is_function", "stage_of"]
+
+
+class Stage(enum.IntEnum):
+    """When a value is known. A later stage may read an earlier one, never the reverse."""
+
+    BUILD = 0  # when the plan is made: constants
+    SHAPE = 1  # when the shapes of the feeds are known
+    WRITE = 2  # when a variable was written: packed weights, folded norms
+    RUN = 3  # in every run
+
+
+class Stages(Protocol):
+    """The stages of values; a dictionary is one."""
+
+    def get(self, value: int, default: Stage, /) -> Stage: ...
+
+
+class _OfConstants:
+    __slots__ = ("constants",)
+
+    def __init__(self, constants: Container[int]) -> None:
+        self.constants = constants
+
+    def get(self, value: int, default: Stage, /) -> Stage:
+        return Stage.BUILD if value in self.constants else default
+
+
+def constant_stages(constants: Container[int]) -> Stages:
+    """Of constants BUILD, of all other values what ``get`` is given: nothing is looked at or
+    copied.
+    """
+    return _OfConstants(constants)
+
+
+def is_function(node: Node) -> bool:
+    """Whether a node gives the same for the same inputs, and does nothing else.
+
+    (What reads a variable is a function of the value that it is given.)
+    """
+    traits = node.opdef.traits
+    return not (node.writes or traits.random or traits.stateful or "rt" in node.opdef.kernel_params)
+
+
+def stage_of(node: Node, stages: Stages, shapes_known: bool) -> Stage:
+    """The stage of what a node makes. What only runs on the host, or has no inputs, is of RUN."""
+    if not node.inputs or node.opdef.traits.host_only or not is_function(node):
+        return Stage.RUN
+    latest = max([stages.get(i, Stage.RUN) for i in node.inputs])
+    if shapes_known and node.opdef.traits.of_shape:
+        return min(latest, Stage.SHAPE)
+    return latest
+
+
+def first_stages(program: Program, kept: int = 0) -> dict[int, Stage]:
+    """The stages of what a program starts with; its last ``kept`` feeds are of stage WRITE."""
+    given = len(program.feeds) - kept
+    stages: dict[int, Stage] = dict.fromkeys(program.feeds[:given], Stage.RUN)
+    stages.update(dict.fromkeys(program.feeds[given:], Stage.WRITE))
+    stages.update(dict.fromkeys([v for v in program.constants if v not in stages], Stage.BUILD))
+    for v in program.variables:
+        stages[v.start] = Stage.RUN if v.written else Stage.WRITE
+        stages[v.current] = stages[v.start]
+    return stages
