@@ -89,8 +89,9 @@ def _told(running: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
 
 
 def _threads(tf: Any, scale: Scale, *, warm: int = 0) -> Measure:
-    """Seconds a step, over all threads together, on one session. The main thread made ``warm`` steps
-    before them.
+    """Seconds a step, over all threads together, on one session.
+
+    The main thread made ``warm`` steps before them.
     """
     step = make_step(tf, "mlp", warm)
     seconds = SECONDS * scale.seconds / 0.4
