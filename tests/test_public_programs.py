@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tools.programs.program_compare import compare_output
 from tools.programs.program_data import make_data
+from tools.programs.program_forks import LoadedEngine
 from tools.programs.program_run import Engine, Program, Repository, copy_repository, run_program
 from tools.public_programs import LIST, find_clone, format_table, read_list
 
@@ -72,3 +73,21 @@ def test_table() -> None:
     }  # fmt: skip
     lines = format_table([row]).splitlines()
     assert lines[-1].startswith("| d.py `--x` (shortened) | ok | fails: E: a \\| b | same text | ")
+
+
+def test_a_program_in_a_fork(tmp_path: Path) -> None:
+    """`--forked`: the same printed numbers, and an end after the largest number of runs."""
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / "draw.py").write_text(_PROGRAM.replace("STEPS", "9"))
+    program = Program("draw.py")
+    repository = Repository("someone/some", "0" * 40, (program,))
+    engine = Engine("headrace", (sys.executable, "-m", "headrace", "run"), tuple(sys.path))
+    alone = run_program(program, repository, clone, engine, 120)
+    loaded = LoadedEngine(engine, max_runs=4, cpu_limit=60)
+    try:
+        forks = [loaded.run(program, repository, clone, 120) for _ in range(2)]
+    finally:
+        loaded.close()
+    assert forks[0].exit_code == 0 and forks[0].runs == 4, forks[0].stderr
+    assert forks[0].stdout == forks[1].stdout and alone.stdout.startswith(forks[0].stdout)

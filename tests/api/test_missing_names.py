@@ -12,7 +12,12 @@ from headrace.cli.symbol_check import have, why_missing
 
 @pytest.mark.parametrize("name", sorted(INSTEAD))
 def test_advice_is_for_what_is_missing(name: str) -> None:
-    below = {"contrib.learn": ".DNNClassifier", "distribute": ".MirroredStrategy"}
+    below = {
+        "contrib.learn": ".DNNClassifier",
+        "contrib.tpu": ".Topology",
+        "tpu": ".experimental",
+        "distribute": ".MirroredStrategy",
+    }
     asked = name + below.get(name, "")
     if name in ("estimator", "keras"):  # there in part, or an own message
         asked = name + ".Model"

@@ -24,13 +24,15 @@ _SPARSE = (
 _SIGNAL = "computed in other operations, or while the graph is built"
 #: Calls whose results have other names, by what they begin with, and why.
 DIFFERENT = {
-    "tf.gradients(": "the operations of gradients are Headrace's own; their scope is TensorFlow's",
+    "tf.gradients(x-u": "negated after the sum, which is smaller",
+    "tf.gradients(tf.nn.softmax_cross": "a matrix of logits is not reshaped",
+    "tf.gradients(tf.concat(": "one split",
+    "tf.gradients(tf.gather(": "slices of a gradient are not reshaped where they have their shape",
+    "tf.gradients(tf.nn.embedding_lookup(": "as for gather",
     "tf.cond(s>0,lambda:V.assign_add": "a merge of references gives a value",
     "tf.foldl(": "a loop with a number of iterations has no counter of its own",
     "tf.foldr(": "a loop with a number of iterations has no counter of its own",
     "tf.TensorArray(tf.float32,4).unstack(x).gather(": "the number of elements is known here",
-    "tf.assert_n": "the comparison has no scope of its own",
-    "tf.assert_positive": "the comparison has no scope of its own",
     "tf.signal.": _SIGNAL,
     "tf.switch_case(": "made of conditional branches, not of a Case operation",
     "tf.sparse_add(": _SPARSE,
@@ -41,8 +43,6 @@ DIFFERENT = {
     "tf.sparse_reshape(": _SPARSE,
     "tf.sparse_retain(": _SPARSE,
     "tf.sparse_transpose(": _SPARSE,
-    "tf.sparse.expand_dims(": _SPARSE,
-    "tf.sparse_merge(": _SPARSE,
     "tf.nn.safe_embedding_lookup_sparse(": "the last operation is named after the call",
     "tf.nn.atrous_conv2d(": "a dilated convolution is one operation",
     "tf.nn.convolution(im,w,'SAME',dilation_rate": "a dilated convolution is one operation",
@@ -75,9 +75,7 @@ def test_results_are_tensorflows(row: Any) -> None:
 
 
 def test_few_calls_are_different() -> None:
-    other = [
-        r[0] for r in GOLDEN if reason(r[0]) is not None and not r[0].startswith("tf.gradients(")
-    ]
-    assert len(other) < 0.07 * len(GOLDEN)
+    other = [r[0] for r in GOLDEN if reason(r[0]) is not None]
+    assert len(other) < 0.06 * len(GOLDEN)
     started = {s for s in DIFFERENT if any(r[0].startswith(s) for r in GOLDEN)}
     assert started == set(DIFFERENT), "a reason without a call"

@@ -36,6 +36,8 @@ MODULES = [
     "state_cases",
     "rnn_cell_cases",
     "small_cases",
+    "profile_cases",
+    "step_adam_cases",
 ]
 
 

@@ -15,7 +15,17 @@ from pathlib import Path
 
 from tools.programs.program_data import make_data
 
-__all__ = ["Engine", "Outcome", "Program", "Repository", "copy_repository", "run_program"]
+__all__ = [
+    "HOOKS",
+    "Engine",
+    "Outcome",
+    "Program",
+    "Repository",
+    "copy_repository",
+    "environment",
+    "prepare",
+    "run_program",
+]
 
 HOOKS = Path(__file__).parent / "hooks"
 _LARGEST_FILE = 20_000_000
@@ -102,10 +112,8 @@ def copy_repository(clone: Path, target: Path) -> None:
     shutil.copytree(clone, target, ignore=unwanted, ignore_dangling_symlinks=True)
 
 
-def run_program(
-    program: Program, repository: Repository, copy: Path, engine: Engine, limit: float
-) -> Outcome:
-    """Make the data, edit, run, and measure."""
+def prepare(program: Program, repository: Repository, copy: Path) -> None:
+    """Make the data and edit the copy."""
     folder = copy / program.run_folder()
     for kind, path in (*repository.data, *program.data):
         where = folder / path  # an absolute path stays as it is
@@ -113,10 +121,11 @@ def run_program(
             make_data(kind, where)
     for file, pattern, replacement in program.edits:
         _edit(copy / file, pattern, replacement)
-    times = copy / ".program_times.json"
-    times.unlink(missing_ok=True)
-    paths = [str(HOOKS), *(str(copy / p) for p in program.python_path), *engine.python_path]
-    environment = dict(
+
+
+def environment(paths: list[str], times: Path) -> dict[str, str]:
+    """The environment of a program: import folders, fixed hashes, no windows."""
+    return dict(
         os.environ,
         PYTHONPATH=os.pathsep.join(paths),
         PROGRAM_TIMES=str(times),
@@ -125,11 +134,21 @@ def run_program(
         PYTHONHASHSEED="0",
         PYTHONWARNINGS="ignore",
     )
+
+
+def run_program(
+    program: Program, repository: Repository, copy: Path, engine: Engine, limit: float
+) -> Outcome:
+    """Make the data, edit, run, and measure."""
+    prepare(program, repository, copy)
+    times = copy / ".program_times.json"
+    times.unlink(missing_ok=True)
+    paths = [str(HOOKS), *(str(copy / p) for p in program.python_path), *engine.python_path]
     began, cpu = time.perf_counter(), _children_cpu()
     process = subprocess.Popen(
         [*engine.command, str(copy / program.path), *program.args],
-        cwd=folder,
-        env=environment,
+        cwd=copy / program.run_folder(),
+        env=environment(paths, times),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -265,6 +265,14 @@ _inner(
 _inner("contrib.legacy_seq2seq", python=())
 _inner("contrib.legacy_seq2seq.python", ops=())
 _inner("contrib.legacy_seq2seq.python.ops", seq2seq=("headrace.api.contrib.legacy_seq2seq",))
+_inner("contrib.tpu", python=())
+_inner("contrib.tpu.python", tpu=())
+_inner(
+    "contrib.tpu.python.tpu",
+    tpu=("headrace.api.v1.tpu",),
+    tpu_optimizer=("headrace.api.v1.tpu",),
+    bfloat16=("headrace.api.v1.tpu",),
+)
 _inner("contrib.crf", python=())
 _inner("contrib.crf.python", ops=())
 _inner("contrib.crf.python.ops", crf=("headrace.api.contrib.crf",))

@@ -253,6 +253,10 @@ def _from_nested(value: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         array = np.array(value)
     except ValueError as error:
         raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
+    if dtype is dtypes.uint64 and array.dtype.kind == "f":  # NumPy's choice for large integers
+        exact = np.array(value, dtype=object)
+        if all(isinstance(v, int) for v in exact.reshape(-1)):
+            array = (exact % 2**64).astype(np.uint64)
     if array.dtype == object:
         return _from_objects(value, array, dtype)
     if array.dtype.kind in "SU":
@@ -445,8 +449,8 @@ def _shape_converter(
     large = any(d > 0x7FFFFFFF for d in value.as_list())
     if large and dtype is not None and dtype._base is dtypes.int32:
         raise ValueError(
-            "Cannot convert a TensorShape to dtype int32; a tensor dimension exceeds "
-            "2**31-1. Consider using tf.int64."
+            "Cannot convert a TensorShape to dtype int32; a dimension is too large "
+            f"({max(value.as_list())}). Consider using tf.int64."
         )
     return _from_python(
         np.array(value.as_list(), np.int64 if large else np.int32),

@@ -313,6 +313,15 @@ def _load_bfloat16() -> None:
     FROM_NUMPY[bfloat16.np_dtype] = bfloat16
 
 
+#: Names that TensorFlow's kernels have for types, where they are not those of Python.
+_KERNEL_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+def kernel_name(dtype: DType) -> str:
+    """The name of a type in messages of TensorFlow's kernels: ``float`` for float32."""
+    return _KERNEL_NAMES.get(dtype._base.name, dtype._base.name)
+
+
 def as_dtype(value: Any) -> DType:
     """Convert a name, an enum number, a NumPy type or a DType to a DType."""
     if type(value) is DType:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import convert
+from headrace.core.dtypes import kernel_name
 from headrace.core.opdef import KernelNode, OpDef, bind_kernel
 from headrace.eager.eager_context import STATE
 from headrace.eager.eager_tensor import Handle, Place
@@ -104,13 +105,14 @@ def call(plan: CallPlan, values: list[Any], inputs: Sequence[Any]) -> Any:
     traits = plan.opdef.traits
     want = plan.attrs.get("dtype")
     for i in traits.reads:
-        have = inputs[i]._op._attrs["dtype"] if isinstance(inputs[i], VariableHandle) else want
-        if want is not None and have is not want:
+        handle = inputs[i]
+        have = handle._op._attrs["dtype"] if isinstance(handle, VariableHandle) else want
+        if want is not None and have is not None and have is not want:
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 "Trying to read variable with wrong dtype. Expected "
-                f"{_c_name(want)} got {_c_name(have)}.",
+                f"{kernel_name(want)} got {kernel_name(have)}.",
             )
         values[i] = _read(values[i], inputs[i], traits.uninit_ok)
     if traits.writes:
@@ -145,12 +147,6 @@ def write_variable(
         raise located(error, opdef, (handle,), (value,), None) from None
     finally:
         restore(token)
-
-
-def _c_name(dtype: Any) -> str:
-    """TensorFlow's name of a type in messages of its kernels."""
-    name: str = dtype.name
-    return {"float32": "float", "float64": "double"}.get(name, name)
 
 
 def _read(key: str, handle: Tensor, uninit_ok: bool) -> Any:

@@ -125,7 +125,10 @@ def _folded(
     bias.attr["T"].CopyFrom(conv.attr["T"])
     if "data_format" in conv.attr:
         bias.attr["data_format"].CopyFrom(conv.attr["data_format"])
-    return {weights.name: [_const(node, weights.name, scaled)], node.name: [offset, bias]}
+    new: dict[str, list[Any]] = {n.name: [] for n in constants[1:] if readers[n.name] == 1}
+    new[weights.name] = [_const(node, weights.name, scaled)]
+    new[node.name] = [offset, bias]
+    return new
 
 
 def _const(like: Any, name: str, array: Any) -> Any:
@@ -255,6 +258,55 @@ def _fold_constants(
     return extract_sub_graph(out, _names(outputs))
 
 
+def _fold_factors(graph: Any, *_: object) -> Any:
+    """A product of constants behind a convolution or matrix product, folded into its weights."""
+    nodes = {n.name: n for n in graph.node}
+    readers: dict[str, int] = {}
+    for node in graph.node:
+        for text in node.input:
+            readers[source_of(text)] = readers.get(source_of(text), 0) + 1
+    replaced: dict[str, list[Any]] = {}
+    for node in graph.node:
+        if node.op == "Mul" and len(node.input) == 2:
+            replaced.update(_folded_factor(node, nodes, readers) or {})
+    out = type(graph)()
+    out.CopyFrom(graph)
+    del out.node[:]
+    for node in graph.node:
+        out.node.extend(replaced.get(node.name, [node]))
+    return out
+
+
+def _folded_factor(
+    node: NodeDef, nodes: dict[str, Any], readers: dict[str, int]
+) -> dict[str, list[Any]] | None:
+    """What replaces which node, if this product can be folded."""
+    product, factor = (nodes.get(source_of(text)) for text in node.input)
+    if product is None or product.op not in ("Conv2D", "MatMul", "DepthwiseConv2dNative"):
+        return None
+    weights = nodes.get(source_of(product.input[1]))
+    if weights is None or weights.op != "Const" or factor is None or factor.op != "Const":
+        return None
+    if readers[product.name] != 1 or readers[weights.name] != 1:
+        return None
+    if "transpose_b" in product.attr and product.attr["transpose_b"].b:
+        return None
+    w, scale = (to_array(n.attr["value"].tensor) for n in (weights, factor))
+    depth = product.op == "DepthwiseConv2dNative"
+    columns = w.shape[2] * w.shape[3] if depth else w.shape[-1]
+    if scale.shape != (columns,):
+        return None
+    scaled = (w * (scale.reshape(w.shape[2:]) if depth else scale)).astype(w.dtype)
+    new = type(node)()
+    new.CopyFrom(product)
+    new.name = node.name
+    found: dict[str, list[Any]] = {product.name: [], node.name: [new]}
+    found[weights.name] = [_const(node, weights.name, scaled)]
+    if readers[factor.name] == 1:
+        found[factor.name] = []
+    return found
+
+
 def _fold_norms(graph: object, *_: object) -> Any:
     return fold_batch_norms(graph)
 
@@ -342,6 +394,19 @@ def _merge_duplicates(
     return splice_out(graph, gone)
 
 
+def _in_buckets(array: Any, steps: int) -> Any:
+    """Every value becomes the middle of its bucket, of ``steps`` between the least and the largest.
+
+    As in TF 1.15 the largest counts as zero where all are negative, and constant arrays get a range
+    of their own.
+    """
+    low, high = np.float32(array.min()), max(np.float32(array.max()), np.finfo(np.float32).tiny)
+    if low == high:
+        high = np.float32(2.0) * low
+    width = (high - low) / np.float32(steps)
+    return low + width * (np.floor((array - low) / width).astype(np.float32) + np.float32(0.5))
+
+
 def _round_weights(
     graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
 ) -> Any:
@@ -354,16 +419,12 @@ def _round_weights(
             array = to_array(node.attr["value"].tensor)
             if array.size < 16:
                 continue
-            low, high = float(array.min()), float(array.max())
-            if high > low:
-                size = (high - low) / steps
-                rounded = (low + np.floor((array - low) / size) * size).astype(np.float32)
-                node.CopyFrom(_const(node, node.name, rounded))
+            node.CopyFrom(_const(node, node.name, _in_buckets(array, steps)))
     return out
 
 
 _TRANSFORMS: dict[str, Transform] = {
-    "fold_batch_norms": _fold_norms,
+    "fold_batch_norms": _fold_factors,
     "fold_old_batch_norms": _fold_norms,
     "fold_constants": _fold_constants,
     "merge_duplicate_nodes": _merge_duplicates,

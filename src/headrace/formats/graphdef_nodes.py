@@ -106,7 +106,8 @@ def _missing_ops(missing: dict[str, list[str]]) -> errors.NotFoundError:
     return errors.NotFoundError(
         None,
         None,
-        f"Op type not registered '{first}' in this version of Headrace. The graph needs "
+        f"Op type not registered '{first}' in this version of Headrace. No op named {first} in "
+        "defined operations. The graph needs "
         f"{len(missing)} op types that are not "
         f"defined here:\n{text}\nIf the outputs you want do not depend on them, cut them away with "
         "tf.graph_util.extract_sub_graph before importing.",
@@ -175,6 +176,7 @@ class NodeImporter:
         finally:
             if collecting:
                 gc.enable()
+        self.graph._imported = True
         if self.has_structure:
             find_structure(self.made, self.graph._context)
             self._settle_loop_shapes()

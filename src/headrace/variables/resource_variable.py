@@ -232,7 +232,8 @@ class ResourceVariable(Variable):
             raise out_of_scope(self._handle)
         with (graph if graph._is_function else self._handle.graph).as_default():
             tensor = conversion.convert(value, self._dtype)
-            self._shape.assert_is_compatible_with(tensor.shape)
+            if opdef is ops.ASSIGN_VARIABLE:
+                self._shape.assert_is_compatible_with(tensor.shape)
             op = apply_operation(opdef, self._handle, tensor, dtype=self._dtype, name=name)
             return self._lazy_read(op) if read_value else op
 

@@ -31,14 +31,20 @@ _MODULES = (
     "stateless",
     "summary",
     "tensorboard",
+    "tfprof",
     "training",
     "util",
 )
 
 __getattr__ = module_getattr(
-    "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}
+    "contrib",
+    __name__,
+    modules={
+        **{name: f"headrace.api.contrib.{name}" for name in _MODULES},
+        "tpu": "headrace.api.v1.tpu",
+    },
 )
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, "tpu"})

@@ -14,6 +14,11 @@ from headrace.train.optimizers.sign_optimizers import (
     AddSignOptimizer,
     PowerSignOptimizer,
 )
+from headrace.train.optimizers.step_adam import (
+    AdamGSOptimizer,
+    LazyAdamGSOptimizer,
+    RegAdagradOptimizer,
+)
 from headrace.train.optimizers.weight_decay import (
     AdamWOptimizer,
     DecoupledWeightDecayExtension,
@@ -30,12 +35,12 @@ from headrace.train.optimizers.wrapping_optimizers import (
 )
 
 __all__ = [
-    "AdaMaxOptimizer", "AdamWOptimizer", "AddSignOptimizer", "DecoupledWeightDecayExtension",
-    "DropStaleGradientOptimizer", "ExternalOptimizerInterface", "LARSOptimizer",
-    "LazyAdamOptimizer", "MomentumWOptimizer", "MovingAverageOptimizer",
-    "MultitaskOptimizerWrapper", "NadamOptimizer", "PowerSignOptimizer", "ScipyOptimizerInterface",
-    "VariableClippingOptimizer", "clip_gradients_by_global_norm",
-    "extend_with_decoupled_weight_decay",
+    "AdaMaxOptimizer", "AdamGSOptimizer", "AdamWOptimizer", "AddSignOptimizer",
+    "DecoupledWeightDecayExtension", "DropStaleGradientOptimizer", "ExternalOptimizerInterface",
+    "LARSOptimizer", "LazyAdamGSOptimizer", "LazyAdamOptimizer", "MomentumWOptimizer",
+    "MovingAverageOptimizer", "MultitaskOptimizerWrapper", "NadamOptimizer", "PowerSignOptimizer",
+    "RegAdagradOptimizer", "ScipyOptimizerInterface", "VariableClippingOptimizer",
+    "clip_gradients_by_global_norm", "extend_with_decoupled_weight_decay",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("contrib.opt", __name__)

@@ -202,6 +202,7 @@ LAZY_MODULES = {
     "nn": "headrace.api.v1.nn",
     "python": "headrace.api.v1.python",
     "queue": "headrace.api.v1.queue",
+    "profiler": "headrace.api.v1.profiler",
     "quantization": "headrace.api.v1.quantization",
     "python_io": "headrace.api.v1.python_io",
     "random": "headrace.api.v1.random",
@@ -215,6 +216,7 @@ LAZY_MODULES = {
     "summary": "headrace.api.v1.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
+    "tpu": "headrace.api.v1.tpu",
     "train": "headrace.api.v1.train",
 }
 #: Names of ``tf`` itself in modules that are imported when first used.
@@ -462,6 +464,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import metrics as metrics
     from headrace.api.v1 import nest as nest
     from headrace.api.v1 import nn as nn
+    from headrace.api.v1 import profiler as profiler
     from headrace.api.v1 import python as python
     from headrace.api.v1 import python_io as python_io
     from headrace.api.v1 import quantization as quantization
@@ -474,6 +477,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import spectral as spectral
     from headrace.api.v1 import strings as strings
     from headrace.api.v1 import summary as summary
+    from headrace.api.v1 import tpu as tpu
     from headrace.api.v1 import train as train
     from headrace.core.specs import IndexedSlicesSpec as IndexedSlicesSpec
     from headrace.core.specs import SparseTensorSpec as SparseTensorSpec
@@ -712,20 +716,21 @@ if _TYPE_CHECKING:
         "math", "matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_solve_ls",
         "matrix_triangular_solve", "metrics", "min_max_variable_partitioner", "nest", "nn",
         "numpy_function", "parse_example", "parse_single_example", "parse_single_sequence_example",
-        "parse_tensor", "polygamma", "print", "py_func", "py_function", "python", "python_io", "qr",
-        "quantization", "queue", "random", "random_gamma", "random_poisson", "raw_ops", "read_file",
-        "recompute_grad", "reduce_join", "regex_replace", "resource_loader", "saved_model",
-        "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse",
-        "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum",
-        "sparse_merge", "sparse_minimum", "sparse_placeholder", "sparse_reduce_max",
-        "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
-        "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_slice",
-        "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense",
-        "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "spectral", "string_join",
-        "string_split", "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
+        "parse_tensor", "polygamma", "print", "profiler", "py_func", "py_function", "python",
+        "python_io", "qr", "quantization", "queue", "random", "random_gamma", "random_poisson",
+        "raw_ops", "read_file", "recompute_grad", "reduce_join", "regex_replace", "resource_loader",
+        "saved_model", "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets",
+        "signal", "sparse", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask",
+        "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
+        "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
+        "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
+        "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_split",
+        "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
+        "sparse_to_indicator", "sparse_transpose", "spectral", "string_join", "string_split",
+        "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
         "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "summary", "svd",
-        "sysconfig", "test", "timestamp", "train", "variable_axis_size_partitioner", "write_file",
-        "zeta",
+        "sysconfig", "test", "timestamp", "tpu", "train", "variable_axis_size_partitioner",
+        "write_file", "zeta",
     ]
 # static names: end
 

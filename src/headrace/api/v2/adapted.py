@@ -30,7 +30,6 @@ from headrace.variables import variable as variables
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, SparseLike, TensorLike
     from headrace.core.dtypes import DType
-    from headrace.core.tensor import Operation
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = ["Variable"]
@@ -239,21 +238,6 @@ def assert_all_finite(x: object, message: str, name: str | None = None) -> Tenso
     A failing check is an InvalidArgumentError with ``message``.
     """
     return clip.verify_tensor_all_finite(x, message, name)
-
-
-def assert_shapes(
-    shapes: object,
-    data: object = None,
-    summarize: object = None,
-    message: object = None,
-    name: str | None = None,
-) -> Operation:
-    """Check the shapes of several tensors against each other, by named dimensions.
-
-    ``shapes`` is a dict or a list of (tensor, shape) pairs; a letter or name stands for the same
-    size everywhere: ``assert_shapes([(x, ("N", "D")), (y, ("N",))])``.
-    """
-    return checks.assert_shapes(shapes, data, summarize, message, name)
 
 
 # others -----------------------------------------------------------------------------------------

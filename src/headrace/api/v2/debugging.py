@@ -3,10 +3,11 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import (
-    assert_all_finite, assert_none_equal, assert_scalar, assert_shapes,
+    assert_all_finite, assert_none_equal, assert_scalar,
 )
+from headrace.ops.control.shape_assertions import assert_shapes
 from headrace.ops.control.assertions import (
     Assert, assert_equal_v2 as assert_equal, assert_greater_equal_v2 as assert_greater_equal,
     assert_greater_v2 as assert_greater, assert_integer_v2 as assert_integer,

@@ -14,6 +14,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
 from headrace.data.api.dataset import DatasetV2
 from headrace.data.api.iterators import IteratorV1, OwnedIterator, described, new_resource
+from headrace.data.api.options import Options
 from headrace.data.functions.user_functions import DataFunction
 from headrace.functions.tracing import TracedFunction
 
@@ -41,6 +42,12 @@ class DatasetV1(DatasetV2):
 
     _own_seeds = True
     _keeps_cardinality = False
+
+    def with_options(self, options: Options, name: str | None = None) -> Self:
+        """The dataset with settings of its own; a setting cannot be changed again."""
+        if isinstance(options, Options):
+            self.options().merge(options, strict=True)
+        return super().with_options(options, name)
 
     @property
     def output_types(self) -> Any:

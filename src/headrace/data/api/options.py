@@ -50,13 +50,20 @@ class _Settings:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(other) == vars(self)
 
-    def merge(self, other: object) -> Any:
-        """These settings with those of ``other`` over them."""
+    def merge(self, other: object, strict: bool = False) -> Any:
+        """These settings with those of ``other`` over them.
+
+        ``strict``: a ValueError where both have a value and the values differ (TF 1.15).
+        """
         merged = type(self)()
         for name in self._names:
             mine, theirs = getattr(self, name), getattr(other, name)
             if isinstance(mine, _Settings) and isinstance(theirs, _Settings):
-                theirs = mine.merge(theirs)
+                theirs = mine.merge(theirs, strict)
+            elif strict and mine is not None and theirs is not None and mine != theirs:
+                raise ValueError(
+                    f"Cannot merge incompatible values ({mine} and {theirs}) of option: {name}"
+                )
             object.__setattr__(merged, name, mine if theirs is None else theirs)
         return merged
 

@@ -162,6 +162,10 @@ class Transformed:
         for leaf in nest.flatten(self.element_spec):
             if isinstance(leaf, TensorSpec) and leaf.shape.rank == 0:
                 raise ValueError("Cannot unbatch an input with scalar components.")
+        leaves = [s for s in nest.flatten(self.element_spec) if isinstance(s, TensorSpec)]
+        sizes = {leaf.shape.as_list()[0] for leaf in leaves if leaf.shape.rank}
+        if len(sizes - {None}) > 1:
+            raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
         return self._unary("UnbatchDataset", spec=structure.unbatched(self.element_spec), name=name)
 
     def window(

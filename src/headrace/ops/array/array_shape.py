@@ -437,7 +437,10 @@ TRANSPOSE = define(
     "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
     shape=_transpose_shape,
     kernel=_transpose_kernel,
-    grad=lambda op, g: [apply_op("Transpose", g, _inverse_perm(op.inputs[1])), None],
+    grad=lambda op, g: [
+        apply_op("Transpose", g, _inverse_perm(op.inputs[1]), name="transpose"),
+        None,
+    ],
     view=True,
     known_inputs=(1,),
     fails="arguments",

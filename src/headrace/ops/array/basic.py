@@ -37,7 +37,7 @@ def _placeholder_kernel(xp: ArrayNamespace, *, node: KernelNode) -> Any:
         None,
         node.op,
         f"You must feed a value for placeholder tensor '{node.name}' with dtype "
-        f"{node.attrs['dtype'].name}{text}. "
+        f"{dtypes.kernel_name(node.attrs['dtype'])}{text}. "
         f"Add it to feed_dict in sess.run.",
     )
 

@@ -53,9 +53,8 @@ def _broadcast_to_kernel(xp: ArrayNamespace, x: Array, shape: Array) -> Array:
         return xp.broadcast_to(x, dims)
     except ValueError:
         raise invalid(
-            f"Incompatible shapes: {shapes.show(x.shape)} vs. {shapes.show(dims)}: the "
-            "input cannot be broadcast to the "
-            "shape that was asked for"
+            f"Unable to broadcast tensor of shape {shapes.show(x.shape)} to tensor of shape "
+            f"{shapes.show(dims)}"
         ) from None
 
 

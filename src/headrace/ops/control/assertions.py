@@ -69,7 +69,7 @@ __all__ = [
     "assert_rank_v2",
     "assert_same_float_dtype",
     "assert_scalar",
-    "assert_shapes",
+    "called",
     "assert_type",
     "assert_type_v2",
     "is_numeric_tensor",
@@ -126,7 +126,7 @@ def _describe(value: TensorLike) -> str:
     return str(value)
 
 
-def _called(tensor: Tensor) -> str:
+def called(tensor: Tensor) -> str:
     """How a message refers to a tensor: an eager one has no name."""
     return str(getattr(tensor, "name", f"shape={tensor.shape} dtype={tensor.dtype.name}"))
 
@@ -150,9 +150,9 @@ def _compared(
         if data is None:
             data = [
                 f"Condition x {sign} y did not hold element-wise:",
-                f"x ({_called(x)}) = ",
+                f"x ({called(x)}) = ",
                 x,
-                f"y ({_called(y)}) = ",
+                f"y ({called(y)}) = ",
                 y,
             ]
         if message:
@@ -238,9 +238,9 @@ def assert_near(
             data = [
                 message or "",
                 "x and y not equal to tolerance rtol, atol:",
-                f"x ({_called(x)}) = ",
+                f"x ({called(x)}) = ",
                 x,
-                f"y ({_called(y)}) = ",
+                f"y ({called(y)}) = ",
                 y,
             ]
         held = apply_op("LessEqual", distance, allowed)
@@ -276,13 +276,15 @@ def _signed(
             if data is None:
                 data = [
                     f"Condition x {sign} 0 did not hold element-wise:",
-                    f"x ({_called(x)}) = ",
+                    f"x ({called(x)}) = ",
                     x,
                 ]
                 if message:
                     data.insert(0, message)
             zero = convert_to_tensor(0, x._dtype._base)
-            return _compared(what, sign, op, compare, x, zero, data, summarize, None, what)
+            first, second = (x, zero) if sign.startswith("<") else (zero, x)  # as TensorFlow
+            inner = "assert_less_equal" if "=" in sign else "assert_less"
+            return _compared(inner, sign, op, compare, first, second, data, summarize, None, inner)
 
     def check(
         x: TensorLike,
@@ -305,9 +307,9 @@ def _signed(
 
 
 assert_negative, assert_negative_v2 = _signed("assert_negative", "<", "Less", np.less)
-assert_positive, assert_positive_v2 = _signed("assert_positive", ">", "Greater", np.greater)
+assert_positive, assert_positive_v2 = _signed("assert_positive", ">", "Less", np.less)
 assert_non_negative, assert_non_negative_v2 = _signed(
-    "assert_non_negative", ">=", "GreaterEqual", np.greater_equal
+    "assert_non_negative", ">=", "LessEqual", np.less_equal
 )
 assert_non_positive, assert_non_positive_v2 = _signed(
     "assert_non_positive", "<=", "LessEqual", np.less_equal
@@ -321,10 +323,16 @@ def _rank_tensor(wanted: object, message: object) -> Tensor:
     tensor = convert_to_tensor(wanted, name="rank")
     if tensor._dtype._base is not dtypes.int32:
         raise TypeError(
-            f"{message or ''}  {tensor.name} must be of type <dtype: 'int32'>: the rank is "
+            f"{message or ''}  {called(tensor)} must be of type <dtype: 'int32'>: the rank is "
             f"{tensor.dtype.name}"
         )
-    return tensor
+    if tensor._shape == ():
+        return tensor
+    if tensor._shape is not None:
+        raise ValueError("Rank must be a scalar.")
+    scalar = Assert(apply_op("Equal", rank(tensor), 0), ["Rank must be a scalar."])
+    with control_dependencies([scalar]):
+        return basic.identity(tensor)
 
 
 def _checked_rank(
@@ -342,13 +350,11 @@ def _checked_rank(
     with name_scope(name, what, [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = _rank_tensor(wanted, message)
-        if wanted._shape not in ((), None):
-            raise ValueError("Rank must be a scalar.")
         need, have = static_value(wanted), x._rank()
         if need is not None and have is not None:
             if not holds(have, int(need)):
                 raise ValueError(
-                    f"{message or ''}.  Tensor {_called(x)} must have rank "
+                    f"{message or ''}.  Tensor {called(x)} must have rank "
                     f"{word}{int(need)}.  Received rank {have}, shape {x.shape}"
                 )
             count_more(x._op.graph, 2)  # TF makes the shape and checks the rank's type
@@ -356,7 +362,7 @@ def _checked_rank(
         if data is None:
             data = [
                 message or "",
-                f"Tensor {_called(x)} must have rank {word}".rstrip(),
+                f"Tensor {called(x)} must have rank {word}".rstrip(),
                 wanted,
                 "Received shape: ",
                 apply_op("Shape", x),
@@ -436,7 +442,7 @@ def assert_rank_in(
             allowed = tuple(known)
             if have not in allowed:
                 raise ValueError(
-                    f"{message or ''}.  Tensor {_called(x)} must have rank in {allowed}.  "
+                    f"{message or ''}.  Tensor {called(x)} must have rank in {allowed}.  "
                     f"Received rank {have}, shape {x.shape}"
                 )
             return basic.no_op("static_checks_determined_all_ok")
@@ -444,7 +450,7 @@ def assert_rank_in(
         if data is None:
             data = [
                 message or "",
-                f"Tensor {_called(x)} must have rank in",
+                f"Tensor {called(x)} must have rank in",
                 *wanted,
                 "Received shape: ",
                 apply_op("Shape", x),
@@ -469,74 +475,10 @@ def assert_scalar(
         scalar = convert_to_tensor(tensor)
         if scalar._rank() not in (0, None):
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {_called(scalar)}, saw shape: "
+                f"{message or ''}Expected scalar shape for {called(scalar)}, saw shape: "
                 f"{scalar.shape}."
             )
         return scalar
-
-
-def assert_shapes(
-    shapes_: Any,
-    data: Any = None,
-    summarize: Any = None,
-    message: Any = None,
-    name: str | None = None,
-) -> Operation:
-    """Assert shapes given as pairs or a dict {tensor.
-
-    (3, "N", None)}; a symbol means one size throughout.
-    """
-    pairs = list(shapes_.items()) if isinstance(shapes_, dict) else list(shapes_)
-    sizes: dict[Any, tuple[Any, Any]] = {}
-    asserts: list[Operation] = []
-    with name_scope(name, "assert_shapes", [data]):
-        for x, wanted in pairs:
-            tensor = convert_to_tensor(x)
-            dims = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
-            asserts.append(assert_rank(tensor, len(dims), data, summarize, message))
-            for i, want in enumerate(dims):
-                if want is None or want == ".":
-                    continue
-                _check_size(tensor, i, want, sizes, asserts, message)
-        with control_dependencies(asserts):
-            return basic.no_op("shape_checks")
-
-
-def _check_size(
-    x: Tensor,
-    i: int,
-    want: object,
-    sizes: dict[Any, tuple[Any, Any]],
-    asserts: list[Operation],
-    message: object,
-) -> None:
-    static = None if x._shape is None else x._shape[i]
-    dynamic = apply_op("Shape", x)[i]
-    expected = (
-        (want, convert_to_tensor(want))
-        if isinstance(want, int)
-        else sizes.setdefault(want, (static, dynamic))
-    )
-    if static is not None and expected[0] is not None:
-        if static != expected[0]:
-            raise ValueError(
-                f"{message or ''}.  Specified by tensor {_called(x)} dimension {i}.  "
-                f"Tensor {_called(x)} dimension {i} must have size {expected[0]}.  "
-                f"Received size {static}, shape {x.shape}"
-            )
-        return
-    asserts.append(
-        Assert(
-            apply_op("Equal", dynamic, expected[1]),
-            [
-                message or "",
-                f"Tensor {_called(x)} dimension {i} must have size",
-                expected[1],
-                "Received shape: ",
-                apply_op("Shape", x),
-            ],
-        )
-    )
 
 
 # types ------------------------------------------------------------------------------------------
@@ -550,7 +492,7 @@ def assert_type(
         tensor = convert_to_tensor(tensor)
         if tensor._dtype._base is not dtypes.as_dtype(tf_type).base_dtype:
             raise TypeError(
-                f"{message or ''}  {_called(tensor)} must be of type {dtypes.as_dtype(tf_type)}"
+                f"{message or ''}  {called(tensor)} must be of type {dtypes.as_dtype(tf_type)}"
             )
         return basic.no_op("statically_determined_correct_type")
 

@@ -162,6 +162,17 @@ def unbroadcast(op: Operation, gx: Any, gy: Any) -> list[Any]:
     return reduce_to(x, y, gx, gy)
 
 
+def reshape_name(own: Tensor, other: Tensor, always: bool = False) -> str | None:
+    """The name of what computes the gradient of ``own``, where TensorFlow reshapes and nothing has
+    to be summed here; None where it is summed, or where TensorFlow does not reshape either.
+
+    ``always``: TensorFlow's rule of the operation reshapes whatever it knows of the shapes.
+    """
+    if _repeated_axes(own._shape, other._shape) != ():
+        return None
+    return "Reshape" if always or shapes.known(own._shape) is None else None
+
+
 def reduce_to(x: Tensor, y: Tensor, gx: TensorLike | None, gy: TensorLike | None) -> list[Any]:
     axes: list[Any] = [_repeated_axes(x._shape, y._shape), _repeated_axes(y._shape, x._shape)]
     grads = [gx, gy]
@@ -207,7 +218,7 @@ def _summed(g: TensorLike, own: Tensor, other: Tensor, axes: Tensor | Sequence[i
     assert own._shape is not None and other._shape is not None  # else the axes were not known
     missing = max(0, len(other._shape) - len(own._shape))
     keep = missing == 0
-    out = apply_op("Sum", g, np.array(axes, np.int32), keep_dims=keep)
-    if keep or len(axes) == missing:
-        return out
-    return apply_op("Reshape", out, shape_of(own))
+    is_last = keep or len(axes) == missing  # TensorFlow reshapes in any case: its name is used
+    name = "Reshape" if is_last else None
+    out = apply_op("Sum", g, np.array(axes, np.int32), keep_dims=keep, name=name)
+    return out if is_last else apply_op("Reshape", out, shape_of(own))

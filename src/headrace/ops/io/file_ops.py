@@ -21,6 +21,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.strings.string_ops import object_array
+from headrace.runtime.file_paths import local_path
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["match_filenames_once", "matching_files", "read_bytes", "read_file", "write_file"]
 
 
-def _contents(path: bytes) -> bytes:
+def _contents(path: str | bytes) -> bytes:
     """With as few calls of the system as possible.
 
     Each gives the interpreter's lock away, and threads that read wait for it.
@@ -49,7 +50,7 @@ def _contents(path: bytes) -> bytes:
         os.close(file)
 
 
-def read_bytes(path: bytes) -> bytes:
+def read_bytes(path: str | bytes) -> bytes:
     """What a file holds; TensorFlow's error classes."""
     try:
         return _contents(path)
@@ -58,16 +59,16 @@ def read_bytes(path: bytes) -> bytes:
 
 
 def _read_kernel(xp: ArrayNamespace, filename: Array) -> Array:
-    path = filename.item()
+    path = local_path(filename.item())
     out = np.empty((), object)
     out[()] = read_bytes(path)
     return out
 
 
 def _write_kernel(xp: ArrayNamespace, filename: Array, contents: Array) -> tuple[()]:
-    path = filename.item()
+    path = local_path(filename.item())
     try:
-        os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, "wb") as file:
             file.write(contents.item())
     except OSError as error:

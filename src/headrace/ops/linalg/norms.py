@@ -60,6 +60,8 @@ def _norm_axes(axis: object) -> Any:
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     if not isinstance(axis, (list, tuple)):
         return axis
+    if any(isinstance(a, (list, tuple)) for a in axis):
+        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     axis = tuple(int(a) for a in axis)
     if len(axis) == 1:
         return axis[0]

@@ -253,7 +253,8 @@ def _sub_grad(op: Operation, g: Tensor) -> list[Any]:
 
 def _mul_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
-    return gu.unbroadcast(op, gu.mul(g, y), gu.mul(x, g))
+    name = gu.reshape_name(op._inputs[0], op._inputs[1])
+    return gu.unbroadcast(op, apply_op("Mul", g, y, name=name), gu.mul(x, g))
 
 
 def _mul_no_nan_grad(op: Operation, g: Tensor) -> list[Any]:
@@ -266,8 +267,10 @@ def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
 
     def grad(op: Operation, g: TensorLike) -> list[Any]:
         x, y = _inputs(op)
+        name = gu.reshape_name(op._inputs[0], op._inputs[1], always=True)
+        gx = apply_op(divide, g, y, name=name)
         slope = apply_op(divide, apply_op(divide, gu.neg(x), y), y)
-        return gu.unbroadcast(op, apply_op(divide, g, y), gu.mul(g, slope))
+        return gu.unbroadcast(op, gx, gu.mul(g, slope))
 
     return grad
 
@@ -286,7 +289,9 @@ def _truncated_mod_grad(op: Operation, g: Tensor) -> list[Any]:
 def _pow_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = _inputs(op)
     z = gu.conj(op._outputs[0])
-    gx = gu.mul(gu.mul(g, y), apply_op("Pow", x, gu.sub(y, 1)))
+    power = apply_op("Pow", x, gu.sub(y, 1))
+    name = gu.reshape_name(op._inputs[0], op._inputs[1]) or "mul"
+    gx = apply_op("Mul", apply_op("Mul", g, y, name="mul"), power, name=name)
     # log only where it exists: a NaN in the branch that is not taken would spoil second derivatives
     if x._dtype._kind == "c":
         good = apply_op("NotEqual", x, 0)
@@ -304,14 +309,16 @@ def _choice_grad(compare: str) -> Callable[..., list[Any]]:
         x, y = op._inputs
         zero = gu.zeros_like(g)
         took_x = apply_op(compare, x, y)
-        return gu.unbroadcast(op, gu.select(took_x, g, zero), gu.select(took_x, zero, g))
+        gx = apply_op("Select", took_x, g, zero, name=gu.reshape_name(x, y, always=True))
+        return gu.unbroadcast(op, gx, gu.select(took_x, zero, g))
 
     return grad
 
 
 def _squared_difference_grad(op: Operation, g: Tensor) -> list[Any]:
     x, y = op._inputs
-    gx, gy = gu.unbroadcast(op, *[gu.mul(gu.mul(g, 2), gu.sub(x, y))] * 2)
+    slope = apply_op("Mul", gu.mul(g, 2), gu.sub(x, y), name="mul")
+    gx, gy = gu.unbroadcast(op, slope, slope)
     return [gx, gu.neg(gy)]
 
 
@@ -500,7 +507,8 @@ def true_quotient(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 def div(x: object, y: object, name: str | None = None) -> Tensor:
     """Division as in Python 2: of integers with rounding down."""
     with name_scope(name, "div", [x, y]) as scope:
-        x, y = _converted_pair(x, y)
+        x = convert_to_tensor(x, name="x")
+        y = convert(y, x.dtype.base_dtype, "y")
         return apply(REAL_DIV if x._dtype._kind in "fc" else FLOOR_DIV, x, y, name=scope)
 
 

@@ -73,6 +73,8 @@ def _without_axis(c: Inference) -> list[Shape]:
     shape, axis = c.shape(0), c.value(1)
     if shape is None:
         return [None]
+    if len(shape) <= 1:
+        return [()]  # whatever the axis: a wrong one is refused when it runs
     if axis is None:
         return [(None,) * (len(shape) - 1)]
     a = int(axis)
@@ -135,16 +137,16 @@ def _counted_from_front(axes: Tensor, rank: Tensor) -> Tensor:
     )  # a scalar has no axes, but no modulus either
 
 
-def _spread(op: Operation, g: Any) -> Any:
+def _spread(op: Operation, g: Any, name: str) -> Any:
     x = op._inputs[0]
     g = _for_broadcast(op, g)
     if x._shape is not None and None not in x._shape and g._shape == x._shape:
         return g
-    return apply_op("BroadcastTo", g, shape_tensor(x))
+    return apply_op("BroadcastTo", g, shape_tensor(x), name=name)
 
 
 def _sum_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
-    return [_spread(op, g), None]
+    return [_spread(op, g, "Tile"), None]
 
 
 def _mean_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
@@ -158,7 +160,7 @@ def _mean_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
     else:
         outputs = apply_op("Maximum", apply_op("Size", y), 1)
         factor = apply_op("Cast", apply_op("FloorDiv", apply_op("Size", x), outputs), DstT=g.dtype)
-    return [_spread(op, apply_op("RealDiv", g, factor)), None]
+    return [_spread(op, apply_op("RealDiv", g, factor), "truediv"), None]
 
 
 def _extreme_grad(op: Operation, g: Tensor) -> list[Any]:
@@ -178,7 +180,8 @@ def _prod_grad(op: Operation, g: Tensor) -> list[Any]:
         others = _product_of_others(x, int(at.reshape(-1)[0]) if at.size else None)
     else:
         others = _product_of_others_nd(x, axes)
-    return [_for_broadcast(op, g) * others, None]
+    # TensorFlow's rule ends in its fifth Reshape
+    return [apply_op("Mul", _for_broadcast(op, g), others, name="Reshape_4"), None]
 
 
 def _product_of_others(x: Tensor, axis: int | None) -> Tensor:
@@ -517,7 +520,7 @@ def reduce_logsumexp(
         raw = reduce_max(x, axis, True)
         finite = apply_op("SelectV2", apply_op("IsFinite", raw), raw, apply_op("ZerosLike", raw))
         top = apply_op("StopGradient", finite)
-        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))
+        out = apply_op("Log", reduce_sum(apply_op("Exp", apply_op("Sub", x, top)), axis, keep))
         if not keep:
             top = apply_op("Reshape", top, shape_tensor(out))
         return apply_op("Add", out, top)

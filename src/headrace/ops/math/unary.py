@@ -177,7 +177,7 @@ def _y(op: Operation) -> Any:
 
 def _times(derivative: Callable[[Operation], Any]) -> Grad:
     """The gradient ``g * derivative(op)``."""
-    return lambda op, g: [gu.mul(g, derivative(op))]
+    return lambda op, g: [apply_op("Mul", g, derivative(op), name="mul")]
 
 
 def _from_output(grad_op: str) -> Grad:

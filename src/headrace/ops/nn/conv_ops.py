@@ -77,14 +77,24 @@ def _geometry(attrs: Attrs, size: Any, kernel: Any) -> Geometry:
         _explicit(attrs, first),
     )
     if not all(found.out) and all(size):
-        at = found.out.index(0)
-        reach = (kernel[at] - 1) * found.dilations[at] + 1
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Computed output size would be negative: input size {size[at]}, window size {reach}",
-        )
+        _check_reach(found)
     return found
+
+
+def _check_reach(g: Geometry) -> None:
+    """Refuse a window that is too large for its padded input.
+
+    TensorFlow divides (size - reach + stride) by the stride towards zero: a window that is a little
+    too large gives no output, a larger one is refused.
+    """
+    for size, k, stride, dilation, pads in zip(g.size, g.kernel, g.strides, g.dilations, g.pads):
+        reach = (k - 1) * dilation + 1
+        if size + sum(pads) - reach + 2 * stride <= 0:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Computed output size would be negative: input size {size}, window size {reach}",
+            )
 
 
 def library(xp: Any) -> Any:
@@ -223,6 +233,14 @@ def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
         raise errors.InvalidArgumentError(
             None, None, f"{what} must be 4-dimensional: {shapes.show(wrong.shape)}"
         )
+    steps = node.attrs["strides"]
+    if steps[0] != 1 or steps[1 if first else 3] != 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Current implementation does not yet support strides in the batch and depth "
+            "dimensions.",
+        )
     x = to_last(x, first)
     if x.shape[-1] != w.shape[-2]:
         raise errors.InvalidArgumentError(
@@ -257,8 +275,11 @@ def _depthwise_filter_grad_kernel(
 # shapes -----------------------------------------------------------------------------------------
 
 
-def check_windows(c: infer.Inference, rank: int) -> bool:
-    """The attributes of a windowed op; returns whether channels come first."""
+def check_windows(c: infer.Inference, rank: int, explicit_too: bool = True) -> bool:
+    """The attributes of a windowed op; returns whether channels come first.
+
+    Explicit paddings of backward operations are checked when they first run.
+    """
     padding = c.attr("padding")
     if padding not in ("SAME", "VALID", "EXPLICIT"):
         raise ValueError(
@@ -274,7 +295,7 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
             )
     first = channels_first(c.op._attrs)
     explicit = c.attr("explicit_paddings") or ()
-    if padding == "EXPLICIT":
+    if padding == "EXPLICIT" and explicit_too:
         _check_explicit(explicit, rank, first)
     return first
 
@@ -347,6 +368,11 @@ def _output_dims(
 def check_conv_attrs(attrs: dict[str, Any]) -> None:
     """Strides and dilations are spatial: what TensorFlow's kernels check when they are made."""
     first = attrs["data_format"][1] == "C"
+    if attrs["padding"] == "EXPLICIT":
+        try:
+            _check_explicit(attrs["explicit_paddings"], len(attrs["strides"]), first)
+        except ValueError as error:
+            raise errors.InvalidArgumentError(None, None, str(error)) from None
     for name in ("strides", "dilations"):
         values = attrs[name]
         if values[0] != 1 or values[1 if first else -1] != 1:
@@ -407,7 +433,7 @@ def _sizes_shape(c: infer.Inference, i: int) -> shapes.Shape:
 
 def _input_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     rank = len(c.attr("strides"))
-    check_windows(c, rank)
+    check_windows(c, rank, explicit_too=False)
     shape, g = _sizes_shape(c, 0), c.shape(2)
     assert shape is not None
     batch = g[0] if shape[0] is None and g is not None and len(g) == rank else shape[0]
@@ -416,7 +442,7 @@ def _input_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
 
 def _filter_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     rank = len(c.attr("strides"))
-    check_windows(c, rank)
+    check_windows(c, rank, explicit_too=False)
     return [_sizes_shape(c, 1)]
 
 

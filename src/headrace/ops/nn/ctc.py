@@ -124,7 +124,7 @@ def _beam_kernel(
     _check_lengths(inputs, lengths, errors.FailedPreconditionError)
     if top_paths > beam_width:
         raise errors.InvalidArgumentError(
-            None, None, f"Requested top_paths {top_paths} exceeds beam_width {beam_width}"
+            None, None, f"requested more paths than the beam width: {top_paths} > {beam_width}"
         )
     found, scores = ctc.beam_search(inputs, lengths, beam_width, top_paths)
     parts = []

@@ -62,7 +62,8 @@ def _make_queue(node: KernelNode, rt: RunContext, kind: type[Any], **options: ob
     queue = rt.session_resource(
         _key(node), lambda: kind(name, types, shapes, attrs["capacity"], **options)
     )
-    queue.check_shared(types, shapes, attrs["capacity"])
+    least = attrs.get("min_after_dequeue", 0)
+    queue.check_shared(types, shapes, attrs["capacity"], least)
     handle[()] = queue
     return handle
 

@@ -78,8 +78,19 @@ class QueueResource:
         self._enqueues: deque[_Attempt] = deque()
         self._dequeues: deque[_Attempt] = deque()
 
-    def check_shared(self, types: Sequence[DType], shapes: Sequence[Shape], capacity: int) -> None:
+    def check_shared(
+        self,
+        types: Sequence[DType],
+        shapes: Sequence[Shape],
+        capacity: int,
+        min_after_dequeue: int = 0,
+    ) -> None:
         """Refuse another queue operation that has the queue's name and asks for something else."""
+        if self.min_after_dequeue != min_after_dequeue:
+            raise self._not_shared(
+                f"min_after_dequeue {self.min_after_dequeue}",
+                f"min_after_dequeue was {min_after_dequeue}",
+            )
         wanted = _UNBOUNDED if capacity < 0 else capacity
         if self.capacity != wanted:
             raise self._not_shared(f"capacity {self.capacity}", f"capacity was {wanted}")

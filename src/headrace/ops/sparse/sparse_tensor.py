@@ -458,8 +458,12 @@ def sparse_expand_dims(
         indices = sp.indices
         size = sp.dense_shape
         column = apply_op("ZerosLike", indices[:, :1])
-        coordinates = apply_op("ConcatV2", [indices[:, :at], column, indices[:, at:]], const(1))
-        dims = apply_op("ConcatV2", [size[:at], const([1], dtypes.int64), size[at:]], const(0))
+        coordinates = apply_op(
+            "ConcatV2", [indices[:, :at], column, indices[:, at:]], const(1), name="concat"
+        )
+        dims = apply_op(
+            "ConcatV2", [size[:at], const([1], dtypes.int64), size[at:]], const(0), name="concat"
+        )
         return SparseTensor(coordinates, sp.values, dims)
 
 
@@ -544,8 +548,10 @@ def sparse_merge(
         wide = [apply_op("ExpandDims", c, const(1)) for c in columns]
         first = groups[0].indices
         size = groups[0].dense_shape
-        indices = apply_op("ConcatV2", [first[:, :-1], *wide], const(1))
-        dims = apply_op("ConcatV2", [size[:-1], convert_to_tensor(sizes, dtypes.int64)], const(0))
+        indices = apply_op("ConcatV2", [first[:, :-1], *wide], const(1), name="concat")
+        dims = apply_op(
+            "ConcatV2", [size[:-1], convert_to_tensor(sizes, dtypes.int64)], const(0), name="concat"
+        )
         merged = SparseTensor(indices, values.values, dims)
         if already_sorted:
             return merged

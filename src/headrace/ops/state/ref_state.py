@@ -568,7 +568,7 @@ def batch_scatter_update(
             raise ValueError("batch_scatter_update does not allow indices with unknown rank.")
         points = apply_op("ExpandDims", indices, -1)
         parts = [_batch_numbers(indices, points, axis) for axis in range(rank - 1)]
-        final = apply_op("ConcatV2", [*parts, points], -1, name="concat")
+        final = apply_op("ConcatV2", [*parts, points], -1, name="concat") if parts else points
         return scatter_nd_update(ref, final, updates, use_locking=use_locking)
 
 

@@ -95,10 +95,8 @@ def _define(
 
 
 def _join_shape(c: Inference) -> list[Shape]:
-    out: Shape = ()
+    out: Shape = None if None in c.shapes() else ()
     for s in c.shapes():
-        if s is None:
-            return [None]
         if s:
             out = s if not out else shapes.merge(out, s)
     return [out]
@@ -272,7 +270,8 @@ def _reduce_join_kernel(
             )
         gone.append(a % x.ndim)
     if len(set(gone)) != len(gone):
-        raise invalid(f"Duplicate reduction dimension {gone}")
+        repeated = next(a for i, a in enumerate(gone) if a in gone[:i])
+        raise invalid(f"Duplicate reduction dimension {repeated}")
     kept = [i for i in range(x.ndim) if i not in gone]
     dims = [x.shape[i] for i in kept]
     moved = (

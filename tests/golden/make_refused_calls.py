@@ -1,0 +1,89 @@
+"""Calls that TensorFlow 1.15 refuses: when (building or running), with which class and text.
+
+Run with TensorFlow 1.15: ``python make_refused_calls.py > refused_calls.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+STRIDES = ("[2,1,1,1]", "[1,1,1,2]")
+#: Expressions of ``tf``, ``np``, ``P`` (a placeholder) and ``C`` (ones of a shape).
+CALLS = [
+    *(
+        f"tf.nn.conv2d({x},{w},{s},'SAME')"
+        for x, w in (("P()", "P()"), ("X", "W"))
+        for s in STRIDES
+    ),
+    *(f"tf.nn.conv2d(X,W,[1,1,1,1],'SAME',dilations={s})" for s in STRIDES),
+    *(f"tf.nn.{f}(P(),[1,1,1,1],[2,1,1,1],'SAME')" for f in ("max_pool", "avg_pool")),
+    *(f"tf.nn.{f}(X,[2,1,1,1],[1,1,1,1],'SAME')" for f in ("max_pool", "avg_pool")),
+    "tf.nn.max_pool_with_argmax(X,[1,2,2,2],[1,1,1,2],'SAME')",
+    "tf.nn.max_pool(X,[1,1,1,3],[1,1,1,3],'SAME')",
+    "tf.nn.max_pool(X,[1,1,1,2],[1,1,1,1],'SAME')",
+    "tf.nn.max_pool(X,[1,2,2,2],[1,1,1,2],'SAME')",
+    *(f"tf.nn.depthwise_conv2d_native(X,W,{s},'SAME')" for s in STRIDES),
+    *(f"tf.nn.conv2d_backprop_input([2,8,8,4],W,X,{s},'SAME')" for s in STRIDES),
+    *(f"tf.nn.conv2d_backprop_filter(X,[3,3,4,4],X,{s},'SAME')" for s in STRIDES),
+    *(f"tf.image.extract_image_patches(X,[1,2,2,1],{s},[1,1,1,1],'SAME')" for s in STRIDES),
+    "tf.nn.conv3d(P(),P(),[2,1,1,1,1],'SAME')",
+    "tf.nn.max_pool3d(C([2,8,8,8,4]),[1]*5,[1,1,1,1,2],'SAME')",
+    "tf.nn.avg_pool3d(C([2,8,8,8,4]),[1]*5,[2,1,1,1,1],'SAME')",
+    "tf.nn.top_k(P(),-1)",
+    "tf.image.decode_jpeg(tf.placeholder(tf.string),channels=2)",
+    "tf.as_string(P(),shortest=True,scientific=True)",
+    "tf.norm(tf.constant([[0.,1.],[2.,3.]]),axis=[[1],[2]])",
+    "tf.convert_to_tensor(tf.TensorShape([2147483648]),dtype=tf.int32)",
+    "tf.placeholder(tf.float32,[10,10],name='p')",
+    "tf.placeholder(tf.float64,name='p')",
+    "tf.placeholder(tf.half,name='p')",
+    "tf.reduce_join([['a'],['b']],tf.placeholder_with_default([1,1],None))",
+    "tf.nn.ctc_beam_search_decoder(C([2,1,4]),[2],beam_width=2,top_paths=3)",
+    "tf.broadcast_to([1,2],tf.placeholder_with_default([2,1],None))",
+    "tf.get_variable('v',[4],tf.int32,use_resource=True).assign_add(1)",
+    "tf.data.Dataset.from_tensors((np.ones(7),np.ones(8))).apply(tf.data.experimental.unbatch())",
+    "tf.create_partitioned_variables([10,43],[11,1],tf.zeros([10,43]))",
+    "tf.losses.sparse_softmax_cross_entropy([[0,1],[2,3]],tf.zeros([4,4]))",
+    "tf.debugging.assert_shapes([(C([2]),())])",
+    "tf.debugging.assert_shapes([(C([2,3]),('N',...))])",
+    "tf.debugging.assert_shapes([(C([2,3]),'ND'),(C([4]),'N')])",
+    "tf.debugging.assert_shapes([(C([2,3]),(3,'D'))])",
+    "tf.debugging.assert_shapes([(C([2,3]),3)])",
+    "tf.assert_rank(C([2]),np.array([1,2],np.int32))",
+]
+
+
+def outcome(tf: Any, call: str) -> list[str]:
+    """["build" or "run", the class, the first line of the text]; ["ok"] if it is not refused."""
+    import numpy as np
+
+    tf.reset_default_graph()
+
+    def placeholder(shape: Any = None) -> Any:
+        return tf.placeholder(tf.float32, shape)
+
+    names = {"tf": tf, "np": np, "P": placeholder, "C": tf.ones}
+    names.update(X=tf.ones([2, 8, 8, 4]), W=tf.ones([3, 3, 4, 4]))
+    try:
+        made = eval(call, names)
+    except Exception as error:
+        return ["build", type(error).__name__, first_line(error)]
+    try:
+        with tf.Session() as session:
+            session.run(made)
+    except Exception as error:
+        return ["run", type(error).__name__, first_line(error)]
+    return ["ok"]
+
+
+def first_line(error: Exception) -> str:
+    """The text, as far as the message itself goes."""
+    return str(error).splitlines()[0].partition(" for '")[0].partition(", shape ")[0]
+
+
+if __name__ == "__main__":
+    import tensorflow
+
+    found = [[call, outcome(tensorflow, call)] for call in CALLS]
+    print(json.dumps(found, indent=1))
