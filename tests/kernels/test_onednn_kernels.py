@@ -130,11 +130,11 @@ def test_scores(onednn: Any) -> None:
     """
     q, k = _random(1, 4, 32, 16), _random(1, 4, 16, 32, salt=1)
     mask = _random(1, 1, 32, 32, salt=2)
-    steps = [("Mul", np.float32(0.25)), ("Mul", mask), ("Sub", mask), ("Add", np.float32(1))]
+    steps = [("*", np.float32(0.25)), ("*", mask), ("-", mask), ("+", np.float32(1))]
     want = (q @ k) * np.float32(0.25) * mask - mask + np.float32(1)
     assert_close(onednn.scores(q, k, steps), want, rtol=1e-4)
-    assert onednn.scores(q, k, [("Add", mask.astype(np.float64))]) is None
-    assert onednn.scores(q, k, [("RealDiv", mask)]) is None
+    assert onednn.scores(q, k, [("+", mask.astype(np.float64))]) is None
+    assert onednn.scores(q, k, [("/", mask)]) is None
 
 
 @pytest.mark.parametrize("op", ["BatchMatMul", "BatchMatMulV2"])

@@ -255,7 +255,7 @@ def test_attention_names_the_product_when_shapes_do_not_fit() -> None:
 def test_attention_function(shape: tuple[int, ...], dtype: Any) -> None:
     q, k, v = (RNG.randn(*shape).astype(dtype) for _ in range(3))
     mask = np.where(RNG.rand(shape[0], 1, 1, shape[2]) > 0.2, 0, -1e4).astype(dtype)
-    got = arrays.attention(q, k, v, [("Mul", dtype(0.5)), ("Sub", -mask)])
+    got = arrays.attention(q, k, v, [("*", dtype(0.5)), ("-", -mask)])
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.5 + mask
     e = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
     want = e / e.sum(-1, keepdims=True) @ v
@@ -271,7 +271,7 @@ def test_attention_does_not_depend_on_threads() -> None:
     try:
         for n in (1, 2, 5):
             blocks.set_threads(n)
-            results.append(arrays.attention(q, k, k, [("Mul", 0.25), ("Add", mask)]))
+            results.append(arrays.attention(q, k, k, [("*", 0.25), ("+", mask)]))
     finally:
         blocks.set_threads(before)
     scores = q @ k.swapaxes(-1, -2) * 0.25 + mask

@@ -63,7 +63,7 @@ __all__ = [
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
-#: Gradients of activations that the kernel library has primitives for (settled_steps.py).
+#: Gradients of activations that the kernel library has primitives for (select_primitives.py).
 GRADIENTS = frozenset(["ReluGrad", "TanhGrad", "SigmoidGrad"])
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
