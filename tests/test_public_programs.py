@@ -77,7 +77,6 @@ def test_table() -> None:
 
 def test_a_program_in_a_fork(tmp_path: Path) -> None:
     """`--forked`: the same printed numbers, and an end after the largest number of runs."""
-    pytest.importorskip("matplotlib")
     clone = tmp_path / "clone"
     clone.mkdir()
     (clone / "draw.py").write_text(_PROGRAM.replace("STEPS", "9"))

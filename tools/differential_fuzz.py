@@ -26,6 +26,8 @@ sys.path.insert(0, ROOT)
 
 from tools.differential import (  # noqa: E402
     catalogue_array,
+    catalogue_flow,
+    catalogue_layers,
     catalogue_math,
     catalogue_nn,
     catalogue_other,
@@ -35,7 +37,14 @@ from tools.differential.compare import KINDS, difference  # noqa: E402
 from tools.differential.render import call_of, source_of  # noqa: E402
 from tools.differential.run import run_cases  # noqa: E402
 
-FAMILIES = (catalogue_array, catalogue_math, catalogue_nn, catalogue_other)
+FAMILIES = (
+    catalogue_array,
+    catalogue_flow,
+    catalogue_layers,
+    catalogue_math,
+    catalogue_nn,
+    catalogue_other,
+)
 HEADRACE_ENVIRONMENT = {"PYTHONPATH": os.path.join(ROOT, "src")}
 
 

@@ -93,7 +93,7 @@ from nets import resnet_v1, resnet_utils
 block = resnet_v1.resnet_v1_block
 x = tf.placeholder(tf.float32, [1, 32, 32, 3])
 feeds = {x: np.linspace(-1, 1, 32 * 32 * 3).reshape(1, 32, 32, 3)}
-with slim.arg_scope(resnet_utils.resnet_arg_scope()):
+with resnet_utils.slim.arg_scope(resnet_utils.resnet_arg_scope()):
     output, _ = resnet_v1.resnet_v1(x, [block("block1", 2, 2, 2), block("block2", 4, 1, 1)],
         num_classes=5, is_training=False)
 loss = tf.reduce_mean(tf.square(output - 0.1))
@@ -106,7 +106,7 @@ loss = tf.reduce_mean(tf.square(output - 0.1))
 from nets import mobilenet_v1
 x = tf.placeholder(tf.float32, [1, 64, 64, 3])
 feeds = {x: np.linspace(-1, 1, 64 * 64 * 3).reshape(1, 64, 64, 3)}
-with slim.arg_scope(mobilenet_v1.mobilenet_v1_arg_scope(is_training=False)):
+with mobilenet_v1.slim.arg_scope(mobilenet_v1.mobilenet_v1_arg_scope(is_training=False)):
     output, _ = mobilenet_v1.mobilenet_v1(x, 5, is_training=False, depth_multiplier=0.1,
         min_depth=4)
 loss = tf.reduce_mean(tf.square(output - 0.1))

@@ -9,7 +9,11 @@ A case is plain JSON, so that both libraries read the same one:
 kind ``k``: ``py`` (a Python literal), ``float`` (text, for nan and inf), ``bytes``, ``dtype``,
 ``np`` (an array), ``nested`` (the array as nested lists), ``const``, ``ph`` (a fed placeholder with
 a ``static`` shape), ``var``, ``list``, ``tuple``, ``shape``, ``slice``, ``ellipsis``, ``sparse``,
-``slices`` (IndexedSlices).
+``slices`` (IndexedSlices), ``call`` (the result of another call: a cell, a dataset, an optimizer),
+``fn`` (a function by its name in runner.py), ``made`` (another value, passed through a branch, a
+loop, a variable: runner.ways_of). A placeholder may have ``fed``: an array that is fed although it
+does not fit. ``runs`` counts the runs in one session; after the last one the variables are read.
+``pick`` takes one part of the result.
 
 The catalogue (catalogue_*.py) describes valid calls only: functions of a :class:`Source` that
 return named arguments. :func:`make_case` then chooses positional or keyword form and, for a third
@@ -58,7 +62,7 @@ CATALOGUE: dict[str, list[tuple[Entry, dict[str, Any]]]] = {}
 def op(*names: str, **flags: Any) -> Callable[[Entry], Entry]:
     """Register an entry for functions of one signature.
 
-    Flags: grad, seeded, compare, exact, weight.
+    Flags: grad, seeded, compare, loose, positional, runs, pick.
     """
 
     def register(entry: Entry) -> Entry:
@@ -234,6 +238,8 @@ def make_case(number: int, seed: int) -> dict[str, Any]:
     arguments = entry(source)
     if source.chance(0.3):
         arguments = spoiled(source, arguments)
+    if source.chance(0.12):
+        arguments = detoured(source, arguments)
     return finished(source, number, name, arguments, flags)
 
 
@@ -254,7 +260,37 @@ def finished(
         "seed": 7 if flags.get("seeded") else None,
         "compare": flags.get("compare", True),
         "loose": flags.get("loose", 1),
+        **{k: flags[k] for k in ("runs", "pick") if k in flags},
     }
+
+
+#: Names in runner.ways_of.
+WAYS = [
+    "cond",
+    "not_cond",
+    "while",
+    "open_while",
+    "case",
+    "function",
+    "py_func",
+    "transposed",
+    "default",
+    "stacked",
+    "concatenated",
+    "ref",
+    "resource",
+    "ordered",
+]
+
+
+def detoured(source: Source, arguments: Arguments) -> Arguments:
+    """The arguments with one tensor passed through control flow, a variable or another op."""
+    places = [i for i, (_, v) in enumerate(arguments) if v["k"] in ("ph", "const")]
+    if not places:
+        return arguments
+    at = source.of(places)
+    made = {"k": "made", "how": source.of(WAYS), "v": arguments[at][1]}
+    return [*arguments[:at], (arguments[at][0], made), *arguments[at + 1 :]]
 
 
 # spoiling -----------------------------------------------------------------------------------------
@@ -320,6 +356,8 @@ def _spoil_array(source: Source, v: Value) -> Value:
     from tools.differential.render import plain_array
 
     array, name = plain_array(v), v["dtype"]
+    if v["k"] == "ph" and source.chance(0.2):
+        return {**v, "fed": _unfit(source, v)}
     how = source.int(0, 6)
     if how <= 1:  # another dtype
         name = source.of(EVERY)
@@ -350,3 +388,19 @@ def _spoil_array(source: Source, v: Value) -> Value:
     if out["k"] == "var":
         out["resource"] = v["resource"]
     return out
+
+
+def _unfit(source: Source, v: Value) -> Value:
+    """An array that does not fit the placeholder: another dtype, rank or size."""
+    from tools.differential.render import plain_array
+
+    array = plain_array(v)
+    how = source.int(0, 3)
+    if how == 0 or v["static"] is None:
+        name = source.of([n for n in EVERY if n != "bfloat16"])
+        return encoded(source.array(name, array.shape, 0, 3), name)
+    if how == 1:
+        return encoded(array.reshape((1, *array.shape)), v["dtype"])
+    if how == 2 and array.ndim:
+        return encoded(np.concatenate([array, array]), v["dtype"])
+    return encoded(array.reshape(-1), v["dtype"])

@@ -118,5 +118,6 @@ def _arrays(case: dict[str, Any]) -> Iterator[Any]:
         if "data" in v and v["dtype"] != "string":
             yield plain_array(v)
         waiting += [x for x in v.values() if isinstance(x, dict)]
-        if isinstance(v.get("v"), list):
-            waiting += v["v"]
+        for part in ("v", "args"):
+            if isinstance(v.get(part), list):
+                waiting += v[part]

@@ -73,7 +73,7 @@ def _text(v: dict[str, Any], feeds: list[str], lines: list[str]) -> str:
     if kind == "ph":
         name = f"p{len(feeds)}"
         lines.append(f"{name} = tf.placeholder(tf.{v['dtype']}, {v['static']})")
-        feeds.append(f"{name}: {_array_text(v)}")
+        feeds.append(f"{name}: {_array_text(v.get('fed', v))}")
         return name
     if kind == "const":
         return f"tf.constant({_array_text(v)}, tf.{v['dtype']})"
@@ -89,6 +89,8 @@ def _short(v: dict[str, Any]) -> str:
         values = repr(array.tolist())
         values = values if len(values) < 60 else values[:57] + "…"
         static = "" if kind != "ph" or v["static"] == v["shape"] else f"~{v['static']}"
+        if "fed" in v:
+            static += f" fed {v['fed']['dtype']}{v['fed']['shape']}"
         resource = "r" if v.get("resource") else ""
         return f"{resource}{kind}:{v['dtype']}{v['shape']}{static}{values}"
     return _plain(v, _short, _array_text)
@@ -118,6 +120,14 @@ def _plain(v: dict[str, Any], inner: Any, array: Any) -> str:
         return "slice(" + ", ".join("None" if x is None else inner(x) for x in v["v"]) + ")"
     if kind == "ellipsis":
         return "..."
+    if kind == "fn":
+        return f"<{v['v']}>"
+    if kind == "made":
+        return f"{v['how']}⟨{inner(v['v'])}⟩"
+    if kind == "call":
+        args = [inner(x) for x in v["args"]]
+        args += [f"{k}={inner(x)}" for k, x in sorted(v["kwargs"].items())]
+        return f"tf.{v['fn']}({', '.join(args)})"
     if kind == "sparse":
         parts = ", ".join(inner(v[p]) for p in ("indices", "values", "shape"))
         return f"tf.SparseTensor({parts})"

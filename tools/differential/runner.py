@@ -75,6 +75,80 @@ def encode_array(value):
     return [name if name not in ("|V2", "V2") else "bfloat16", list(value.shape), data]
 
 
+def functions_of(tf):
+    """Functions that a case may pass to another one, by name."""
+    return {
+        "double": lambda x: x + x,
+        "same": lambda x: x,
+        "square": lambda x: x * x,
+        "pair": lambda x: (x, x + x),
+        "sum": lambda a, x: a + x,
+        "product": lambda a, x: a * x,
+        "latest": lambda a, x: x,
+        "none": lambda: tf.constant(1.0),
+        "two": lambda: tf.constant(2.0),
+        "vector": lambda: tf.constant([1.0, 2.0]),
+        "whole": lambda: tf.constant(1),
+        "nothing": lambda: None,
+        "list": lambda: [tf.constant(1.0), tf.constant(2)],
+        "tuple": lambda: (tf.constant(3.0), tf.constant(4)),
+        "random": lambda: tf.random_uniform([]),
+        "below_three": lambda i, *rest: i < 3,
+        "never": lambda i, *rest: i < 0,
+        "wrong_test": lambda i, *rest: i,
+        "count": lambda i: i + 1,
+        "grow": lambda i, x: (i + 1, x * 2),
+        "drift": lambda i, x: (i + 1, tf.cast(x, tf.float64)),
+        "lengthen": lambda i, x: (i + 1, tf.concat([x, x], 0)),
+        "relu": tf.nn.relu,
+        "tanh": tf.tanh,
+        "l2": lambda w: 0.1 * tf.reduce_sum(w * w),
+        "numpy_double": lambda x: x * 2,
+        "numpy_float32": lambda x: np.float32(x),
+        "numpy_none": lambda x: None,
+    }
+
+
+def ways_of(tf):
+    """Ways for a tensor that leave its values alone, by name."""
+
+    def assigned(resource):
+        def way(x):
+            v = tf.Variable(tf.zeros_like(x), use_resource=resource, validate_shape=False)
+            with tf.control_dependencies([v.initializer]):
+                with tf.control_dependencies([tf.assign(v, x, validate_shape=False)]):
+                    return v.read_value()
+
+        return way
+
+    yes = lambda: tf.placeholder_with_default(True, [])
+    return {
+        "cond": lambda x: tf.cond(yes(), lambda: tf.identity(x), lambda: tf.zeros_like(x)),
+        "not_cond": lambda x: tf.cond(
+            tf.logical_not(yes()), lambda: tf.zeros_like(x), lambda: tf.identity(x)
+        ),
+        "while": lambda x: tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a), [0, x])[1],
+        "open_while": lambda x: tf.while_loop(
+            lambda i, a: i < 2,
+            lambda i, a: (i + 1, tf.identity(a)),
+            [0, x],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape(None)],
+        )[1],
+        "case": lambda x: tf.case(
+            [(yes(), lambda: tf.identity(x))], default=lambda: tf.zeros_like(x)
+        ),
+        "function": lambda x: tf.function(lambda a: tf.identity(a))(x),
+        "py_func": lambda x: tf.py_func(lambda a: a, [x], x.dtype),
+        "transposed": lambda x: tf.transpose(tf.transpose(x)),
+        "default": lambda x: tf.placeholder_with_default(x, None),
+        "stacked": lambda x: tf.stack([x, x])[1],
+        "concatenated": lambda x: tf.split(tf.concat([x, x], 0), 2)[0],
+        "ref": assigned(False),
+        "resource": assigned(True),
+        "ordered": lambda x: tf.tuple([x, tf.constant(1)])[0],
+    }
+
+
 class Case:
     """One case under way: its graph, its feeds and the tensors that gradients may be taken of."""
 
@@ -126,8 +200,20 @@ class Case:
 
     def _ph(self, v):
         tensor = self.tf.placeholder(getattr(self.tf, v["dtype"]), v["static"])
-        self.feeds[tensor] = decode_array(self.lib, v)
+        self.feeds[tensor] = decode_array(self.lib, v.get("fed", v))
         return self._given(v, tensor)
+
+    def _call(self, v):
+        """The result of a call within the arguments: a cell, an optimizer, a dataset, a loss."""
+        return self.called(v["fn"], v["args"], v["kwargs"])
+
+    def _fn(self, v):
+        return functions_of(self.tf)[v["v"]]
+
+    def _made(self, v):
+        """The argument passed through something that leaves its values alone: a branch, a loop."""
+        tensor = self.tf.convert_to_tensor(self.argument(v["v"]))
+        return ways_of(self.tf)[v["how"]](tensor)
 
     def _var(self, v):
         variable = self.tf.Variable(
@@ -149,9 +235,14 @@ class Case:
 
     def call(self):
         """The result of the call, with everything that it took."""
-        args = [self.argument(v) for v in self.spec["args"]]
-        kwargs = {str(k): self.argument(v) for k, v in sorted(self.spec["kwargs"].items())}
-        head, _, method = self.spec["fn"].partition(":")
+        result = self.called(self.spec["fn"], self.spec["args"], self.spec["kwargs"])
+        pick = self.spec.get("pick")
+        return result if pick is None else result[pick]
+
+    def called(self, fn, args, kwargs):
+        args = [self.argument(v) for v in args]
+        kwargs = {str(k): self.argument(v) for k, v in sorted(kwargs.items())}
+        head, _, method = fn.partition(":")
         if head == "method":
             return getattr(args[0], method)(*args[1:], **kwargs)
         return self.lib.resolve(head)(*args, **kwargs)
@@ -219,12 +310,25 @@ class Case:
             session.run(self.tf.global_variables_initializer())
             session.run(self.tf.local_variables_initializer())
             given = session.run([wanted, [g for g in grads if g is not None]], self.feeds)
+            later = self.run_again(session, wanted)
         values, gradients = iter(given[0]), iter(given[1])
         shown = [
             _encoded(next(values)) if isinstance(t, kinds) else ["text", [], str(t)]
             for t in fetches
         ]
-        return shown, [None if g is None else encode_array(next(gradients)) for g in grads]
+        grads = [None if g is None else encode_array(next(gradients)) for g in grads]
+        return shown + later, grads
+
+    def run_again(self, session, wanted):
+        """Values of the later runs in the session, if there are to be some, and of the variables
+        after them.
+        """
+        runs = self.spec.get("runs", 1)
+        if runs == 1:
+            return []
+        values = [v for _ in range(runs - 1) for v in session.run(wanted, self.feeds)]
+        variables = self.tf.global_variables() + self.tf.local_variables()
+        return [_encoded(v) for v in values + session.run(variables)]
 
 
 def _encoded(value):

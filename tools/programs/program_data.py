@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import random
+import shutil
 import struct
 import tempfile
 from pathlib import Path
@@ -35,6 +36,10 @@ _WORDS = [
 ]
 
 
+#: Data of each kind (and file ending) that this process has made: the next one is a copy.
+_made: dict[tuple[str, str], Path] = {}
+
+
 def make_data(kind: str, where: Path) -> None:
     """Write data of `kind` (a key of :data:`MAKERS`) to the folder or file `where`, whole or not at
     all.
@@ -42,8 +47,15 @@ def make_data(kind: str, where: Path) -> None:
     where.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=where.parent) as made:
         target = Path(made, where.name)
-        MAKERS[kind](target)
+        before = _made.get((kind, where.suffix))
+        if before is None or not before.exists():
+            MAKERS[kind](target)
+        elif before.is_dir():
+            shutil.copytree(before, target)
+        else:
+            shutil.copy(before, target)
         target.rename(where)
+    _made[kind, where.suffix] = where
 
 
 def _digits(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

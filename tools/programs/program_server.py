@@ -7,6 +7,7 @@ Importing TensorFlow takes seconds of processor time; a fork has it loaded. Star
 The processor time that is reported is the program's own: loading the engine is not in it.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -23,8 +24,10 @@ def load(engine):
     import warnings
 
     warnings.filterwarnings("ignore")
-    import matplotlib.pyplot  # noqa: F401
     import scipy  # noqa: F401
+
+    with contextlib.suppress(ImportError):  # programs that plot say so
+        import matplotlib.pyplot  # noqa: F401
 
     if engine == "tensorflow":
         import tensorflow as tf

@@ -253,6 +253,10 @@ def _from_nested(value: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         array = np.array(value)
     except ValueError as error:
         raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
+    if dtype is dtypes.uint64 and array.dtype.kind == "f":  # NumPy's choice for large integers
+        exact = np.array(value, dtype=object)
+        if all(isinstance(v, int) for v in exact.reshape(-1)):
+            array = (exact % 2**64).astype(np.uint64)
     if array.dtype == object:
         return _from_objects(value, array, dtype)
     if array.dtype.kind in "SU":

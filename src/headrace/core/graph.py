@@ -101,6 +101,8 @@ class Graph:
     _effects: Any = None  # the order of its effects (core/effects.py)
     _calls: Any = None  # which operations are bodies of calls (core/call_records.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)
+    _imported = False  # has operations of a GraphDef
+    _imported_passes: Any = None  # backward passes among them (autodiff/imported_passes.py)
     _is_eager = (
         False  # not a graph at all: operations are computed at once (eager/eager_context.py)
     )

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
     from headrace.core.annotations import Array
 
-__all__ = ["Inference", "infer_shapes", "output_dtypes", "partial_shape", "static_value"]
+__all__ = [
+    "Inference",
+    "infer_shapes",
+    "output_dtypes",
+    "partial_shape",
+    "shape_problem",
+    "static_value",
+]
 
 #: Tensors above this size are not computed while building.
 MAX_STATIC_ELEMENTS = 4096
@@ -119,6 +126,41 @@ def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
             f"shape rule of {op.type} gave {len(found)} shapes for {len(dtypes)} outputs"
         )
     return tuple(Tensor(op, i, d, s) for i, (d, s) in enumerate(zip(dtypes, found)))
+
+
+class _GivenValue:
+    """An array in the place of an input tensor."""
+
+    def __init__(self, value: Any, dtype: DType | None) -> None:
+        self._shape: Shape = tuple(np.shape(value))
+        self._static = np.asarray(value)
+        self._dtype = dtype
+
+
+class _GivenInputs:
+    """Arrays and attributes in the place of an operation."""
+
+    def __init__(self, attrs: dict[str, Any], inputs: list[_GivenValue]) -> None:
+        self._attrs = attrs
+        self._inputs = inputs
+
+
+def shape_problem(
+    opdef: OpDef, attrs: dict[str, Any], dtypes: list[DType | None], values: list[Any]
+) -> str | None:
+    """What the shape rule of an op says against these input values; None if it has nothing
+    against them, or cannot be asked.
+
+    A kernel that failed with NumPy's words is explained by it.
+    """
+    inputs = [_GivenValue(v, d) for v, d in zip(values, dtypes)]
+    try:
+        opdef.shape(Inference(_GivenInputs(attrs, inputs)))  # type: ignore[arg-type]
+    except ValueError as error:
+        return str(error)
+    except Exception:  # the rule asks for more than values and attributes
+        return None
+    return None
 
 
 # values known while building --------------------------------------------------------------------

@@ -101,7 +101,7 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
     try:
         value = plan.kernel(*values)
     except Exception as error:
-        raise located(error, opdef, inputs, values, name) from None
+        raise located(error, opdef, inputs, values, name, plan.attrs) from None
     finally:
         restore(token)
         if held[0]:
@@ -468,7 +468,7 @@ def _outputs(
         else:
             result = plan.kernel(*values)
     except Exception as error:
-        raise located(error, opdef, inputs, values, name) from None
+        raise located(error, opdef, inputs, values, name, plan.attrs) from None
     finally:
         restore(token)
         if held[0]:

@@ -19,7 +19,12 @@ _NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def located(
-    error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any], name: str | None
+    error: Exception,
+    opdef: OpDef,
+    inputs: Sequence[Any],
+    values: Sequence[Any],
+    name: str | None,
+    attrs: dict[str, Any] | None = None,
 ) -> Exception:
     """The error of a kernel as a user is to see it."""
     if isinstance(error, errors.OpError):
@@ -31,15 +36,21 @@ def located(
         return error
     text = found.message
     if isinstance(found, errors.InvalidArgumentError):
-        text = _message(error, opdef, inputs, values)
+        text = _message(error, opdef, inputs, values, attrs or {})
     return type(found)(None, None, _with_op(text, opdef, name))
 
 
-def _message(error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any]) -> str:
+def _message(
+    error: Exception,
+    opdef: OpDef,
+    inputs: Sequence[Any],
+    values: Sequence[Any],
+    attrs: dict[str, Any],
+) -> str:
     """TensorFlow's words for the commonest mistakes, else what the shape rule says, else
     NumPy's.
     """
-    found = _shape_message(Record(opdef, {}, (), ()), list(values))
+    found = _shape_message(Record(opdef, attrs, inputs, ()), list(values))
     if found is not None:
         return found
     shapes = ", ".join(show(getattr(v, "shape", ())) for v in values)

@@ -176,6 +176,7 @@ class NodeImporter:
         finally:
             if collecting:
                 gc.enable()
+        self.graph._imported = True
         if self.has_structure:
             find_structure(self.made, self.graph._context)
             self._settle_loop_shapes()

@@ -40,6 +40,7 @@ from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.function import BoundFunction, Function
 from headrace.variables.variable import Variable
 from headrace.wire.graph_files import write_bytes
+from headrace.wire.streams import os_errors
 from headrace.wire.tensor_bundle import BundleWriter
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class _Writer:
                     full_name=node.value.name.partition(":")[0],
                     checkpoint_key=node.path + _KEY,
                 )
-        with BundleWriter(prefix) as writer:
+        with os_errors(prefix), BundleWriter(prefix) as writer:
             blob = np.empty((), object)
             blob[()] = graph.SerializeToString(deterministic=True)
             items = [(n.path + _KEY, n.value.numpy()) for _, n in self.variables]

@@ -15,6 +15,7 @@ import numpy as np
 from headrace.core.graph import Graph, GraphKeys
 from headrace.formats.op_list import stripped_op_list
 from headrace.formats.tensor_proto import to_message
+from headrace.wire.streams import os_errors
 from headrace.wire.tensor_bundle import BundleWriter, Slice
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def write_variables(sess: BaseSession, prefix: str) -> None:
     """The values of a session's variables as a checkpoint."""
     found = saved_variables(sess.graph)
     values = sess.run([s.variable for s in found]) if found else []
-    with BundleWriter(prefix) as writer:
+    with os_errors(prefix), BundleWriter(prefix) as writer:
         for saved, value in zip(found, values):
             info = saved.variable._get_save_slice_info()
             if info is None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import trace
+from headrace.core.infer import shape_problem
 from headrace.core.shapes import show
 
 if TYPE_CHECKING:
@@ -182,7 +183,10 @@ def _shape_message(op: Any, inputs: list[Any]) -> str | None:
             return f"Incompatible shapes: {show(given[0])} vs. {show(given[1])}"
     if op.type == "MatMul" and len(given) >= 2:
         return f"Matrix size-incompatible: In[0]: {show(given[0])}, In[1]: {show(given[1])}"
-    return None
+    if len(inputs) != len(op._inputs):
+        return None  # a step that stands for several operations
+    problem = shape_problem(op._opdef, op._attrs, [t._dtype for t in op._inputs], inputs)
+    return problem and f"{problem} (input shapes: {', '.join(map(show, given))})"
 
 
 def _with_place(text: str, op: Operation, where: str) -> str:

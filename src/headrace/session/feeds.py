@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core.convert import _string_array
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
@@ -164,8 +165,14 @@ def _string_converter(tensor: Tensor) -> Converter:
             raise TensorFed
         if isinstance(value, int):
             raise _too_wide(value, tensor)
-        array = _string_array(np.asarray(value, dtype=object))
-        _check_shape(array.shape, tensor)
+        given = np.asarray(value, dtype=object)
+        _check_shape(given.shape, tensor)
+        other = next((x for x in given.reshape(-1) if not isinstance(x, (str, bytes))), None)
+        if other is not None:
+            kind = type(other).__name__
+            text = f"Unsupported object type {kind}: {tensor.name} takes strings"
+            raise errors.InternalError(None, tensor._op, text)
+        array = _string_array(given)
         return array  # a single string stays an array: bare bytes have neither shape nor dtype
 
     return convert

@@ -12,6 +12,7 @@ import tempfile
 from typing import Any
 
 from headrace.core.graph import Graph
+from headrace.wire.streams import raise_os_error
 
 __all__ = ["write_bytes", "write_graph"]
 
@@ -38,7 +39,17 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Write a file whole or not at all: readers see the old content or the new."""
+    """Write a file whole or not at all: readers see the old content or the new.
+
+    An operating system's error is the one of ``tf.errors`` that stands for it.
+    """
+    try:
+        _replace_file(path, data)
+    except OSError as error:
+        raise_os_error(path, error)
+
+
+def _replace_file(path: str, data: bytes) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
     try:

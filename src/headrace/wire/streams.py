@@ -12,6 +12,7 @@ which may have ``MAX_RECORD_BYTES``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import zlib
@@ -44,6 +45,15 @@ WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
 def raise_os_error(path: object, error: OSError) -> NoReturn:
     """The error of ``tf.errors`` that stands for an operating system's error."""
     raise errors.os_error(path, error) from None
+
+
+@contextlib.contextmanager
+def os_errors(path: object) -> Iterator[None]:
+    """What the operating system refuses within the block is an error of ``tf.errors``."""
+    try:
+        yield
+    except OSError as error:
+        raise_os_error(error.filename or path, error)
 
 
 def open_file(path: Any, mode: str = "rb") -> BinaryIO:

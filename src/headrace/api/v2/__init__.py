@@ -15,7 +15,7 @@ from headrace.ops.math import operators as _operators
 from headrace.api.v2 import (
     bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings,
 )  # fmt: skip
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.core.device_spec import DeviceSpec
 from headrace.api.v2.adapted import (
     case, cond, constant, convert_to_tensor, get_static_value, gradients, hessians, is_tensor,
@@ -134,6 +134,7 @@ LAZY_MODULES = {
     "initializers": "headrace.api.v2.initializers",
     "io": "headrace.api.v2.io",
     "keras": "headrace.api.v2.keras",
+    "lookup": "headrace.api.v2.lookup",
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
@@ -217,6 +218,7 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import initializers as initializers
     from headrace.api.v2 import io as io
     from headrace.api.v2 import keras as keras
+    from headrace.api.v2 import lookup as lookup
     from headrace.api.v2 import optimizers as optimizers
     from headrace.api.v2 import saved_model as saved_model
     from headrace.api.v2 import summary as summary
@@ -229,9 +231,9 @@ if _TYPE_CHECKING:
     from headrace.functions.function import function as function
     __all__ += [
         "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
-        "get_logger", "graph_util", "image", "initializers", "io", "keras", "make_ndarray",
-        "make_tensor_proto", "nest", "optimizers", "py_function", "raw_ops", "saved_model",
-        "summary", "sysconfig", "test", "train", "version",
+        "get_logger", "graph_util", "image", "initializers", "io", "keras", "lookup",
+        "make_ndarray", "make_tensor_proto", "nest", "optimizers", "py_function", "raw_ops",
+        "saved_model", "summary", "sysconfig", "test", "train", "version",
     ]
 # static names: end
 

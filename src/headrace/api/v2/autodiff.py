@@ -1,6 +1,6 @@
 """``tf.autodiff``: automatic differentiation."""
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.eager.forward_accumulator import ForwardAccumulator
 from headrace.eager.tape import GradientTape
 

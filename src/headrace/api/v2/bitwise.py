@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.math.bitwise import (
     bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift,
 )

@@ -16,7 +16,7 @@ from headrace.api.v1.compat import (
     path_to_str,
     real_types,
 )
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 
 __all__ = [
     "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",

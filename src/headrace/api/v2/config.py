@@ -1,7 +1,7 @@
 """``tf.config``: devices and functions."""
 
 from headrace.api.v1.config import *  # noqa: F403
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 
 _FUNCTIONS = dict.fromkeys(
     ["experimental_run_functions_eagerly", "functions_run_eagerly", "run_functions_eagerly"],

@@ -2,6 +2,6 @@
 
 from headrace.api.v1.dtypes import *  # noqa: F403
 from headrace.api.v1.dtypes import __all__ as __all__
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 
 __getattr__ = module_getattr("dtypes", __name__)

@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.array.arranging import extract_image_patches_v2 as extract_patches
 from headrace.ops.image.boxes import (
     draw_bounding_boxes_v2 as draw_bounding_boxes, non_max_suppression,

@@ -2,7 +2,7 @@
 
 from headrace.api.v1.initializers import he_normal, he_uniform, lecun_normal, lecun_uniform
 from headrace.api.v2.adapted import RandomNormal, RandomUniform, TruncatedNormal
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.variables.initializers import (
     Constant,
     GlorotNormal,

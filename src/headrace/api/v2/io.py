@@ -3,7 +3,7 @@
 # fmt: off
 
 from headrace.api.missing import late as _late
-from headrace.api.v2.lookup import module_getattr as _module_getattr
+from headrace.api.v2.name_lookup import module_getattr as _module_getattr
 
 _NAMES = _late({
     "headrace.wire.tfrecord": "TFRecordOptions TFRecordWriter",

@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.array.array_shape import matrix_transpose
 from headrace.ops.math.clip import global_norm
 from headrace.ops.linalg.contraction import einsum, tensordot

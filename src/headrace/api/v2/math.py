@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.array.casting import angle, conj, imag, real
 from headrace.ops.math.comparison import (
     equal, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, logical_and,

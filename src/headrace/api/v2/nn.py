@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import avg_pool2d
 from headrace.ops.array.arranging import (
     depth_to_space_v2 as depth_to_space, space_to_batch_v2 as space_to_batch,

@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import poisson
 from headrace.core.seeds import set_random_seed as set_seed
 from headrace.eager.random_generator import Generator, get_global_generator, set_global_generator

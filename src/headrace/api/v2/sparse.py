@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import (
     sparse_concat as concat, sparse_reduce_max as reduce_max, sparse_reduce_sum as reduce_sum,
     sparse_segment_mean as segment_mean, sparse_segment_sqrt_n as segment_sqrt_n,

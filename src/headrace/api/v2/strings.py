@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import (
     string_length as length, string_to_hash_bucket as to_hash_bucket,
     string_to_number as to_number,

@@ -17,7 +17,7 @@ from headrace.api.platform.test import (
     main,
 )
 from headrace.api.platform.test import assert_equal_graph_def as _assert_equal_graph_def
-from headrace.api.v2.lookup import module_getattr as _module_getattr
+from headrace.api.v2.name_lookup import module_getattr as _module_getattr
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array

@@ -1,6 +1,6 @@
 """``tf.train`` of the v2 API: what of it is not bound to sessions."""
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.train.moving_averages import ExponentialMovingAverage
 
 __all__ = ["ExponentialMovingAverage"]

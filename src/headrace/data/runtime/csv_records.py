@@ -22,6 +22,7 @@ from headrace.wire.streams import Pending, chunks
 
 __all__ = ["CsvFormat", "CsvStage", "csv_records"]
 
+_QUOTES = re.compile(rb'"+')
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
 #: The fields of a record, or what is wrong with it.
@@ -116,23 +117,23 @@ def _quoted_record(text: bytes, at: int, delimiter: bytes, last: bool) -> tuple[
 
 
 def _quoted(text: bytes, at: int, delimiter: bytes, last: bool) -> tuple[Any, int] | None:
-    """A field after its opening quote, and the place after the closing one."""
-    parts = []
-    while True:
-        stop = text.find(b'"', at)
-        if stop < 0 or (stop + 1 == len(text) and not last):
-            if not last:
-                return None
-            return _invalid("Reached end of file without closing quoted field in record"), len(text)
-        parts.append(text[at:stop])
-        at = stop + 1
-        following = text[at : at + 1]
-        if following in (b"", b"\n", b"\r") or text.startswith(delimiter, at):
-            return b"".join(parts), at
-        if following != b'"':
-            return _invalid("Quote inside a string has to be escaped by another quote"), at
-        parts.append(b'"')
-        at += 1
+    """A field after its opening quote, and the place after the closing one.
+
+    Two quotes stand for one, so the field ends with the first odd run of quotes.
+    """
+    for run in _QUOTES.finditer(text, at):
+        if run.end() == len(text) and not last:
+            return None
+        if (run.end() - run.start()) % 2:
+            break
+    else:
+        if not last:
+            return None
+        return _invalid("Reached end of file without closing quoted field in record"), len(text)
+    after = run.end()
+    if text[after : after + 1] in (b"", b"\n", b"\r") or text.startswith(delimiter, after):
+        return text[at : after - 1].replace(b'""', b'"'), after
+    return _invalid("Quote inside a string has to be escaped by another quote"), after
 
 
 def _unquoted(text: bytes, at: int, delimiter: bytes, last: bool) -> tuple[Any, int] | None:

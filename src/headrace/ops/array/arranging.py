@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes, shape_fns, shapes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
@@ -94,10 +94,17 @@ REVERSE = define(
     known_inputs=(1,),
     rearranges=True,
 )
+
+
+def _reverse_v1_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 1)
+    return [c.shape(0)]
+
+
 REVERSE_V1 = define(
     "Reverse",
     "tensor: T, dims: bool -> output: T",
-    shape=shape_fns.unchanged,
+    shape=_reverse_v1_shape,
     kernel=_reverse_v1_kernel,
     grad=lambda op, g: [apply_op("Reverse", g, op.inputs[1]), None],
     view=True,
@@ -215,7 +222,7 @@ def _roll_kernel(xp: ArrayNamespace, x: Array, shift: Array, axis: Array) -> Arr
     for a in axes:
         if not -x.ndim <= a < x.ndim:
             raise invalid(f"axis {a} is out of range")
-    if shift.size != axis.size:
+    if shift.shape != axis.shape:
         raise invalid("shift and axis must have the same size")
     return xp.roll(x, shift.reshape(-1).tolist(), axes)
 
@@ -226,6 +233,9 @@ def _roll_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 def _roll_shape(c: Inference) -> list[Shape]:
     c.require_rank_at_least(0, 1)
+    ranks = c.rank(1), c.rank(2)
+    if None not in ranks and ranks[0] != ranks[1]:
+        raise ValueError(f"Shapes must be equal rank, but are {ranks[0]} and {ranks[1]}")
     return [c.shape(0)]
 
 
@@ -661,6 +671,12 @@ def _patches_shape(c: Inference) -> list[Shape]:
     s = c.require_rank(0, 4)
     assert s is not None
     k, st, r = c.attr("ksizes"), c.attr("strides"), c.attr("rates")
+    for what, values in (("ksizes", k), ("stride", st), ("rates", r)):
+        if len(values) != 4:
+            raise ValueError(
+                f"ExtractImagePatches requires the {what} attribute to contain 4 values, but got: "
+                f"{len(values)}"
+            )
     out = [
         None if d is None else _window(d, k[i], st[i], r[i], c.attr("padding"))[0]
         for i, d in ((1, s[1]), (2, s[2]))

@@ -269,6 +269,8 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
         source = value.dtype.base_dtype
+        if source is dtypes.bool or target is dtypes.bool:
+            raise TypeError("Cannot find minimum value of <dtype: 'bool'>.")
         if source.min < target.min:
             value = apply_op("Maximum", value, convert(target.min, source, "min"))
         if source.max > target.max:

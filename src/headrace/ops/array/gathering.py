@@ -388,13 +388,18 @@ def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
 
 def _scatter_nd_shape(c: Inference) -> list[Shape]:
     target = c.shape_value(2)
-    _check_updates(c.require_rank_at_least(0, 1), c.shape(1), target)
+    _check_updates(c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1), target)
     return [target]
 
 
 def _tensor_scatter_shape(c: Inference) -> list[Shape]:
-    _check_updates(c.require_rank_at_least(1, 1), c.shape(2), c.shape(0))
-    return [c.shape(0)]
+    target, indices = c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1)
+    updates = c.require_rank_at_least(2, 1)
+    given = [shapes.num_elements(s) for s in (indices, updates)]
+    if shapes.num_elements(target) == 0 and any(given):
+        raise ValueError("Indices and updates specified for empty output shape")
+    _check_updates(indices, updates, target)
+    return [target]
 
 
 def _read(op: Operation, grad: Tensor) -> Tensor:

@@ -285,22 +285,16 @@ def invert_kernel(xp: ArrayNamespace, x: Array) -> Array:
 
 
 def unravel_kernel(xp: ArrayNamespace, indices: Array, dims: Array) -> Array:
-    total = int(np.prod(dims, dtype=np.int64))
     if indices.ndim > 1:
         raise invalid(
             f'The indices can only be scalar or vector, got "{shapes.show(indices.shape)}"'
         )
-    if indices.ndim and indices.size and indices.max() >= total:
-        raise invalid("index is out of bound as with dims")
-    # TensorFlow checks vectors only, and from above only; it divides as C does
+    if not all(dims.tolist()):
+        raise invalid("Input dims cannot contain a dim of zero, but dims contains zero")
+    # TensorFlow checks no bounds, and divides as C does
     found = np.empty((dims.size, *indices.shape), indices.dtype)
-    stride = total
+    strides = np.append(np.cumprod(dims[::-1].astype(np.int64))[::-1], 1)
     rest = indices.astype(np.int64)
-    for i, d in enumerate(dims.tolist()):
-        stride = stride // d if d else 0
-        if not stride:
-            raise invalid("Input dims cannot contain a dim of zero, but dims contains zero")
-        quotient = np.trunc(rest / stride).astype(np.int64)
-        found[i] = quotient
-        rest = rest - quotient * stride
+    for i in range(dims.size):
+        found[i] = np.trunc(np.fmod(rest, strides[i]) / strides[i + 1])
     return found

@@ -471,9 +471,9 @@ def _split_v_shape(c: Inference) -> list[Shape]:
     s, sizes, axis, num = c.shape(0), c.value(1), c.value(2), c.attr("num_split")
     if s is None:
         return [None] * num
-    if axis is None:
+    if axis is None and len(s) != 1:
         return [(None,) * len(s)] * num
-    at = _split_axis(axis, len(s))
+    at = 0 if axis is None else _split_axis(axis, len(s))
     if sizes is None:
         return [s[:at] + (None,) + s[at + 1 :]] * num
     if sizes.size != num:

@@ -171,7 +171,9 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     rank = data._rank()
     if rank is None:
         raise ValueError("tf.repeat needs a tensor of known rank")
-    axis = axis % rank if -rank <= axis < rank else axis
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    axis %= rank
     if repeats._shape == ():
         return _repeated_alike(data, repeats, axis, rank)
     # the gradient of this Reshape makes the gather's dense
@@ -201,7 +203,9 @@ def _pad_shape(c: Inference) -> list[Shape]:
     paddings = c.shape(1)
     if paddings is not None and len(paddings) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(paddings)}")
-    rows = None if paddings is None else paddings[0]
+    rows, columns = paddings or (None, None)
+    if columns not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {columns}")
     if s is None:
         return [None if rows is None else (None,) * rows]
     if rows is not None and rows != len(s):
@@ -332,7 +336,9 @@ def _mirror_grad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, *, mode: 
 
 
 def _mirror_grad_shape(c: Inference) -> list[Shape]:
-    s, value = c.shape(0), c.value(1)
+    s, value, rows = c.shape(0), c.value(1), c.require_rank(1, 2)[0]
+    if s is not None and rows is not None and rows != len(s):
+        raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
     if s is None or value is None:
         return [None if s is None else (None,) * len(s)]
     return [tuple(None if d is None else d - int(lo) - int(hi) for d, (lo, hi) in zip(s, value))]

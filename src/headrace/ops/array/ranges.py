@@ -96,8 +96,11 @@ def _range_shape(c: Inference) -> list[Shape]:
     for i in _py_range(3):
         c.require_rank(i, 0)
     values = [c.value(i) for i in _py_range(3)]
-    if any(v is None or not np.isfinite(v).all() for v in values):
-        return [(None,)]  # what is not finite is refused by the kernel
+    if any(v is None for v in values):
+        return [(None,)]
+    if not all(np.isfinite(v).all() for v in values if v is not None):
+        shown = "/".join(str(v) for v in values)
+        raise ValueError(f"Dimension must be >= 0: a range needs finite numbers, got {shown}")
     return [(_range_length(*_bounds(*values)),)]
 
 
@@ -285,7 +288,8 @@ def range(
     """Numbers from ``start`` (0, if only a limit is given) up to, without, ``limit``."""
     if limit is None:
         start, limit = 0, start
-    if dtype is None and type(start) is int and type(delta) is int and _is_int32(limit):
+    plain = type(start) is int and type(delta) is int and dtype is None
+    if plain and all(map(_is_int32, (start, limit, delta))):
         return apply(RANGE, start, limit, delta, name=name)
     with name_scope(name, "Range", [start, limit, delta]) as scope:
         parts = [
@@ -310,7 +314,9 @@ def range(
 
 
 def _is_int32(value: TensorLike) -> bool:
-    return type(value) is int or (isinstance(value, Tensor) and value._dtype is dtypes.int32)
+    if isinstance(value, Tensor):
+        return value._dtype is dtypes.int32
+    return type(value) is int and -(2**31) <= value < 2**31
 
 
 def linspace(

@@ -65,18 +65,25 @@ def _slice_shape(c: Inference) -> list[Shape]:
 
 
 def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None:
+    """The dimension of a slice. As in TensorFlow, a slice that leaves the tensor is refused when
+    it runs.
+    """
+    if begin is not None and begin < -1:
+        raise ValueError(f"Invalid value in tensor used for shape: {begin}")
     if size is None:
         return None
-    if size == -1:
-        return None if d is None or begin is None else d - begin
     if size < -1:
-        raise ValueError(f"Invalid value in tensor used for shape: {size}")
-    if d is not None and begin is not None and not (0 <= begin <= d and begin + size <= d):
         raise ValueError(
-            f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave "
-            "the dimension"
+            f"Out of bounds slicing on a dimension of length {d}: sizes vector cannot be < -1, "
+            f"but was {size}"
         )
-    return size
+    if size > -1:
+        return size
+    if d is None or begin is None or begin == -1:
+        return None
+    if begin > d:
+        raise ValueError(f"Negative dimension size caused by subtracting {begin} from {d}")
+    return d - begin
 
 
 def _slice_kernel(xp: ArrayNamespace, x: Array, begin: Array, size: Array) -> Array:
@@ -239,8 +246,8 @@ def _strided_shape(c: Inference) -> list[Shape]:
     begin, end, strides = (known_elements(t) for t in c.op._inputs[1:4])
     count = next((len(v) for v in (begin, end, strides) if v is not None), None)
     source = c.shape(0)
-    if count is None:
-        return [None]
+    if count is None or strides is None or None in strides:
+        return [None]  # as TensorFlow, which checks the indices when it runs
     parts: list[Any] = [v if v is not None else [None] * count for v in (begin, end, strides)]
     if any(len(p) != count for p in parts):
         raise ValueError("Expected begin, end and strides to be 1D tensors of one length")

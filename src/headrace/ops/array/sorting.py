@@ -10,7 +10,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.infer import Inference, known_int
+from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
@@ -68,7 +68,10 @@ def _sorted(values: TensorLike, axis: object, direction: str, which: int) -> Ten
             f"Unknown direction: {direction}. Supported directions are: ASCENDING, DESCENDING"
         )
     rank = values._rank()
-    at = axis if isinstance(axis, int) else known_int(convert_to_tensor(axis))
+    known = axis if isinstance(axis, int) else static_value(convert_to_tensor(axis))
+    if known is None or np.ndim(known):
+        raise ValueError("axis must be a constant scalar")
+    at = int(known)
     if rank is not None and at != -1 and not -rank <= at < rank:
         position = at + rank if at < 0 else at
         raise ValueError(

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
 
-def _rows(tensors: list[Tensor]) -> tuple[Any, int | None]:
+def _rows(tensors: list[Tensor], folding: bool = False) -> tuple[Any, int | None]:
     """The common length of the first axis: a number if it is known, else a tensor."""
     for t in tensors:
         if t._shape is not None and not t._shape:
-            raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
+            text = "elems must be a 1+ dimensional Tensor, not a scalar"
+            raise IndexError(text) if folding else ValueError(text)
         if t._shape and t._shape[0] is not None:
             return t._shape[0], t._shape[0]
     count_more(tensors[0]._op.graph, 1)  # TF slices the shape with three constants
@@ -125,7 +126,7 @@ def _fold(
         raise TypeError("fn must be callable.")
     with name_scope(name, default, nest.flatten(elems)):
         tensors = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
-        n, known = _rows(tensors)
+        n, known = _rows(tensors, folding=True)
         _, arrays = _spread(_pack(elems, tensors), n)
         first = apply_op("Sub", n, 1) if back else constant(0)
         step = -1 if back else 1

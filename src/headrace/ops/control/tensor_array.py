@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
@@ -166,9 +167,11 @@ class TensorArray:
 
     def _check_dtype(self, value: Tensor) -> None:
         if value._dtype._base is not self._dtype:
-            raise TypeError(
+            raise errors.InvalidArgumentError(
+                None,
+                value._op,
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
-                f"{value._dtype.name}"
+                f"{value._dtype.name}. Cast the value.",
             )
 
     def stack(self, name: str | None = None) -> Tensor:

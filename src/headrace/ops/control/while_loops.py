@@ -6,6 +6,7 @@ import collections
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
 from headrace.core import dtypes, nest, shapes, specs
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.contexts import Context
@@ -107,7 +108,7 @@ def _like_sequence(given: Sequence[Any], values: list[Any]) -> Any:
 
 def _iteration_limit(limit: TensorLike) -> Tensor:
     limit = convert_to_tensor(limit, name="maximum_iterations")
-    if limit._shape not in (None, ()):
+    if limit._shape != ():
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
     return limit
 
@@ -158,7 +159,13 @@ def _build_loop(
         merges = [apply_many(MERGE, [e, e], name="Merge")[0] for e in enters]
         context.pivot = merges[0]._op
         merged = _repack(variables, flat, merges)
-        test = convert_to_tensor(cond(*merged), dtypes.bool)
+        test = cond(*merged)
+        if isinstance(test, Tensor) and test._dtype._base is not dtypes.bool:
+            raise TypeError(
+                f"Input 'input' of 'LoopCond' Op has type {test._dtype.name} that does not match "
+                "expected type of bool: cond of tf.while_loop gives a bool."
+            )
+        test = convert_to_tensor(test, dtypes.bool)
         test = _waiting(graph, context, [test])[0]
         if test._shape not in (None, ()):
             raise ValueError(
@@ -370,10 +377,12 @@ def _is_generalisation(
 
 def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
     if next_value._dtype._base is not merge_out._dtype._base:
-        raise ValueError(
+        raise errors.InvalidArgumentError(
+            None,
+            merge_out._op,
             f"The loop variable {merge_out.name} enters the loop with type "
-            f"{merge_out._dtype.name}, but has type "
-            f"{next_value._dtype.name} after one iteration."
+            f"{merge_out._dtype.name}, but has type {next_value._dtype.name} after one iteration. "
+            "Cast it in the body.",
         )
     if not _is_generalisation(merge_out._shape, next_value._shape):
         start = merge_out._op._inputs[0]._op._inputs[0]

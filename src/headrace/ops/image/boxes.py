@@ -411,6 +411,8 @@ def _draw(images: Array, boxes: Array, colors: Array) -> Array:
     batch, height, width, depth = images.shape
     if depth not in (1, 3, 4):
         raise invalid("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
+    if len(boxes) != batch:
+        raise invalid("The batch sizes should be the same")
     out = images.copy()
     if depth == 1:
         colors = np.concatenate([np.ones_like(colors[:, :1]), colors[:, 1:]], axis=1)

@@ -60,6 +60,14 @@ def _three(x: Array) -> Array:
     return x
 
 
+def _wide_colours(x: Array) -> Array:
+    if x.ndim < 3:
+        raise invalid(f"input must be at least 3-D, got shape{shapes.show(x.shape)}")
+    if x.shape[-1] != 3:
+        raise invalid(f"input must have 3 channels but instead has {x.shape[-1]} channels.")
+    return x.astype(np.float32)
+
+
 def _rgb_to_hsv_kernel(xp: ArrayNamespace, x: Array) -> Array:
     return xp.stack(_to_hsv(xp, _three(x)), axis=-1)
 
@@ -71,15 +79,13 @@ def _hsv_to_rgb_kernel(xp: ArrayNamespace, x: Array) -> Array:
 
 def _hue_kernel(xp: ArrayNamespace, x: Array, delta: Array) -> Array:
     """The hue is a circle."""
-    wide = _three(x).astype(np.float32)
-    hue, saturation, value = _to_hsv(xp, wide)
+    hue, saturation, value = _to_hsv(xp, _wide_colours(x))
     hue = hue + _require_scalar("delta", delta)
     return _to_rgb(xp, hue - xp.floor(hue), saturation, value).astype(x.dtype)
 
 
 def _saturation_kernel(xp: ArrayNamespace, x: Array, scale: Array) -> Array:
-    wide = _three(x).astype(np.float32)
-    hue, saturation, value = _to_hsv(xp, wide)
+    hue, saturation, value = _to_hsv(xp, _wide_colours(x))
     saturation = xp.clip(saturation * _require_scalar("scale", scale), 0, 1)
     return _to_rgb(xp, hue, saturation, value).astype(x.dtype)
 
@@ -164,6 +170,11 @@ def _colors(c: Inference) -> list[Shape]:
     return [None if shape is None else (*shape[:-1], 3)]
 
 
+def _contrast_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 0)
+    return _adjusted(c)
+
+
 def _adjusted(c: Inference) -> list[Shape]:
     return [c.require_rank_at_least(0, 3)]
 
@@ -205,7 +216,7 @@ ADJUST_SATURATION = define(
 ADJUST_CONTRAST = define(
     "AdjustContrastv2",
     "images: T, contrast_factor: float32 -> output: T; T: type(float)=float32",
-    shape=_adjusted,
+    shape=_contrast_shape,
     kernel=_contrast_kernel,
     grad=_contrast_grad,
 )

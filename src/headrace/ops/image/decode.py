@@ -89,7 +89,7 @@ def _gray(color: Array) -> Array:
 
 def _bmp_kernel(xp: ArrayNamespace, contents: Array, *, channels: int) -> Array:
     """Uncompressed, 8 bits (the palette is not looked at), 24 or 32."""
-    data = contents.item()
+    data = _scalar(contents)
     if channels not in (0, 1, 3, 4):
         raise invalid(f"channels must be 0, 1, 3 or 4, got {channels}")
     if len(data) < 32:
@@ -133,6 +133,13 @@ def _check_bmp(start: int, width: int, height: int, depth: int) -> None:
 
 
 # kernels ------------------------------------------------------------------------------------------
+
+
+def _scalar(contents: Array) -> bytes:
+    if contents.ndim:
+        raise invalid(f"contents must be scalar, got shape {shapes.show(contents.shape)}")
+    data: bytes = contents.item()
+    return data
 
 
 def _decode(contents: bytes, options: JpegOptions, wide: bool = False) -> Any:
@@ -183,7 +190,7 @@ def _jpeg_kernel(
 ) -> Any:
     options = JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method)
     options.check()
-    return _decode(contents.item(), options)
+    return _decode(_scalar(contents), options)
 
 
 def _crop_kernel(
@@ -197,7 +204,7 @@ def _crop_kernel(
     try_recover_truncated: bool,
     dct_method: str,
 ) -> Any:
-    data = contents.item()
+    data = _scalar(contents)
     options = JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method)
     if not data.startswith(_JPEG):  # TensorFlow decodes other formats whole
         return _decode(data, options)
@@ -208,16 +215,16 @@ def _crop_kernel(
 
 
 def _png_kernel(xp: ArrayNamespace, contents: Array, *, channels: int, dtype: DType) -> Any:
-    return _decode(contents.item(), JpegOptions(channels), dtype is dtypes.uint16)
+    return _decode(_scalar(contents), JpegOptions(channels), dtype is dtypes.uint16)
 
 
 def _gif_kernel(xp: ArrayNamespace, contents: Array) -> Array:
-    data = contents.item()
+    data = _scalar(contents)
     return decode_gif(data) if data.startswith(_GIF) else _decode(data, JpegOptions(3))[None]
 
 
 def _jpeg_shape_kernel(xp: ArrayNamespace, contents: Array, *, output_type: DType) -> Array:
-    data = contents.item()
+    data = _scalar(contents)
     frame = jpeg_frame(data) if data.startswith(_JPEG) else None
     if frame is None:
         raise invalid(f"Invalid JPEG data, size {len(data)}")

@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
 
+def _require_same_dtype(a: Tensor, b: Tensor) -> None:
+    if a.dtype.base_dtype is not b.dtype.base_dtype:
+        raise TypeError(
+            "Tensors in list passed to 'input' of 'ShapeN' Op have types "
+            f"[{a.dtype.name}, {b.dtype.name}] that don't all match. Cast one of the images."
+        )
+
+
 def _same_images(a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     """Both as floats in [0, 1] scale, and the largest value in that scale."""
     a = convert_to_tensor(a, name="a")
@@ -113,6 +121,7 @@ def ssim(
     for image in (img1, img2):
         require_tensor(image, "tf.image.ssim")
     with name_scope(None, "SSIM", [img1, img2]):
+        _require_same_dtype(img1, img2)
         a, b, top = _same_images(img1, img2, max_val)
         found, _ = _ssim_parts(a, b, top, filter_size, filter_sigma, k1, k2)
         return reduce_mean(found, [-1])
@@ -153,6 +162,7 @@ def ssim_multiscale(
 ) -> Tensor:
     """The same at several scales, each half the one before."""
     with name_scope(None, "MS-SSIM", [img1, img2]):
+        _require_same_dtype(img1, img2)
         a, b, top = _same_images(img1, img2, max_val)
         parts: list[Any] = []
         found: Any = None

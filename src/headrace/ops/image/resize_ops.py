@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
@@ -42,11 +44,17 @@ def _checked(x: Any, size: Any) -> tuple[int, int]:
     """The new height and width."""
     if x.ndim != 4:
         raise invalid(f"input must be 4-dimensional{shapes.show(x.shape)}")
+    if np.ndim(size) != 1:
+        raise invalid(f"shape_t must be 1-dimensional{shapes.show(np.shape(size))}")
+    if len(size) != 2:
+        raise invalid(f"shape_t must have two elements{shapes.show(np.shape(size))}")
     height, width = int(size[0]), int(size[1])
     if height <= 0 or width <= 0:
         raise invalid("output dimensions must be positive")
     if 0 in x.shape[1:3]:
         raise invalid("input image must be of non-zero size")
+    if not x.shape[3]:
+        raise invalid("image must have at least one channel")
     return height, width
 
 

@@ -146,6 +146,8 @@ def _kernel(
     select_cols: Sequence[int],
     OUT_TYPE: Sequence[DType],
 ) -> Any:
+    if len(field_delim.encode()) != 1:
+        raise invalid("field_delim should be only 1 char")
     delim, na, n = field_delim.encode(), na_value.encode(), len(defaults)
     rows = []
     for i, record in enumerate(records.reshape(-1).tolist()):

@@ -360,6 +360,8 @@ def tensordot(a: Tensor, b: object, axes: object, name: str | None = None) -> Te
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert.convert(a, name="a")
         b = convert.convert(b, name="b")
+        if axes is None:
+            raise ValueError("None values not supported: axes is a number or a pair of lists.")
         if isinstance(axes, Tensor) and static_value(axes) is not None:
             axes = static_value(axes)
         if a._shape is None or b._shape is None or isinstance(axes, Tensor):

@@ -286,7 +286,10 @@ def matrix_function(name: str) -> Callable[..., Any]:
                     if np.isfinite(wide[i]).all()
                     else np.full_like(wide[i], nothing)
                 )
-                out[i] = value.real if out.dtype.kind != "c" else value
+                if out.dtype.kind != "c" and np.iscomplexobj(value):
+                    real = np.abs(value.imag).max() <= 1e-7 * np.abs(value).max()
+                    value = value.real if real else nothing  # no real matrix has this function
+                out[i] = value
         return out.astype(x.dtype)
 
     return kernel
@@ -389,7 +392,14 @@ def least_squares_shape(c: Inference) -> list[Shape]:
 
 def _solution(matrix: Shape, rhs: Shape) -> Shape:
     if matrix is None or rhs is None:
-        return None
+        known = matrix or rhs
+        if known is None:
+            return None
+        return (
+            *known[:-2],
+            None if matrix is None else known[-1],
+            None if rhs is None else known[-1],
+        )
     batch = shapes.merge(matrix[:-2], rhs[:-2]) or ()
     _equal(matrix[-2], rhs[-2])
     return (*batch, matrix[-1], rhs[-1])

@@ -496,6 +496,7 @@ def matrix_solve_ls(
     """
     with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]) as scope:
         matrix = convert.convert(matrix, name="matrix")
+        rhs = convert.convert(rhs, name="rhs")
         known = matrix._shape is not None and None not in matrix._shape[-2:]
         # TF solves the normal equations by operations of their own, in branches where it does not
         # know which are smaller

@@ -507,7 +507,8 @@ def true_quotient(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 def div(x: object, y: object, name: str | None = None) -> Tensor:
     """Division as in Python 2: of integers with rounding down."""
     with name_scope(name, "div", [x, y]) as scope:
-        x, y = _converted_pair(x, y)
+        x = convert_to_tensor(x, name="x")
+        y = convert(y, x.dtype.base_dtype, "y")
         return apply(REAL_DIV if x._dtype._kind in "fc" else FLOOR_DIV, x, y, name=scope)
 
 

@@ -73,6 +73,8 @@ def _without_axis(c: Inference) -> list[Shape]:
     shape, axis = c.shape(0), c.value(1)
     if shape is None:
         return [None]
+    if len(shape) <= 1:
+        return [()]  # whatever the axis: a wrong one is refused when it runs
     if axis is None:
         return [(None,) * (len(shape) - 1)]
     a = int(axis)

@@ -194,6 +194,8 @@ def _padded_end(x: Tensor, axis: int, missing: object, value: object) -> Any:
 
 def _frame_indices(count: int | Tensor, length: int, step: int) -> Array | Tensor:
     """[count, length]: where each element of each frame comes from."""
+    if length < 0:
+        raise ValueError(f"Requires start <= limit when delta > 0: 0/{length}")
     within = np.arange(length, dtype=np.int32)
     if isinstance(count, int):
         return np.arange(count, dtype=np.int32)[:, None] * step + within

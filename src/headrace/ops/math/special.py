@@ -59,8 +59,15 @@ def _special(function: str) -> Callable[..., Any]:
     return kernel
 
 
+def _digamma(xp: ArrayNamespace, x: Array) -> Array:
+    """TensorFlow's digamma: infinite at its poles, 0, -1, -2, ..."""
+    y = _special("digamma")(xp, x)
+    return xp.where((x <= 0) & (x == xp.floor(x)), x.dtype.type("inf"), y)
+
+
 def _igamma(xp: ArrayNamespace, a: Array, x: Array) -> Array:
-    return xp.where(a > 0, xp.gammainc(a, x), x.dtype.type("nan"))
+    value = xp.where(a > 0, xp.gammainc(a, x), x.dtype.type("nan"))
+    return xp.where((x == 0) & (a == a), x.dtype.type(0), value)
 
 
 def _igammac(xp: ArrayNamespace, a: Array, x: Array) -> Array:
@@ -95,7 +102,7 @@ def _polygamma(xp: ArrayNamespace, a: Array, x: Array) -> Array:
     factorial = xp.exp(xp.gammaln(n + 1))
     odd = xp.fmod(n, 2) == 1
     value = xp.where(odd, factorial, -factorial) * xp.zeta(n + 1, x)
-    value = xp.where(n == 0, xp.digamma(x), value)
+    value = xp.where(n == 0, _digamma(xp, x), value)
     return xp.where((n >= 0) & (n == xp.floor(n)), value, value.dtype.type("nan"))
 
 
@@ -205,12 +212,12 @@ def _betainc_grad(op: Operation, g: Tensor) -> list[Any]:
 # definitions ------------------------------------------------------------------------------------
 
 
-def _define(op_type: str, function: str, grad: Callable[..., Any]) -> OpDef:
+def _define(op_type: str, kernel: str | Callable[..., Any], grad: Callable[..., Any]) -> OpDef:
     return define(
         op_type,
         "x: T -> y: T; T: type(float)",
         shape=shape_fns.unchanged,
-        kernel=_special(function),
+        kernel=_special(kernel) if isinstance(kernel, str) else kernel,
         grad=grad,
         elementwise=True,
     )
@@ -232,7 +239,7 @@ def _define_pair(
 ERF = _define("Erf", "erf", _erf_grad)
 ERFC = _define("Erfc", "erfc", _erfc_grad)
 LGAMMA = _define("Lgamma", "gammaln", _lgamma_grad)
-DIGAMMA = _define("Digamma", "digamma", _digamma_grad)
+DIGAMMA = _define("Digamma", _digamma, _digamma_grad)
 BESSEL_I0E = _define("BesselI0e", "i0e", _bessel_i0e_grad)
 BESSEL_I1E = _define("BesselI1e", "i1e", _bessel_i1e_grad)
 IGAMMA = _define_pair("Igamma", "a: T, x: T", _igamma, _igamma_grad)

@@ -77,14 +77,24 @@ def _geometry(attrs: Attrs, size: Any, kernel: Any) -> Geometry:
         _explicit(attrs, first),
     )
     if not all(found.out) and all(size):
-        at = found.out.index(0)
-        reach = (kernel[at] - 1) * found.dilations[at] + 1
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Computed output size would be negative: input size {size[at]}, window size {reach}",
-        )
+        _check_reach(found)
     return found
+
+
+def _check_reach(g: Geometry) -> None:
+    """Refuse a window that is too large for its padded input.
+
+    TensorFlow divides (size - reach + stride) by the stride towards zero: a window that is a little
+    too large gives no output, a larger one is refused.
+    """
+    for size, k, stride, dilation, pads in zip(g.size, g.kernel, g.strides, g.dilations, g.pads):
+        reach = (k - 1) * dilation + 1
+        if size + sum(pads) - reach + 2 * stride <= 0:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Computed output size would be negative: input size {size}, window size {reach}",
+            )
 
 
 def library(xp: Any) -> Any:
@@ -222,6 +232,14 @@ def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
         what, wrong = ("input", x) if x.ndim != 4 else ("filter", w)
         raise errors.InvalidArgumentError(
             None, None, f"{what} must be 4-dimensional: {shapes.show(wrong.shape)}"
+        )
+    steps = node.attrs["strides"]
+    if steps[0] != 1 or steps[1 if first else 3] != 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Current implementation does not yet support strides in the batch and depth "
+            "dimensions.",
         )
     x = to_last(x, first)
     if x.shape[-1] != w.shape[-2]:

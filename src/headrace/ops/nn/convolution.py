@@ -132,16 +132,14 @@ def conv3d(
 ) -> Tensor:
     """Volumes (n, depth, height, width, in) with filters (depth, height, width, in, out)."""
     filter = deprecated("filters", filters, "filter", filter)
-    data_format = data_format or "NDHWC"
-    at = _channel_index(data_format, 3)
     return apply(
         nn_conv.CONV3D,
         input,
         filter,
-        strides=sequence_of(strides, 3, at, "strides"),
+        strides=strides,
         padding=padding,
-        data_format=data_format,
-        dilations=sequence_of(dilations, 3, at, "dilations"),
+        data_format=data_format or "NDHWC",
+        dilations=(1, 1, 1, 1, 1) if dilations is None else dilations,
         name=name,
     )
 

@@ -554,6 +554,8 @@ def _outer_shape(x: Tensor) -> Array | Tensor:
 
 
 def _as_matrix(x: Tensor) -> Tensor:
+    if x._shape == ():
+        raise IndexError("softmax cross entropy needs logits and labels of rank 1 or more")
     last = x._shape[-1] if x._shape else None
     if last is not None:
         return reshape(x, [-1, last])

@@ -176,7 +176,7 @@ def embedding_lookup_sparse(
     max_norm: Any = None,
 ) -> Tensor:
     """Per row of the sparse ids, the (weighted) sum, mean or sqrtn of their embeddings."""
-    combiner = combiner or "mean"
+    combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
         raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
     if not _is_sparse(sp_ids):

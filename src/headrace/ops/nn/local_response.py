@@ -39,6 +39,10 @@ def _lrn_norms(
 def _lrn_kernel(
     xp: ArrayNamespace, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float
 ) -> Any:
+    if x.ndim != 4:
+        raise errors.InvalidArgumentError(
+            None, None, f"in must be 4-dimensional: {shapes.show(x.shape)}"
+        )
     flat = _matrix(xp, x, False)
     norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
     return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)

@@ -101,6 +101,8 @@ def _batch_norm(
         y = centred * gain + offset
     shape = to_last(x, first).shape
     y = from_last(y.reshape(shape), first).astype(x.dtype, copy=False)
+    if is_training and not count:  # of nothing, as TensorFlow has it
+        mean, unbiased, variance = (np.full_like(mean, np.nan) for _ in range(3))
     if is_training:
         return y, mean, unbiased, mean.copy(), variance
     return (

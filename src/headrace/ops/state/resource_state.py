@@ -344,8 +344,8 @@ def _define_scatter(name: str, how: str, types: str) -> OpDef:
         f"resource: resource, indices: Tindices, updates: dtype ->; dtype: {types}, "
         "Tindices: type(index)",
         shape=_scatter_shape,
-        kernel=state_kernels.scatter_kernel(how),
-        inplace=state_kernels.scatter_inplace(how),
+        kernel=state_kernels.scatter_kernel(how, by_count=True),
+        inplace=state_kernels.scatter_inplace(how, by_count=True),
         **_WRITES,
     )
 

@@ -12,6 +12,7 @@ it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -76,10 +77,12 @@ def check_nd_indices(indices: Array, shape: tuple[int, ...], what: str = "shape"
 # rows: ref[indices[i]] op= updates[i] -----------------------------------------------------------
 
 
-def _check_scatter(ref: Array, indices: Array, updates: Array) -> None:
+def _check_scatter(ref: Array, indices: Array, updates: Array, by_count: bool) -> None:
     if ref.ndim == 0:
         raise invalid("params must be at least 1-D, got shape []")
-    if updates.ndim and updates.shape != indices.shape + ref.shape[1:]:
+    wanted = indices.shape + ref.shape[1:]
+    fits = updates.size == math.prod(wanted) if by_count else updates.shape == wanted
+    if updates.ndim and not fits:
         raise invalid(
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape "
             "= [], got updates.shape "
@@ -136,30 +139,34 @@ def _integer_divide_at(ref: Array, rows: Array, updates: Array) -> None:
         ref[row] = quotient + ((rest != 0) & (quotient < 0))
 
 
-def _scatter(how: str, ref: Array, indices: Array, updates: Array) -> None:
+def _scatter(how: str, ref: Array, indices: Array, updates: Array, by_count: bool) -> None:
     indices, updates = np.asarray(indices), np.asarray(updates)
-    _check_scatter(ref, indices, updates)
+    _check_scatter(ref, indices, updates, by_count)
     if updates.ndim:
         updates = updates.reshape((indices.size, *ref.shape[1:]))
     _apply_at(how, ref, indices.reshape(-1), updates)
 
 
-def scatter_kernel(how: str) -> Callable[..., Array]:
-    """``kernel(xp, ref, indices, updates)`` for update, add, sub, mul, div, min or max."""
+def scatter_kernel(how: str, by_count: bool = False) -> Callable[..., Array]:
+    """``kernel(xp, ref, indices, updates)`` for update, add, sub, mul, div, min or max.
+
+    ``by_count`` takes updates of any shape that has the right number of elements: so TensorFlow's
+    resource variables do, where the shapes are not known while the graph is built.
+    """
 
     def kernel(xp: Any, ref: Array, indices: Array, updates: Array) -> Array:
         if xp.name != "numpy":
             return getattr(xp, f"index_{'set' if how == 'update' else how}")(ref, indices, updates)
         out = np.array(ref, order="C")
-        _scatter(how, out, indices, updates)
+        _scatter(how, out, indices, updates, by_count)
         return out
 
     return kernel
 
 
-def scatter_inplace(how: str) -> Callable[..., None]:
+def scatter_inplace(how: str, by_count: bool = False) -> Callable[..., None]:
     def inplace(ref: Array, indices: Array, updates: Array) -> None:
-        _scatter(how, ref, indices, updates)
+        _scatter(how, ref, indices, updates, by_count)
 
     return inplace
 

@@ -95,10 +95,8 @@ def _define(
 
 
 def _join_shape(c: Inference) -> list[Shape]:
-    out: Shape = ()
+    out: Shape = None if None in c.shapes() else ()
     for s in c.shapes():
-        if s is None:
-            return [None]
         if s:
             out = s if not out else shapes.merge(out, s)
     return [out]

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.autodiff.backward_record import Pass
+from headrace.autodiff.imported_passes import recorded_passes
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
@@ -180,7 +181,7 @@ def _passes_of(program: Program) -> list[Pass]:
     for statement in program.body:
         if isinstance(statement, Node):
             graph = getattr(statement.op, "graph", None)
-            return [] if graph is None else graph._backward_passes or []
+            return [] if graph is None else recorded_passes(graph)
     return []
 
 

@@ -1,7 +1,7 @@
 """``tf.data`` of TensorFlow 2."""
 
 from headrace.api.v2.data import experimental
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.data.api.dataset import (
     AUTOTUNE,
     INFINITE_CARDINALITY,

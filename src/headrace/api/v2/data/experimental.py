@@ -2,7 +2,7 @@
 
 import functools
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.data.api.csv_files import CsvDatasetV2
 from headrace.data.api.data_experimental import *  # noqa: F403
 from headrace.data.api.data_experimental import __all__ as __all__

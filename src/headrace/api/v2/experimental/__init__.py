@@ -1,7 +1,7 @@
 """``tf.experimental``."""
 
 from headrace.api.v2.experimental import dlpack
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 
 __all__ = ["dlpack"]
 

@@ -1,6 +1,6 @@
 """``tf.optimizers`` (``tf.keras.optimizers``): TF 2's optimizers."""
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.optimizers import schedules
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2 as Optimizer
 from headrace.train.optimizers.standard_v2 import (

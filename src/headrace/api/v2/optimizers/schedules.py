@@ -1,6 +1,6 @@
 """``tf.optimizers.schedules``: learning rates as functions of the step."""
 
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 from headrace.train.schedules_v2 import (
     CosineDecay,
     CosineDecayRestarts,

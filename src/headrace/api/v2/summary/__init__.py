@@ -1,7 +1,7 @@
 """TF 2's ``tf.summary``: writers, and summaries that are written at once."""
 
 from headrace.api.missing import late
-from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.name_lookup import module_getattr
 
 LAZY_MODULES = {"experimental": "headrace.api.v2.summary.experimental"}
 LAZY_NAMES = late(

@@ -1,0 +1,36 @@
+"""``tf.lookup`` of TF 2: tables in eager code and in checkpoints of objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import headrace.compat.v2 as tf
+from tests.eager_fixture import v2_behavior
+
+__all__ = ["v2_behavior"]
+
+
+def test_static_tables() -> None:
+    keys, values = tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64)
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
+
+    @tf.function
+    def looked_up(x: Any) -> Any:
+        return table.lookup(x)
+
+    assert looked_up(tf.constant(["b", "z"])).numpy().tolist() == [2, -1]
+    assert table.size().numpy() == 2
+
+
+def test_tables_in_checkpoints(tmp_path: Path) -> None:
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    table.insert(tf.constant(["x", "y"]), tf.constant([5, 6], tf.int64))
+    checkpoint = tf.train.Checkpoint(table=table, v=tf.Variable(1.0))
+    path = checkpoint.save(str(tmp_path / "model"))
+    names = [name for name, _ in tf.train.list_variables(path)]
+    assert {"table/.ATTRIBUTES/table-keys", "table/.ATTRIBUTES/table-values"} < set(names)
+    table.insert(tf.constant(["x", "w"]), tf.constant([7, 8], tf.int64))
+    checkpoint.restore(path).assert_consumed()
+    found = table.lookup(tf.constant(["x", "y", "w"])).numpy().tolist()
+    assert found == [5, 6, -1]
