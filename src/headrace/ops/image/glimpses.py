@@ -93,7 +93,7 @@ def _shape(c: Inference) -> list[Shape]:
 GLIMPSE = define(
     "ExtractGlimpse",
     "input: float32, size: int32, offsets: float32 -> glimpse: float32; centered: bool=True, "
-    "normalized: bool=True, uniform_noise: bool=True, noise: string='uniform'",
+    "normalized: bool=True, uniform_noise: bool=True, noise: str='uniform'",
     shape=_shape,
     kernel=_kernel,
     grad=NOT_DIFFERENTIABLE,

@@ -232,7 +232,7 @@ QUANTIZE_AND_DEQUANTIZE = define(
     "QuantizeAndDequantizeV2",
     "input: T, input_min: T, input_max: T -> output: T; signed_input: bool=True, "
     "num_bits: int=8, range_given: bool=False, T: type(float), "
-    "round_mode: string='HALF_TO_EVEN', narrow_range: bool=False",
+    "round_mode: str='HALF_TO_EVEN', narrow_range: bool=False",
     shape=_scalars,
     kernel=_qdq_kernel,
     grad=lambda op, g: [g, None, None],
