@@ -88,10 +88,17 @@ def _told(running: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
     return running
 
 
-def _threads(tf: Any, scale: Scale) -> Measure:
-    """Seconds a step, over all threads together, on one session."""
-    step = make_step(tf, "mlp")
+def _threads(tf: Any, scale: Scale, *, warm: int = 0) -> Measure:
+    """Seconds a step, over all threads together, on one session.
+
+    The main thread made ``warm`` steps before them.
+    """
+    step = make_step(tf, "mlp", warm)
     seconds = SECONDS * scale.seconds / 0.4
+    if not warm:
+        first = threading.Thread(target=lambda: [step() for _ in range(20)])
+        first.start()
+        first.join()
 
     def measure() -> Samples:
         counts = [0] * THREADS
@@ -130,6 +137,7 @@ def cases(library: str) -> dict[str, Case]:
     }
     found["mlp.processes"] = partial(_processes, library=library)
     found["mlp.threads"] = _threads
+    found["mlp.threads_and_main"] = partial(_threads, warm=20)
     return found
 
 
@@ -155,6 +163,12 @@ ROWS = [
     Row(
         f"MLP by {THREADS} threads on one session, a step of all",
         "mlp.threads",
+        Quantile("step", 0.5),
+        _LEVEL,
+    ),
+    Row(
+        f"the same {THREADS} threads after the main thread has trained",
+        "mlp.threads_and_main",
         Quantile("step", 0.5),
         _LEVEL,
     ),

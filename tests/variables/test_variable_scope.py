@@ -357,10 +357,10 @@ def test_template_shares() -> None:
     assert template.variables == []
     assert (template(1.0).name, template(2.0).name) == ("scale/out:0", "scale_1/out:0")
     assert [v.name for v in template.trainable_variables] == ["scale/w:0"]
-    assert template.variable_scope_name == "scale"
+    assert template.variable_scope_name == "scale/"
     other = make_template("scale", scaled, n=2)
     other(1.0)
-    assert other.variable_scope_name == "scale_1"
+    assert other.variable_scope_name == "scale_1/"
 
 
 def test_template_refuses_new_variables() -> None:

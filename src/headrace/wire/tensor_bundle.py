@@ -55,8 +55,9 @@ __all__ = [
 _HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
 _STRING = 7
 _STAGED = ".staged"
-#: Bytes of small tensors that are written together.
-_BUFFER = 1 << 19
+#: Bytes of small tensors that are written together; parts of large ones (checked_arrays.py) are
+#: larger, so that they are not copied into the buffer.
+_BUFFER = 1 << 17
 
 #: TensorFlow's number of each type.
 _NUMBERS: dict[Any, int] = {

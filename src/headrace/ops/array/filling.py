@@ -163,12 +163,18 @@ def _plain_or_none(shape: object) -> Shape:
         return None
     if hasattr(shape, "_graph_anchor"):
         return None
+    if isinstance(shape, (list, tuple)) and any(_is_word(d) for d in shape):
+        return None  # (as a tensor it is refused)
     plain = shapes.to_plain(shape)
     if plain is None or None in plain:
         raise ValueError(
             f"Cannot convert a partially known TensorShape to a Tensor: {shapes.from_plain(plain)}"
         )
     return plain
+
+
+def _is_word(d: object) -> bool:
+    return isinstance(d, (str, bytes)) and not d.strip().isdigit()
 
 
 def _zero_and_one(dtype: DTypeLike) -> tuple[Any, Any]:
