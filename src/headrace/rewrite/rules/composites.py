@@ -251,7 +251,8 @@ class _Replacing:
         self._layers(table.get(LAYER, ()))
         for node in reversed(self.program.body):  # as gradients flow
             if isinstance(node, Node):
-                for rule in table.get(node.opdef.name, ()):
+                by_role = table.get(node.opdef.traits.role or "", ())
+                for rule in (*table.get(node.opdef.name, ()), *by_role):
                     if self._applied(rule, node):
                         break
         return self._made()
