@@ -23,6 +23,7 @@ try:
 
     _import_numpy()
     import headrace.layers
+    import headrace.profiler
     import headrace.train  # noqa: F401
     from headrace.api import v1 as _v1
     from headrace.api.v1 import __all__ as __all__
@@ -31,8 +32,8 @@ try:
         from headrace.api.v1 import *  # noqa: F403
     else:
         # now that they are loaded, nothing binds the names again: they are for the namespaces
-        # tf.layers and tf.train
-        for _name in ("layers", "train"):
+        # tf.layers, tf.profiler and tf.train
+        for _name in ("layers", "profiler", "train"):
             globals().pop(_name, None)
     globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.core.opdef import ALL_OPS
+from headrace.core.opdef import ALL_OPS, ROLES
 from headrace.ops import load_all
 from headrace.program.nodes import walk
 from headrace.rewrite.engine import BRANCH, LOOP, ROUNDS
@@ -35,7 +35,18 @@ def test_rules_are_named_once_and_described() -> None:
 
 def test_rules_name_op_types_that_exist() -> None:
     load_all()
-    known = {*ALL_OPS, BRANCH, LAYER, LOOP, ROUNDS, "<constant>", "all", "Snapshot", "Concat"}
+    known = {
+        *ALL_OPS,
+        *ROLES,
+        BRANCH,
+        LAYER,
+        LOOP,
+        ROUNDS,
+        "<constant>",
+        "all",
+        "Snapshot",
+        "Concat",
+    }
     for rule in RULES:
         assert not {*rule.ops, *rule.after} - known, rule.name
 

@@ -98,6 +98,8 @@ def _range_shape(c: Inference) -> list[Shape]:
     values = [c.value(i) for i in _py_range(3)]
     if any(v is None for v in values):
         return [(None,)]
+    if any(np.isnan(v).any() for v in values if v is not None):
+        return [(None,)]  # (refused when it runs)
     if not all(np.isfinite(v).all() for v in values if v is not None):
         shown = "/".join(str(v) for v in values)
         raise ValueError(f"Dimension must be >= 0: a range needs finite numbers, got {shown}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, define
 from headrace.core.tensor import Operation, Tensor
@@ -293,7 +293,7 @@ def fake_quant_with_min_max_vars_gradient(
 ) -> Any:
     """Gradients for the inputs, min and max."""
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
-    return apply(FAKE_VARS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
+    return apply_many(FAKE_VARS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -320,7 +320,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
 ) -> Any:
     """Gradients for the inputs, min and max."""
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
-    return apply(FAKE_CHANNELS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
+    return apply_many(FAKE_CHANNELS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
 
 
 def quantize_and_dequantize(
