@@ -747,3 +747,29 @@ def test_results_of_training_steps_are_the_callers_own() -> None:
                 r[...] = 7
     same(sessions[0].run([weights, last]), sessions[1].run([weights, last]))
     same(*[s.run(fetches, feeds[0])[1:] for s in sessions])
+
+
+def test_without_a_library_the_first_look_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a library that comes later is used."""
+    x = tf.placeholder(tf.float32, [None, 300])
+    y = tf.nn.relu(tf.matmul(x, tf.Variable(np.ones((300, 200), np.float32))))
+    value = np.ones((64, 300), np.float32)
+    looks = []
+    first = bound_runs.BoundRuns._first
+
+    def counted(self: Any, *args: Any) -> Any:
+        looks.append(args)
+        return first(self, *args)
+
+    monkeypatch.setattr(bound_runs.BoundRuns, "_first", counted)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with monkeypatch.context() as without:
+            without.setattr(bound_runs, "library", lambda: None)
+            for _ in range(5):
+                session.run(y, {x: value})
+            assert len(looks) == 1
+            assert "there is no kernel library" in str(session.explain(y, {x: value}))
+        for _ in range(5):
+            made = session.run(y, {x: value})
+        assert len(looks) > 1 and np.all(made == 300)

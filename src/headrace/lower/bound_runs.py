@@ -76,6 +76,7 @@ class _Doubtful(_General):
 
 
 _unwanted = _General("it has not come often enough")
+_no_library = _General("there is no kernel library")
 
 
 class _Here(local):
@@ -171,6 +172,8 @@ class BoundRuns:
                 made = general(state, values, *feeds)
                 if type(found) is _Doubtful:  # the feeds were right
                     _put(table, signature, _General(found.reason))
+                elif found is _no_library and library() is not None:  # there is one now
+                    table.pop(signature, None)
                 return made
             try:
                 results: tuple[Any, ...] = found.run(state, values, *feeds)
@@ -215,7 +218,10 @@ class BoundRuns:
     ) -> Any:
         """The binding for a signature that has none yet, if it is to have one."""
         kernels = library()
-        if kernels is None or not self._wanted(signature, len(table)):
+        if kernels is None:
+            _put(table, signature, _no_library)
+            return _no_library
+        if not self._wanted(signature, len(table)):
             return _unwanted
         tell_threads()  # primitives are made for a number of threads
         hold_blas()  # the library's threads are started with this setting
