@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from benchmarks.busy_programs import PROGRAMS, make_step
+from benchmarks.busy_programs import PROGRAMS, WARM, Step, make_step
 from benchmarks.rows import Quantile, Row, Target
 from benchmarks.scale import Samples, Scale
 from benchmarks.session_cases import Case, Measure
@@ -91,33 +91,32 @@ def _told(running: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
 def _threads(tf: Any, scale: Scale, *, warm: int = 0) -> Measure:
     """Seconds a step, over all threads together, on one session.
 
-    The main thread made ``warm`` steps before them.
+    The main thread made ``warm`` steps before them, or a thread did; then all of them together.
     """
     step = make_step(tf, "mlp", warm)
     seconds = SECONDS * scale.seconds / 0.4
     if not warm:
-        first = threading.Thread(target=lambda: [step() for _ in range(20)])
-        first.start()
-        first.join()
+        _in_threads(step, 1, 0.0, at_least=WARM)
+    _in_threads(step, THREADS, seconds / 4)
+    return lambda: {"step": [_in_threads(step, THREADS, seconds)]}
 
-    def measure() -> Samples:
-        counts = [0] * THREADS
-        end = time.perf_counter() + seconds
 
-        def work(number: int) -> None:
-            while time.perf_counter() < end:
-                step()
-                counts[number] += 1
+def _in_threads(step: Step, threads: int, seconds: float, at_least: int = 1) -> float:
+    counts = [0] * threads
+    end = time.perf_counter() + seconds
 
-        workers = [threading.Thread(target=work, args=(n,)) for n in range(THREADS)]
-        start = time.perf_counter()
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        return {"step": [(time.perf_counter() - start) / sum(counts)]}
+    def work(number: int) -> None:
+        while time.perf_counter() < end or counts[number] < at_least:
+            step()
+            counts[number] += 1
 
-    return measure
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
+    start = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return (time.perf_counter() - start) / sum(counts)
 
 
 _LOADS = {"idle": 0.0, "neighbour": 0.5, "busy": 1.0}
@@ -137,7 +136,7 @@ def cases(library: str) -> dict[str, Case]:
     }
     found["mlp.processes"] = partial(_processes, library=library)
     found["mlp.threads"] = _threads
-    found["mlp.threads_and_main"] = partial(_threads, warm=20)
+    found["mlp.threads_and_main"] = partial(_threads, warm=WARM)
     return found
 
 

@@ -25,7 +25,7 @@ from tests.instruction_sets import SETTINGS
 from benchmarks.checking import CHECKS_BY_GROUP, check_table, differing
 from benchmarks.driver import Driver, Settings, note
 from benchmarks.groups import GROUPS, find_group
-from benchmarks.libraries import ENVIRONMENTS, LIBRARIES
+from benchmarks.libraries import ENVIRONMENTS, LIBRARIES, OWN
 from benchmarks.page import doubts, write_page
 from benchmarks.peers import set_up_peers
 from benchmarks.results import Results
@@ -133,7 +133,8 @@ def _pythons(options: argparse.Namespace) -> dict[str, str]:
             pythons[library] = sys.executable
         elif about.environment in environments:
             pythons[library] = environments[about.environment]
-    return pythons
+    wanted = {OWN, *options.library} if options.library else pythons.keys()
+    return {library: python for library, python in pythons.items() if library in wanted}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -152,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(case for group in GROUPS.values() for case in group.cases()),
         help="only this case (may be repeated)",
         metavar="CASE",
+    )
+    parser.add_argument(
+        "--library",
+        action="append",
+        choices=sorted(LIBRARIES.keys() - {OWN}),
+        help="only this peer (may be repeated)",
     )
     parser.add_argument(
         "--check",

@@ -24,7 +24,6 @@ RULES = {
     "kernels/native/vector_math.py:MATH": "the op's polynomial in native code",
     "kernels/numpy/activation_kernels.py:ACTIVATIONS": "the names in fused_ops, as functions",
     "kernels/onednn/elementwise_primitives.py:FUNCTIONS": "the op as a primitive of oneDNN",
-    "lower/emit_bound.py:GRADIENTS": "gradients that the kernel library has primitives for",
     "lower/select_primitives.py:_BINDERS": "the op as a primitive of the kernel library",
     "profiler/flop_counts.py:_RULES": "the floating-point operations that TensorFlow counts",
     "rewrite/analysis/dims.py:DIMS": "the lengths of the op's result",

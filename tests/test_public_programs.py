@@ -9,6 +9,7 @@ import pytest
 from tools.programs.program_compare import compare_output
 from tools.programs.program_data import make_data
 from tools.programs.program_forks import LoadedEngine
+from tools.programs.program_page import MARK, write_page
 from tools.programs.program_run import Engine, Program, Repository, copy_repository, run_program
 from tools.public_programs import LIST, find_clone, format_table, read_list
 
@@ -41,6 +42,44 @@ def test_the_list_can_be_read() -> None:
 )
 def test_comparison(expected: str, got: str, verdict: str) -> None:
     assert compare_output(expected, got).verdict() == verdict
+
+
+def test_comparison_of_what_both_printed() -> None:
+    whole, start = "a 1\nb 2\nc 3", "a 1\nb 2"
+    assert compare_output(whole, start).verdict() == "other text"
+    assert compare_output(whole, start, cut=True).verdict() == "same (2 numbers)"
+    assert compare_output(start, whole, cut=True).verdict() == "same (2 numbers)"
+
+
+def _run(result: str, cpu: float, reason: str = "") -> dict:
+    return {
+        "result": result, "seconds": 1.0, "runs": 12, "run_seconds": 0.5, "cpu_seconds": cpu,
+        "reason": reason, "cut": False,
+    }  # fmt: skip
+
+
+def test_the_page_is_counted_from_the_rows(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Own text\n\n{MARK}\n\nold table\n")
+    rows = [
+        {"path": path, "tensorflow": a, "headrace": b, "output": output, "repository": "some/one",
+         "commit": "c" * 40, "args": [], "shortened": False, "note": ""}
+        for path, a, b, output in (
+            ("quick.py", _run("ok", 2.0), _run("ok", 1.0), "same (2 numbers)"),
+            ("slow.py", _run("ok", 1.0), _run("ok", 2.0), "other text"),
+            ("here.py", _run("fails", 0.1, "AttributeError: mul"), _run("ok", 0.1), "other text"),
+        )
+    ]  # fmt: skip
+    write_page(page, rows, "d" * 40)
+    text = page.read_text()
+    assert text.startswith("# Own text") and "old table" not in text
+    assert "3 programs of 1 repositories, all run at commit `dddddddddd`" in text
+    assert "2 end well on both, 1 of them with the same text" in text
+    assert "1 end well on Headrace only, 0 on TensorFlow only" in text
+    assert "More processor time here than on TensorFlow (1): `some/one` slow.py" in text
+    assert "| here.py | fails: AttributeError: mul | ok |  | 12 |" in text
+    write_page(page, rows, "")
+    assert page.read_text().count(MARK) == 1
 
 
 def test_made_up_mnist_is_read(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from tools.programs.program_compare import compare_output
 from tools.programs.program_forks import LoadedEngine
+from tools.programs.program_page import write_page
 from tools.programs.program_run import (
     Engine,
     Outcome,
@@ -112,10 +113,12 @@ def _row(repository: Repository, program: Program, outcomes: dict[str, Outcome])
             "run_seconds": round(o.run_seconds, 3),
             "cpu_seconds": round(o.cpu_seconds, 2),
             "reason": o.reason() if o.exit_code else "",
+            "cut": o.cut,
         }
     if len(outcomes) == 2:
         first, second = outcomes.values()
-        row["output"] = compare_output(first.stdout, second.stdout).verdict()
+        cut = first.cut or second.cut
+        row["output"] = compare_output(first.stdout, second.stdout, cut).verdict()
     return row
 
 
@@ -150,7 +153,7 @@ def _ending(run: dict) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--clones", type=Path, required=True, help="folder of the clones")
+    parser.add_argument("--clones", type=Path, default=Path(), help="folder of the clones")
     parser.add_argument(
         "--judge", help="a Python that has TensorFlow 1.15 (default: Headrace alone)"
     )
@@ -177,7 +180,14 @@ def main() -> None:
         "--work", type=Path, help="folder for the copies (default: a temporary one)"
     )
     parser.add_argument("--json", type=Path, help="write or update the rows here")
+    parser.add_argument(
+        "--page", type=Path, help="write the rows of --json as the table of this page, run nothing"
+    )
+    parser.add_argument("--commit", default="", help="with --page: Headrace's commit")
     options = parser.parse_args()
+    if options.page:
+        write_page(options.page, json.loads(options.json.read_text()), options.commit)
+        return
     engines = [Engine("headrace", (options.python, "-m", "headrace", "run"), _split(options.path))]
     if options.judge:
         engines.insert(0, Engine("tensorflow", (options.judge,), _split(options.judge_path)))

@@ -34,7 +34,7 @@ def python(program: str, *args: str, code: int = 0) -> str:
         [sys.executable, "-c", textwrap.dedent(program), *args],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr

@@ -20,5 +20,5 @@ def test_log_dir_is_the_programs_own() -> None:
     """absl.logging defines `log_dir` too, and absl refuses a second one: many programs have it."""
     for arguments, value in ((["--log_dir=/given"], "/given"), ([], "/default")):
         command = [sys.executable, "-c", "import sys\n" + _PROGRAM, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.stdout.split() == ["True", value], done.stdout + done.stderr

@@ -45,5 +45,5 @@ def test_renamed_names_lead_to_names_that_exist(old: str) -> None:
 
 
 def test_the_error_of_an_attribute_is_the_same_text() -> None:
-    with pytest.raises(AttributeError, match=r"Instead: scikit-learn's RandomForestClassifier"):
-        _ = tf.contrib.tensor_forest
+    with pytest.raises(AttributeError, match=r"Instead: scikit-learn's GradientBoosting"):
+        _ = tf.contrib.boosted_trees

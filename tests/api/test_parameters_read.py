@@ -41,6 +41,12 @@ ANYWHERE = {
 BY_FUNCTION = {
     ("__call__", "scope"): "a cell without variables needs no scope",
     ("call", "scope"): "TensorFlow ignores it, too",
+    ("select_ops", "restrict_ts_regex"): "one set of keywords serves both selections, as there",
+    ("select_ts", "restrict_ops_regex"): "one set of keywords serves both selections, as there",
+    ("training_loss", "features"): "TensorFlow's loss of a forest is its size, whatever the batch",
+    ("training_loss", "labels"): "TensorFlow's loss of a forest is its size, whatever the batch",
+    ("validation_loss", "features"): "TensorFlow's loss of a forest is its size",
+    ("validation_loss", "labels"): "TensorFlow's loss of a forest is its size",
     ("__init__", "initializers"): "TensorFlow ignores it, too",
     ("__init__", "input_size"): "TensorFlow ignores it, too",
     ("initialize", "name"): _DECODING,

@@ -1,6 +1,6 @@
 """What a user's type checker and editor see.
 
-Small programs pass mypy --strict, a misspelt name fails.
+Small and longer programs pass mypy --strict; a misspelt name or argument fails.
 """
 
 from __future__ import annotations
@@ -58,11 +58,55 @@ print(tf.reduce_sum(c, axis=0))
 """
 
 
-def mypy(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+#: Longer programs, each of which a user could have written.
+PROGRAMS = Path(__file__).parent / "typed_programs"
+
+#: One mistake a line: a misspelt name of a namespace, class or argument.
+MISTAKES = """
+import headrace as tf
+import headrace.compat.v1 as tf1
+import headrace.compat.v2 as tf2
+
+x = tf.constant([[1.0]])
+sess = tf.Session()
+tf.matmull
+tf1.matmull
+tf2.matmull
+tf.nn.relu7
+tf.train.Savver
+tf.train.MonitoredTrainingSesion
+tf.layers.dense_layer
+tf.losses.mean_square_error
+tf.summary.histograms
+tf.data.Dataset.from_tensor_slice
+tf.errors.OutOfRange
+tf.GraphKeys.TRAINABLE_VARS
+tf2.optimizers.Adamm
+tf2.train.CheckPoint
+tf2.nn.relu7
+tf2.random.normall
+x.get_shapes
+sess.runn
+tf.Variable(0.0).assing
+tf.matmul(x, x, transposea=True)
+tf.placeholder(tf.float32, shap=[1])
+tf.train.AdamOptimizer(learningrate=0.1)
+tf.train.Saver(max_to_kep=3)
+tf.layers.dense(x, 3, activations=tf.nn.relu)
+tf.reduce_mean(x, axs=0)
+tf.get_variable("w", shapes=[1])
+tf.data.Dataset.range(3).shuffle(buffersize=3)
+sess.run(x, feeds={})
+tf2.GradientTape(persist=True)
+"""
+
+
+def mypy(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
+    """As for a user who installed Headrace: what mypy says of the package is not shown."""
     pytest.importorskip("mypy")
-    (folder / "program.py").write_text(program)
+    (folder / "mypy.ini").write_text("[mypy]\n[mypy-headrace.*]\nfollow_imports = silent\n")
     return subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"],
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", *files],
         cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
@@ -70,17 +114,32 @@ def mypy(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_programs_pass_and_a_misspelt_name_fails(tmp_path: Path) -> None:
+def test_programs_pass_and_every_mistake_is_found(tmp_path: Path) -> None:
     names = [f"tf.{n}" for n in tf.__all__ if n.isidentifier()]
     names += [f"tf2.{n}" for n in tf2.__all__ if n.isidentifier()]
     every = "import headrace as tf\nimport headrace.compat.v2 as tf2\n" + "\n".join(names)
-    (tmp_path / "graph.py").write_text(GRAPH)
-    (tmp_path / "every.py").write_text(every + "\n")
-    good = mypy(tmp_path, BOTH + "import every, graph\n")
-    assert good.returncode == 0, good.stdout
-    wrong = "import headrace as tf\nimport headrace.compat.v1 as tf1\ntf.matmull\ntf1.matmull\n"
-    bad = mypy(tmp_path, wrong)
-    assert bad.stdout.count('has no attribute "matmull"') == 2, bad.stdout
+    texts = {"graph.py": GRAPH, "both.py": BOTH, "every.py": every + "\n", "wrong.py": MISTAKES}
+    texts |= {path.name: path.read_text() for path in PROGRAMS.glob("*.py")}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    done = mypy(tmp_path, *texts)
+    errors = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)
+    assert {name for name, _ in errors} == {"wrong.py"}, done.stdout
+    found = {int(line) for _, line in errors}
+    lines = MISTAKES.splitlines()
+    wrong = {i for i, line in enumerate(lines, 1) if i > lines.index("sess = tf.Session()") + 1}
+    assert found == wrong, [lines[i - 1] for i in found ^ wrong]
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.py")))
+def test_typed_programs_run(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAMS / f"{name}.py")],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_late_names_are_declared() -> None:
@@ -93,7 +152,7 @@ def test_late_names_are_declared() -> None:
 
 
 #: Shares and numbers that may only fall. Asked for: Any below 0.12, fewer than 100 ignores.
-MAX_SHARE_OF_ANY = 0.163
+MAX_SHARE_OF_ANY = 0.12
 MAX_IGNORES = 99
 
 

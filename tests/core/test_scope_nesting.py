@@ -179,7 +179,7 @@ def test_threads_have_scopes_of_their_own():
     here = tf.constant(3.0, name="c")
     go_on.set()
     for t in threads:
-        t.join(60)
+        t.join(120)
     assert here.op.name == "c" and here.op.control_inputs == []
     assert sorted((op.name, n) for op, n in names) == [(f"t{i}/c", i) for i in range(3)]
     assert all(op.control_inputs == [first.op] for op, _ in names)

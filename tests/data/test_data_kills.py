@@ -197,7 +197,7 @@ def test_exit_with_everything_running() -> None:
         iterator = iter(ds)
         print([len(next(iterator).numpy()) for _ in range(5)])
     """)
-    out, err = done.communicate(timeout=60)
+    out, err = done.communicate(timeout=300)
     assert done.returncode == 0 and out.strip() == "[3, 3, 3, 3, 3]" and not err, err
 
 
@@ -210,8 +210,9 @@ def test_a_key_that_is_pressed_while_an_element_is_waited_for(kind: str) -> None
         "map": "ds.map(lambda x: x, num_parallel_calls=2)",
     }
     running = program(f"""
-        import threading
+        import signal, threading
         import headrace as tf
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         def wait():
             yield 1
             print("waiting", flush=True)
@@ -229,7 +230,7 @@ def test_a_key_that_is_pressed_while_an_element_is_waited_for(kind: str) -> None
         assert running.stdout is not None and running.stdout.readline() == "waiting\n"
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
         assert out == "interrupted\n" and running.returncode == 0, err
     finally:
         running.kill()

@@ -86,7 +86,7 @@ def built(source: Stage, path: list[Step]) -> Stage:
     return source
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(small, st.lists(steps, max_size=4), st.integers(1, 6), st.booleans())
 def test_blocks_are_elements(n: int, path: list[Step], size: int, drop: bool) -> None:
     fast, slow = built(rows(n), path), built(Plain(rows(n)), path)
@@ -96,7 +96,7 @@ def test_blocks_are_elements(n: int, path: list[Step], size: int, drop: bool) ->
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(steps, max_size=4))
 def test_rows_stay_rows(path: list[Step]) -> None:
     stage = built(rows(5), path)

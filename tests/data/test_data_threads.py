@@ -29,7 +29,7 @@ def threads() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("headrace-")]
 
 
-def no_threads_left(within: float = 5.0) -> bool:
+def no_threads_left(within: float = 120.0) -> bool:
     end = time.monotonic() + within
     while threads() and time.monotonic() < end:
         gc.collect()
@@ -114,7 +114,7 @@ def test_another_worker_may_change_the_size_of_jobs() -> None:
 
 
 def test_calls_overlap() -> None:
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=120)
 
     def meet(x: Any) -> Element:
         time.sleep(0.002)  # long enough to be a job of its own
@@ -187,7 +187,7 @@ def test_initializing_again_ends_the_old_threads() -> None:
         for _ in range(5):
             session.run(iterator.initializer)
             assert session.run(element) == 0
-        end = time.monotonic() + 5
+        end = time.monotonic() + 120
         while len(threads()) > 1 and time.monotonic() < end:
             time.sleep(0.01)
         assert len(threads()) == 1
@@ -196,7 +196,10 @@ def test_initializing_again_ends_the_old_threads() -> None:
 
 def python(program: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -718,7 +718,7 @@ def test_closing_while_a_block_is_waited_for() -> None:
 
     def attempt(x: Any) -> Element:
         started.set()
-        go_on.wait(20)
+        go_on.wait(120)
         return (x,)
 
     stage = ParallelMapStage(
@@ -735,9 +735,9 @@ def test_closing_while_a_block_is_waited_for() -> None:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    assert started.wait(20)
+    assert started.wait(120)
     time.sleep(0.05)
     a_pass.close()
-    thread.join(20)
+    thread.join(120)
     go_on.set()
     assert seen == ["cancelled"]

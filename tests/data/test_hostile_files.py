@@ -319,7 +319,7 @@ _FULL = """
 def test_a_full_disk_is_resource_exhausted_and_leaves_nothing_behind(tmp_path: Path) -> None:
     program = textwrap.dedent(_FULL)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

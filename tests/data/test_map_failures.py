@@ -50,7 +50,7 @@ def test_finished_elements_are_not_held_back_by_a_later_one_that_blocks(batched:
 
     def wait(x: Any) -> Any:
         if x == 9:
-            assert go_on.wait(20)
+            assert go_on.wait(120)
         return x
 
     dataset = tf.data.Dataset.range(200).map(lambda x: tf.py_func(wait, [x], tf.int64), 2)

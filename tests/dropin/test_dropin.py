@@ -13,7 +13,7 @@ import pytest
 
 def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, timeout=60, cwd=cwd
+        [sys.executable, *command], capture_output=True, text=True, timeout=300, cwd=cwd
     )
 
 

@@ -54,7 +54,7 @@ def test_in_ipython() -> None:
         (first, "%headrace v2", imports, "print(tf.add(1, 2).numpy())"),
     ):
         command = [sys.executable, "-c", f"CELLS = {cells!r}\n{program}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.stdout.split() == ["3"], done.stdout
 
 
@@ -63,5 +63,5 @@ def test_reload() -> None:
     program = "import importlib, headrace as tf; s = tf.Session; tf = importlib.reload(tf);"
     program += "print(tf.Session is s, tf.layers.dense.__name__, tf.train.AdamOptimizer.__name__)"
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.split() == ["True", "dense", "AdamOptimizer"], done.stderr

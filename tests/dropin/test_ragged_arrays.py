@@ -41,7 +41,7 @@ def test_a_program_makes_them(tmp_path: Path) -> None:
     file = tmp_path / "old.py"
     file.write_text(_PROGRAM)
     command = [sys.executable, "-m", "headrace", "run", "--api", "v1", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, _PRINTED), done.stderr
     assert "old.py:3: FutureWarning: np.array is called as before NumPy 2" in done.stderr
 

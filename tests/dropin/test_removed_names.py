@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_a_program_finds_them(tmp_path: Path) -> None:
     file = tmp_path / "old.py"
     file.write_text(_PROGRAM)
     command = [sys.executable, "-m", "headrace", "run", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, _PRINTED), done.stderr
     assert done.stderr.count("numpy.NaN is not in this version") == 1
     assert "old.py:5: FutureWarning: numpy.float" in done.stderr
@@ -65,6 +66,28 @@ def test_packages_do_not_see_them() -> None:
         removed_names.uninstall()
 
 
+def test_packages_built_on_tensorflow_see_them(tmp_path: Path) -> None:
+    """Two packages, one of which imports TensorFlow: that one is of the same age as a program."""
+    for name, text in (("old", "import tensorflow as tf\n"), ("other", "import json\n")):
+        folder = tmp_path / "site-packages" / name
+        folder.mkdir(parents=True)
+        (folder / "main.py").write_text(text)
+    removed_names.install()
+    packages = removed_names._PACKAGES
+    removed_names._PACKAGES = (*packages, str(tmp_path))
+    try:
+        for name, expected in (("old", True), ("other", False)):
+            file = str(tmp_path / "site-packages" / name / "helper.py")
+            names: dict[str, object] = {"numpy": np}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                exec(compile("found = hasattr(numpy, 'float')", file, "exec"), names)
+            assert names["found"] is expected, name
+    finally:
+        removed_names._PACKAGES = packages
+        removed_names.uninstall()
+
+
 _RAGGED = """
 import numpy as np
 pairs = np.array(list(zip([[1, 2], [3, 4]], [[1], [2, 3]])))
@@ -87,7 +110,7 @@ def test_ragged_rows_are_an_array_of_objects(tmp_path: Path) -> None:
     file = tmp_path / "ragged.py"
     file.write_text(_RAGGED)
     command = [sys.executable, "-m", "headrace", "run", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     printed = "(2, 2) object [2, 3]\n(2,) (3, 2, 3)\nint64 (1, 2)\nValueError\n"
     printed += "(2, 3) [97, 98]\nb'\\x00\\x07\\x02\\x03' [1.0, 2.0] 7 b'\\x03'\n"
     assert (done.returncode, done.stdout) == (0, printed), done.stderr

@@ -52,7 +52,7 @@ def test_a_program_imports_them(tmp_path: Path, early: str) -> None:
     file = tmp_path / "pictures.py"
     file.write_text(early + _PROGRAM)
     command = [sys.executable, "-m", "headrace", "run", str(file), str(tmp_path / "a.png")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout == "(4, 4, 3) uint8 47 float32\n(8, 2, 3) (4, 4)\n", done.stderr
 
 

@@ -70,6 +70,32 @@ def test_read_and_written_again(case: str, writer: str) -> None:
     assert list(again.library.gradient) == list(message.library.gradient)
 
 
+@pytest.mark.parametrize("case", sorted(ANSWERS["imported"]))
+@pytest.mark.parametrize("writer", ["tensorflow", "headrace"])
+def test_gradient_functions_of_imported_functions(case: str, writer: str) -> None:
+    """A library's gradient function is used; ``nested_10`` and ``nested_20`` have functions of the
+    same names with other bodies.
+    """
+    message = parse_graph_def((GOLDEN / f"{case}.pb").read_bytes())
+    if writer == "headrace":
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(message, name="")
+        message = graph.as_graph_def()
+    want = ANSWERS["imported"][case]
+    found = programs.imported_gradients(tf, message, "abcdefg"[: len(want)])
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+def test_a_gradient_function_is_registered_once() -> None:
+    from headrace.autodiff import registry
+
+    message = parse_graph_def((GOLDEN / "nested_10.pb").read_bytes())
+    programs.imported_gradients(tf, message, "ad")
+    known = len(registry._registered)
+    programs.imported_gradients(tf, message, "ad")
+    assert len(registry._registered) == known
+
+
 def test_defun_in_detail() -> None:
     with tf.Graph().as_default() as graph:
         captured = tf.constant(2.0)

@@ -63,3 +63,24 @@ def shuffles_with_a_fed_seed(tf):
                 session.run(iterator.initializer, {seed: fed})
                 found.append([session.run(element) for _ in range(6)])
     return found
+
+
+def buffers_for_many_rounds(tf):
+    def first(dataset, n, size, count):
+        dataset = dataset.apply(tf.data.experimental.shuffle_and_repeat(size, count, 7))
+        element = tf.data.make_one_shot_iterator(dataset).get_next()
+        found = []
+        with tf.Session() as session:
+            try:
+                while len(found) < n:
+                    found.append(session.run(element))
+            except tf.errors.OutOfRangeError:
+                found.append("end")
+        return found
+
+    D = tf.data.Dataset
+    kinds = [lambda d: d, lambda d: d.map(lambda x: x * 1), lambda d: d.filter(lambda x: x >= 0)]
+    sizes = [(2, 3), (5, 3), (100, 3), (17, 10), (10**7, None), (10**7, 10**6)]
+    found = [first(kind(D.range(5)), 40, *size) for kind in kinds for size in sizes]
+    found.append(first(D.range(500).batch(100), 10, 5 * 10**6, 10**6))
+    return found + [first(D.range(1), 9, 100, 5), first(D.range(0), 3, 10, 5)]

@@ -289,7 +289,12 @@ def slim_training(tf):
         step = slim.get_or_create_global_step()
         slim.model_analyzer.analyze_vars(slim.get_model_variables())
         loss = slim.learning.train(
-            op, folder, number_of_steps=3, save_summaries_secs=0, log_every_n_steps=100
+            op,
+            folder,
+            number_of_steps=3,
+            save_summaries_secs=0,
+            log_every_n_steps=100,
+            save_interval_secs=0,  # a second thread that saves may end after the last save
         )
         values = {n: tf.train.load_variable(folder, n) for n, _ in tf.train.list_variables(folder)}
         return [loss, values, len(regular), slim.get_global_step().name, step.name]

@@ -187,6 +187,40 @@ def dense_table(tf):
     return found
 
 
+def dense_buckets(tf):
+    """Exports have a row for each bucket, with entries where TensorFlow's hash looks for them."""
+    given = {
+        "numbers": (tf.int64, -100, -101, [1, 2, 9, 17, -3, 2**40 + 1], 16),
+        "small": (tf.int32, -100, -101, [1, 2, 9, 17, -3], 8),
+        "words": (tf.string, "", "x", ["a", "hello", "bc", "a longer word"], 8),
+        "pairs_of_words": (tf.string, ["", ""], ["x", "x"], [["a", "b"], ["hello", "c"]], 8),
+        "pairs": (tf.int64, [-1, -1], [-2, -2], [[1, 2], [3, 4], [5, -6]], 8),
+        "triples": (tf.int32, [-1, -1, 0], [-2, -2, 0], [[1, 2, 7], [3, 4, 7], [5, -6, 7]], 8),
+    }
+    found = {}
+    with tf.Session() as sess:
+        for name, (kind, empty, deleted, keys, buckets) in given.items():
+            for width, default in (("one", 0.5), ("two", [0.5, 1.5])):
+                table = tf.contrib.lookup.MutableDenseHashTable(
+                    kind, tf.float32, default, empty, deleted, initial_num_buckets=buckets
+                )
+                shape = [len(keys)] + ([2] if width == "two" else [])
+                values = np.arange(np.prod(shape)).astype(np.float32).reshape(shape) + 1
+                all_keys = tf.constant(keys, kind)
+                sess.run(table.insert(all_keys, tf.constant(values)))
+                exported = sess.run(table.export())
+                saver = tf.train.Saver()
+                path = saver.save(sess, os.path.join(tempfile.mkdtemp(), "m"))
+                sess.run(table.insert(all_keys, tf.zeros(shape)))
+                saver.restore(sess, path)
+                found[name + "_" + width] = [
+                    [list(part.shape) for part in exported],
+                    exported,
+                    sess.run(table.lookup(all_keys)),
+                ]
+    return found
+
+
 def table_errors(tf):
     lookup = tf.contrib.lookup
     found = []

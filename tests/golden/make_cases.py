@@ -38,6 +38,10 @@ MODULES = [
     "small_cases",
     "profile_cases",
     "step_adam_cases",
+    "factorization_cases",
+    "forest_cases",
+    "graph_editor_cases",
+    "linear_operator_cases",
 ]
 
 

@@ -1,5 +1,9 @@
 """Small parts of contrib, quantization, glimpses and warps. Run on TF 1.15 and on Headrace."""
 
+import os
+import shutil
+import tempfile
+
 import numpy as np
 
 
@@ -261,3 +265,114 @@ def bucket_refusals(tf):
         _error(t.bucket, [x], x, 2, 2, bucket_capacities=[3]),
         _error(t.bucket, [], x, 2, 2),
     ]
+
+
+def _refused(tf, call):
+    """The class of the error of a call, also of one that fails when it is run."""
+    try:
+        made = call()
+        with tf.Session() as sess:
+            return np.asarray(sess.run(made)).tolist()
+    except Exception as error:
+        return type(error).__name__
+
+
+def einsum_of_repeated_labels(tf):
+    """A single input that reads the same backwards is tf.trace; others are refused."""
+    x = tf.constant(np.arange(144.0).reshape(3, 4, 4, 3))
+    square = tf.constant(np.arange(9.0).reshape(3, 3))
+    return [
+        _refused(tf, lambda: tf.einsum("ijji", x)),
+        _refused(tf, lambda: tf.einsum("ii", square)),
+        _refused(tf, lambda: tf.einsum("ii->i", square)),
+        _refused(tf, lambda: tf.einsum("iij,j->i", tf.ones([2, 2, 3]), tf.ones([3]))),
+        _refused(tf, lambda: tf.tensordot(square, square, [[0], [7]])),
+    ]
+
+
+def gradients_of_complex_numbers_by_differences(tf):
+    x = tf.constant(np.complex64([1 + 2j, -1j]))
+    with tf.Session():
+        made = [tf.conj(x), x * x, tf.abs(x), tf.real(x)]
+        return [
+            tf.test.compute_gradient(x, [2], y, [2], np.complex64([1 + 2j, -1j]))[0] for y in made
+        ]
+
+
+def samples_of_a_fed_number(tf):
+    n = tf.placeholder(tf.int32)
+    drawn = tf.distributions.Bernoulli(probs=[0.2, 0.6]).sample(n, 42)
+    with tf.Session() as sess:
+        return [sess.run(tf.shape(drawn), {n: value}) for value in (3, [3], [2, 2])]
+
+
+def keys_that_are_numbers(tf):
+    group = tf.data.experimental.group_by_window(lambda x: 0, lambda k, w: w.batch(3), 4)
+    element = tf.data.Dataset.range(6).apply(group).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        return [sess.run(element) for _ in range(3)]
+
+
+def devices_of_inner_scopes(tf):
+    cluster = tf.train.ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1"]})
+    found = []
+    with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+        with tf.device("/cpu:0"):
+            v = tf.Variable([1, 2])
+        with tf.device("/job:moon"):
+            w = tf.Variable([2, 1])
+        with tf.device(None), tf.device("/job:sun"):
+            u = tf.Variable([2, 1])
+        with tf.device(lambda op: "/job:" + ("seen" if op.device else "none")), tf.device("/gpu:1"):
+            s = tf.no_op()
+    for one in (v, v.initializer, w, w.initializer, u, s, v + w):
+        found.append(one.device)
+    return found
+
+
+def shapes_and_types_as_far_as_known(tf):
+    n = tf.placeholder(tf.int32, [])
+    return [
+        tf.pad(tf.placeholder(tf.float32, [5, None]), [[1, 1], [n, 2]]).shape.as_list(),
+        tf.pad(tf.placeholder(tf.float32, [5, 3]), [[n, 1], [0, 2]]).shape.as_list(),
+        tf.histogram_fixed_width_bins([1.0, 2.0], [0.0, 5.0], 5, dtype=tf.int64).dtype.name,
+        type(tf.math.erf(tf.SparseTensor([[1]], [0.5], [3]))).__name__,
+    ]
+
+
+def frames_of_a_fed_length(tf):
+    length, step = tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, [])
+    x = tf.constant(np.arange(10, dtype=np.float32))
+    feeds = {length: 4, step: 3}
+    with tf.Session() as sess:
+        return [
+            sess.run(tf.signal.frame(x, length, step), feeds),
+            sess.run(tf.signal.frame(x, length, step, pad_end=True), feeds),
+            _refused(tf, lambda: tf.signal.frame(x, [1], 1)),
+        ]
+
+
+def refused_attributes(tf):
+    zeros = tf.zeros([2, 2, 2], tf.int32)
+    return [
+        _refused(tf, lambda: tf.ConditionalAccumulator(tf.float32, reduction_type="MAX")),
+        _refused(tf, lambda: tf.as_string(tf.constant(1.0), fill="ab")),
+        _refused(tf, lambda: tf.scatter_nd(zeros, zeros, [0, 3, 2])),
+        _refused(tf, lambda: tf.sparse_to_dense([1], [5], [1.0], default_value=[1.0, 2.0])),
+    ]
+
+
+def files_opened_for_update(tf):
+    """A write in the mode "r+" makes the file and cuts it off, as "w+" does."""
+    folder = tempfile.mkdtemp()
+    found = []
+    for mode in ("r+", "w+", "a+"):
+        path = os.path.join(folder, mode)
+        for text in ("one\ntwo", "three"):
+            with tf.gfile.GFile(path, mode) as f:
+                f.write(text)
+                found.append(f.seekable())
+            with tf.gfile.GFile(path) as f:
+                found.append(f.read())
+    shutil.rmtree(folder)
+    return found

@@ -26,7 +26,7 @@ def in_process(code, **environment):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
     )
     return found.stdout.strip()
 

@@ -69,7 +69,7 @@ def test_callers_on_many_threads() -> None:
 def test_threads_of_the_pool_start_no_team() -> None:
     """On a worker of the pool every kernel would start threads of its own."""
     seen: dict[int, bool] = {}
-    gate = threading.Barrier(2, timeout=60)
+    gate = threading.Barrier(2, timeout=300)
 
     def task() -> None:
         gate.wait()  # so that two threads take one each
@@ -102,5 +102,5 @@ if child == 0:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     environment = {**os.environ, "HEADRACE_NATIVE": "always"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, timeout=300, check=False)
     assert done.returncode == 0

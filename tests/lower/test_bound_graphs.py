@@ -18,7 +18,7 @@ from headrace.kernels import accel
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.onednn import conv_primitives as conv
 from headrace.kernels.onednn import pool_primitives as onednn_pool
-from headrace.lower import bound_runs, emit_bound, fusion, select_packed
+from headrace.lower import bound_runs, fusion, select_bound, select_packed
 from headrace.lower import fused_code as fused
 from headrace.lower import stage_split as kept
 
@@ -39,9 +39,9 @@ def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
         monkeypatch.setattr(fused, "LARGE", 8)
         monkeypatch.setattr(kept, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(emit_bound, "COPIED", 1)
+        monkeypatch.setattr(select_bound, "COPIED", 1)
     if request.param == "moving":  # feeds and results of kernels are left where they are
-        monkeypatch.setattr(emit_bound, "LEFT", 1)
+        monkeypatch.setattr(select_bound, "LEFT", 1)
     yield
 
 

@@ -499,7 +499,7 @@ def test_memory_goes_with_session_graph_and_plan() -> None:
         session = started(graph)
         session.run(y, {x: array(3, 12)})
         (found,) = bindings(session)
-        return graph, session, weakref.ref(found.binding.renewal.lowering), (x, y)
+        return graph, session, weakref.ref(found.binding.renewal.binder), (x, y)
 
     gc.collect()
     gc.disable()  # nothing needs to wait for the collector of cycles

@@ -6,6 +6,7 @@ Their code has few names, takes any number of constants and results, and still k
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 import headrace as tf
 from headrace.lower import emit_lines
+from headrace.lower.fusion import Fused, fuse
+from headrace.program.snapshot import snapshot
 
 
 def _chain(x: Any, z: Any, steps: int) -> Any:
@@ -118,3 +121,24 @@ def test_structures_of_large_graphs_are_not_looked_at_in_full() -> None:
         assert len(needed_ops([y.op], ())) == 201
         assert 10 < len(needed_ops([y.op], (), limit=10)) <= 13
         assert needed_ops([y.op], (), limit=201) == needed_ops([y.op], ())
+
+
+def _seconds_to_fuse(steps: int) -> float:
+    """CPU time to bring a chain of element-wise operations together."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 8])
+        y = x
+        for _ in range(steps):
+            y = tf.sin(y * 1.01)
+        program = snapshot([y], [x])
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        (group,) = fuse(program, growing=True)
+        times.append(time.process_time() - start)
+        assert isinstance(group, Fused) and len(group.nodes) == 2 * steps
+    return min(times)
+
+
+def test_a_long_chain_is_fused_in_time_proportional_to_its_length() -> None:
+    assert _seconds_to_fuse(8000) < 40 * _seconds_to_fuse(800)  # (a square would be 100)

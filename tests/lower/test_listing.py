@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,12 @@ import pytest
 
 import headrace as tf
 from headrace.executors import make_executable, options_for
+from headrace.lower import listing as listing_module
+from headrace.lower.emit_general import compile_plan
 from headrace.lower.listing import IN_PLACE, NEW, VIEW, Listing, Stage, Storage
 from headrace.lower.listing_text import text_of_listing
 from headrace.lower.listing_verify import verify_listing
+from headrace.lower.passes import make_listing
 from headrace.lower.segment_cuts import ShapeFacts
 from headrace.program.snapshot import snapshot
 from headrace.program.verify import Malformed
@@ -59,6 +64,38 @@ def test_lines_belong_to_instructions() -> None:
         if instr.source is not None:
             assert all(listing.steps[k] is instr.source for k in numbers)
     assert [listing.lines[k - 1].split()[0] for k in listing.lines_of(3)] == ["return"]
+
+
+DECIDED = ("op", "inputs", "outputs", "depth", "stage", "storage", "implementation", "reason")
+
+
+def test_the_emitter_decides_nothing() -> None:
+    """Every field but the number of the first line is set before a line is written."""
+    folder = Path(listing_module.__file__).parent
+    written = {
+        (path.name, target.attr)
+        for path in folder.glob("emit_*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for target in ast.walk(node)
+        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
+        if isinstance(target.value, ast.Name) and target.value.id in ("instr", "made", "listing")
+    }
+    assert {attribute for _, attribute in written} == {"first", "lines", "offset"}
+
+
+def test_a_listing_is_whole_before_lines_are_written() -> None:
+    x = tf.placeholder(tf.float32, [100, 100])
+    w = tf.Variable(tf.ones([100, 100]), name="w")
+    loop = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0 + 1.0), [0, x])[1]
+    step = w.assign_add(tf.matmul(loop, w) * 2.0)
+    plan = make_executable(snapshot([step, loop], [x]), options_for()).plan
+    whole = make_listing(plan)
+    assert not whole.lines
+    verify_listing(whole, "a test")
+    before = [[getattr(i, name) for name in DECIDED] for i in whole.instrs]
+    emitted = compile_plan(plan).listing
+    assert [[getattr(i, name) for name in DECIDED] for i in emitted.instrs] == before
+    assert emitted.lines and emitted.instrs[-1].first > 0
 
 
 def test_text_is_at_most_100_columns() -> None:

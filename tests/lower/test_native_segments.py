@@ -241,6 +241,7 @@ def test_results_are_the_callers_own(always):
 def test_the_run_that_switches_is_counted_and_belongs_to_shapes(monkeypatch):
     monkeypatch.setenv("HEADRACE_NATIVE", "hot")
     monkeypatch.setattr(native_segments, "HOT_STEPS", 40)
+    monkeypatch.setattr(native_segments, "COMPILING", 4)
     found = []
 
     class Recorded(native_segments.Build):
@@ -264,6 +265,35 @@ def test_the_run_that_switches_is_counted_and_belongs_to_shapes(monkeypatch):
                 session.run(y, {x: np.ones(6, np.float32)})  # another shape counts anew
     assert len(found) == 2 and found == ["", ""]
     assert switches[0] == switches[1] > 5
+
+
+@needs_llvm
+def test_larger_arrays_switch_earlier(monkeypatch):
+    """The count of runs is one of work: the same steps with other sizes."""
+    monkeypatch.setenv("HEADRACE_NATIVE", "hot")
+    monkeypatch.setattr(native_segments, "HOT_STEPS", 400)
+    monkeypatch.setattr(native_segments, "COMPILING", 20)
+    taken = []
+
+    class Recorded(native_segments.Build):
+        def result(self):
+            taken.append(True)
+            return super().result()
+
+    monkeypatch.setattr(native_segments, "Build", Recorded)
+    runs = []
+    for size in (8, 60_000):
+        taken.clear()
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32, [2, size // 2])
+            y = tf.reduce_max(tf.nn.softmax(x) * 2.0, 0)
+            value = np.ones((2, size // 2), np.float32)
+            count = 0
+            while not taken and count < 2000:
+                session.run(y, {x: value})
+                count += 1
+        runs.append(count)
+    assert 2000 > runs[0] > 4 * runs[1] > 4
 
 
 @needs_llvm

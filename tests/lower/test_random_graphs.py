@@ -20,8 +20,8 @@ import headrace as tf
 from headrace.core.tensor import Tensor
 from headrace.executors import options_for, shared_code
 from headrace.kernels.numpy import blocks
-from headrace.lower import emit_general, fusion
 from headrace.lower import fused_code as fused
+from headrace.lower import fusion, storage_reuse
 from headrace.session.session import Session
 
 quick = settings(
@@ -37,7 +37,7 @@ def thresholds(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     shared_code._families.clear()
     if request.param != "small":
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(emit_general, "_SMALL", 1)
+        monkeypatch.setattr(storage_reuse, "_SMALL", 1)
     if request.param == "blocked":
         monkeypatch.setattr(fused, "LARGE", 2)
         monkeypatch.setattr(blocks, "over_blocks", functools.partial(blocks.over_blocks, block=3))

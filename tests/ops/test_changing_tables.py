@@ -31,7 +31,8 @@ def test_exports_of_dense_tables_have_a_row_for_each_bucket():
         sess.run(fill)
         sess.run(drop)
         keys, values = sess.run(export)
-        rows = sorted(zip(keys.tolist(), values.tolist()))
+        assert keys.shape == values.shape == (8, 1)
+        rows = sorted(zip(keys[:, 0].tolist(), values[:, 0].tolist()))
         assert rows == [(11, 1), (13, 3), *[(100, 0)] * 5, (200, 2)]
         sess.run(more)
         assert sess.run(table.size()) == 8

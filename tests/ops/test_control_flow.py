@@ -423,7 +423,7 @@ def test_maximum_iterations() -> None:
     y = tf.while_loop(lambda a: a < 100.0, lambda a: a * 2.0, [x], maximum_iterations=3)
     assert run(y, {x: 1.0}) == 8.0 and run(y, {x: 60.0}) == 120.0
     i, z = tf.while_loop(
-        lambda i, a: a < 100.0, lambda i, a: (i + 1, a * 2.0), [0, x], maximum_iterations=limit
+        lambda i, a: a < 100.0, lambda i, a: [i + 1, a * 2.0], [0, x], maximum_iterations=limit
     )
     assert run([i, z], {x: 1.0, limit: 2}) == [2, 4.0]
     assert run([i, z], {x: 1.0, limit: 0}) == [0, 1.0]

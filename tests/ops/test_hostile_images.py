@@ -57,9 +57,9 @@ def test_a_crop_decodes_the_rows_down_to_its_end() -> None:
     data = golden.jpeg(12000, 12000)
     with tf.Session() as sess:
         crop = tf.image.decode_and_crop_jpeg(data, [0, 5, 20, 20])
-        start = time.perf_counter()
+        start = time.process_time()
         assert sess.run(crop).shape == (20, 20, 3)
-        assert time.perf_counter() - start < 1
+        assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -89,9 +89,9 @@ def test_sixteen_bits_with_every_filter(channels: int, kind: int) -> None:
 def test_large_sixteen_bit_pictures_do_not_take_a_loop_of_python() -> None:
     pixels = np.random.default_rng(0).integers(0, 65536, (1000, 1000, 3), dtype=np.uint16)
     data = bytearray(write_png(pixels, 1))
-    start = time.perf_counter()
+    start = time.process_time()
     np.testing.assert_array_equal(read_png(bytes(data)), pixels)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_gif_frames_are_counted_before_they_are_decoded() -> None:
@@ -99,10 +99,10 @@ def test_gif_frames_are_counted_before_they_are_decoded() -> None:
     blocks = (b"\xff" + b"\x24" * 255) * 20 + b"\0"
     screen = b"GIF89a" + struct.pack("<HH", 9, 9) + b"\x80\0\0" + b"\0\0\0\xff\xff\xff"
     data = screen + (frame + blocks) * 40 + b";"
-    start = time.perf_counter()
+    start = time.process_time()
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="Got 40 frames"):
         sess.run(tf.image.decode_png(data))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("kind", ["ZLIB", "GZIP"])

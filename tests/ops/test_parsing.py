@@ -553,4 +553,26 @@ def test_nothing_of_this_is_imported_early() -> None:
         "'headrace.ops.io.parsing', 'headrace.ops.example', 'PIL', 'google_crc32c'))]\n"
         "assert not late, late\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (b'"' + b'""' * 1_000_000 + b'"', b'"' * 1_000_000),
+        (b'"' + b'a""' * 400_000 + b'"', b'a"' * 400_000),
+        (b'"' + b"a" * 2_000_000 + b'"', b"a" * 2_000_000),
+        (b'"' * 2_000_001, None),
+        (b'"' + b'""' * 1_000_000 + b"a", None),
+        (b'"' * 2_000_000 + b"a", None),
+    ],
+)
+def test_csv_of_many_quotes(record: bytes, field: bytes | None) -> None:
+    """A field is found in one search, whatever it is made of."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        (column,) = tf.decode_csv([record], [[""]])
+        if field is not None:
+            assert sess.run(column)[0] == field
+            return
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"[Qq]uote"):
+            sess.run(column)

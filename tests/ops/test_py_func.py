@@ -5,7 +5,9 @@ What they return, and the errors of their functions (values of TF 1.15).
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -115,3 +117,58 @@ def test_a_py_function_that_returns_a_variable() -> None:
         pytest.raises(tf.errors.UnknownError, match="Attempting to return a variable"),
     ):
         sess.run(y)
+
+
+def _runs_of(make: Callable[[Callable[..., Any]], Any], runs: int = 6) -> list[Any]:
+    """What a function that counts its calls gives in several runs."""
+    calls = itertools.count()
+    with tf.Graph().as_default(), tf.Session() as sess:
+        made = make(lambda *_: np.int64(next(calls)))
+        sess.run(tf.global_variables_initializer())
+        return [sess.run(made).tolist() for _ in range(runs)]
+
+
+def test_function_without_state_of_constants_is_called_once() -> None:
+    def once(f: Any) -> Any:
+        return tf.py_func(f, [], tf.int64, stateful=False)
+
+    assert _runs_of(once) == [0] * 6
+    assert _runs_of(lambda f: once(f) + 10 * once(f)) == [10] * 6  # two calls are two operations
+    assert _runs_of(lambda f: 2 * tf.py_func(f, [1.0, "a"], tf.int64, stateful=False)) == [0] * 6
+    assert _runs_of(lambda f: tf.py_func(f, [tf.constant(1.0) + 2.0], tf.int64, False)) == [0] * 6
+    assert _runs_of(lambda f: tf.cond(tf.constant(True), lambda: once(f), lambda: 5 * once(f))) == (
+        [0] * 6
+    )
+
+
+def test_function_of_what_changes_is_called_in_every_run() -> None:
+    def of(x: Any) -> Callable[[Any], Any]:
+        return lambda f: tf.py_func(f, [x() if callable(x) else x], tf.int64, stateful=False)
+
+    assert _runs_of(of(lambda: tf.Variable(1.0))) == list(range(6))
+    assert _runs_of(of(lambda: tf.random_uniform([]))) == list(range(6))
+    assert _runs_of(lambda f: tf.py_func(f, [1.0], tf.int64)) == list(range(6))
+
+
+def test_constants_of_equal_shape_are_not_taken_for_each_other() -> None:
+    """One function of a graph is called for each constant that its copies are given."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+
+        @tf.function
+        def call(x: Any) -> Any:
+            return tf.py_func(lambda v: v * 2.0, [x], tf.float32, stateful=False)
+
+        a, b = call(tf.constant([1.0, 2.0])), call(tf.constant([3.0, 4.0]))
+        assert sess.run([a, b])[1].tolist() == [6.0, 8.0]
+        assert sess.run([a, b])[0].tolist() == [2.0, 4.0]
+
+
+def test_function_without_state_that_fails_fails_in_the_run() -> None:
+    def fail() -> Any:
+        raise ValueError("no")
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        bad = tf.py_func(fail, [], tf.int64, stateful=False)
+        for _ in range(3):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="ValueError: no"):
+                sess.run(bad)

@@ -28,11 +28,11 @@ def test_as_tensorflow(number: int) -> None:
 )
 def test_time_is_linear_in_the_text(pattern: str) -> None:
     text = b"a" * 200_000 + b"!"
-    start = time.perf_counter()
+    start = time.process_time()
     with tf.Session() as sess:
         assert not sess.run(tf.strings.regex_full_match(text, pattern))
         assert sess.run(tf.strings.regex_replace(text, "(a+)+$", "")) == text
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_without_re2_simple_patterns_work_and_others_say_what_is_missing(

@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -36,6 +37,10 @@ load_data_ops()
 
 EXECUTORS = ["numpy", "reference"]
 
+FOREST_OPS = [n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".forest_ops")] + [
+    "DecisionTreeResourceHandleOp",
+    "FertileStatsResourceHandleOp",
+]
 #: Ops that make no sense alone; each is proven by the test file that is named.
 _LOOPS = "one part of tf.cond or tf.while_loop; test_control_flow.py"
 _HANDLES = "works on a handle that another op makes; test_handle_programs.py"
@@ -107,34 +112,35 @@ EXEMPT: dict[str, str] = {
         ),
         "works on a table or on the parts of a sparse tensor; api/test_library_cases.py",
     ),
-    "_FusedMatMul": "made by rewriting only; test_rewrites.py",
+    "_FusedMatMul": "made by rewriting only; test_fused_products.py",
     "_FusedConv2D": "made by rewriting only; test_onednn_conv.py",
-    "_InverseSize": "made by rewriting only; test_rewrites.py",
-    "_ReadAcrossResize": "made by snapshot.py only; golden/state_cases.py",
+    "_InverseSize": "made by rewriting only; test_rules.py",
+    "_ReadAcrossResize": "made by program/snapshot.py only; golden/state_cases.py",
     "_Held": "made by planning only; test_packing.py",
     "_HeldConv2D": "made by planning only; test_packing.py",
     "_HeldMatMul": "made by planning only; test_packing.py",
     "_HeldLSTMLayer": "made by planning only; test_packing.py",
     **dict.fromkeys(
-        ["_Attention", "_Gelu", "_LayerNorm"], "made by rewriting only; test_rewrites_models.py"
+        ["_Attention", "_Gelu", "_LayerNorm"], "made by rewriting only; test_model_patterns.py"
     ),
     **dict.fromkeys(
         ["_GeluGrad", "_LayerNormGrad", "_LayerNormTraining", "_SoftmaxGrad"],
-        "made by rewriting only; test_rewrites_training.py",
+        "made by rewriting only; test_training_patterns.py",
     ),
     **dict.fromkeys(
         ["_LSTMCell", "_LSTMCellGrad", "_LSTMLayer", "_LSTMLayerGrad"],
-        "made by rewriting only; test_rewrites_lstm.py",
+        "made by rewriting only; test_lstm_cells.py",
     ),
     **dict.fromkeys(
         ["_AddProduct", "_AddRows", "_RowSum", "_SumOfProducts"],
-        "made by rewriting only; test_rewrites_loop_sums.py",
+        "made by rewriting only; test_loop_product_sums.py",
     ),
     "ImageProjectiveTransformV2": "an op of tf.contrib.image; golden/contrib_cases.py",
     **dict.fromkeys(
         ["BytesInUse", "BytesLimit", "MaxBytesInUse"],
         "another value each time; test_memory_stats.py",
     ),
+    **dict.fromkeys(FOREST_OPS, "works on a tree of the session; golden/forest_cases.py"),
     "Timestamp": "another value each time; test_handle_programs.py",
     **dict.fromkeys(
         (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".checkpoint_ops")),
@@ -191,6 +197,15 @@ def test_every_op_is_in_the_table() -> None:
 def test_exemptions_are_needed() -> None:
     sampled = {s.op for _, _, s in PAIRS}
     assert not [op for op in EXEMPT if op in sampled or op not in ALL_OPS]
+
+
+def test_the_files_that_exemptions_name_exist() -> None:
+    tests = Path(__file__).parent.parent
+    names = {p.name for folder in (tests, tests.parent / "src") for p in folder.rglob("*.py")}
+    for table in (EXEMPT, NOT_COMPARED, COMPARED_ELSEWHERE, UNCHECKED_GRADIENTS):
+        for op, why in table.items():
+            for file in re.findall(r"(\w+\.py)\b", why):
+                assert file in names, (op, why)
 
 
 #: Ops whose values are compared with TensorFlow's neither by a sample nor in a program; each with
@@ -332,6 +347,7 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
     "ImageProjectiveTransformV2": "is in contrib.image's own library",
     "MaxBytesInUse": "is in contrib.memory_stats' own library",
     "BytesLimit": "is in contrib.memory_stats' own library",
+    **dict.fromkeys(FOREST_OPS, "is in contrib.tensor_forest's own library"),
     "BytesInUse": "is in contrib.memory_stats' own library",
     "GatherTree": "is in contrib.seq2seq's own library, which the list of core ops leaves out",
     "_FusedMatMul": "is internal to TensorFlow (its list has no names with _); made by rewriting",

@@ -118,6 +118,30 @@ def test_only_the_last_output_matters() -> None:
     same(fetches, {x: data(5)}, 1e-5)
 
 
+def test_a_first_layer_whose_inputs_have_no_gradient() -> None:
+    """Nothing with a gradient lies behind the first step's inputs: a layer all the same."""
+    x, w = batch(), weights()
+    outputs, _ = unrolled(basic, steps_of(x), zeros(x), zeros(x), *w)
+    fetches = tf.gradients(tf.reduce_sum(tf.sin(tf.stack(outputs))), list(w))
+    program = program_of(fetches, [x])
+    assert program.notes["LSTM layer"] == 1 and ops(program).count("_LSTMLayerGrad") == 1
+    same(fetches, {x: data(5)}, 1e-5)
+
+
+@pytest.mark.parametrize("stopped", [0, 1, 2])
+def test_gradients_that_are_stopped_inside(stopped: int) -> None:
+    """Between steps, and at a first step whose input is another step's too."""
+    x, w = batch(), weights()
+    first = tf.Variable(RNG.randn(3, WIDE).astype(np.float32))
+    xs = [first, *steps_of(x)[1:-1], first]
+    outputs, _ = unrolled(basic, xs, zeros(x), zeros(x), *w)
+    loss = tf.reduce_sum(tf.sin(tf.stack(outputs)))
+    joined = [op for op in tf.get_default_graph().get_operations() if op.type == "ConcatV2"]
+    stops = ([outputs[0]], [joined[0].outputs[0]], [joined[1].outputs[0]])[stopped]
+    fetches = tf.gradients(loss, [*w, first], stop_gradients=stops)
+    same(fetches, {x: data(3)}, 1e-5)
+
+
 def test_step_that_depends_on_the_one_before() -> None:
     """What goes in is made of what came out: no layer, only cells."""
     x, w = batch(), weights()

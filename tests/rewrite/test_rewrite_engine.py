@@ -16,7 +16,7 @@ import headrace as tf
 from headrace.core.opdef import ALL_OPS, ROLES
 from headrace.ops import load_all
 from headrace.program.nodes import walk
-from headrace.rewrite.engine import BRANCH, LOOP, ROUNDS
+from headrace.rewrite.engine import BRANCH, LOOP, ROUNDS, UNROLL
 from headrace.rewrite.rule_table import EXACT_RULES, RULES, VALUE_FREE_RULES, rules_for
 from headrace.rewrite.rules.composites import LAYER
 from headrace.session import events
@@ -42,6 +42,7 @@ def test_rules_name_op_types_that_exist() -> None:
         LAYER,
         LOOP,
         ROUNDS,
+        UNROLL,
         "<constant>",
         "all",
         "Snapshot",
@@ -52,7 +53,9 @@ def test_rules_name_op_types_that_exist() -> None:
 
 
 def test_sets_of_rules() -> None:
-    assert rules_for() is RULES and rules_for(exact=True) is EXACT_RULES
+    assert rules_for(often=True) is RULES and rules_for(True, often=True) is EXACT_RULES
+    assert {*RULES} - {*rules_for()} == {r for r in RULES if UNROLL in r.ops}
+    assert {*rules_for(exact=True)} <= {*EXACT_RULES}
     assert rules_for(value_free=True) is VALUE_FREE_RULES
     assert all(r.exact for r in EXACT_RULES)
     assert all(r.exact and r.value_free for r in rules_for(True, True))

@@ -14,7 +14,7 @@ def test_the_result_is_waited_for() -> None:
     gate = threading.Event()
 
     def make() -> str:
-        gate.wait(10)
+        gate.wait(120)
         return threading.current_thread().name
 
     build = Build(make)
@@ -33,7 +33,7 @@ def test_an_error_is_raised_where_the_result_is_asked_for() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_makes_it_itself() -> None:
     gate = threading.Event()
-    build = Build(lambda: gate.wait(10) and os.getpid())
+    build = Build(lambda: gate.wait(120) and os.getpid())
     child = os.fork()
     if not child:
         gate.set()

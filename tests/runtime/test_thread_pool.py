@@ -48,7 +48,7 @@ def test_a_worker_at_work_does_not_hold_up_another_call() -> None:
 
     def slow() -> None:
         begun.set()
-        end.wait(30)
+        end.wait(120)
 
     def first() -> None:
         with pool.limited(2):
@@ -56,13 +56,13 @@ def test_a_worker_at_work_does_not_hold_up_another_call() -> None:
 
     caller = threading.Thread(target=first)
     caller.start()
-    begun.wait(30)
+    begun.wait(120)
     done: list[int] = []
     with pool.limited(2):
         pool.parallel([lambda i=i: done.append(i) for i in range(5)])
     assert sorted(done) == list(range(5))
     end.set()
-    caller.join(30)
+    caller.join(120)
     assert not caller.is_alive()
 
 
@@ -95,7 +95,7 @@ def test_many_callers() -> None:
     for c in callers:
         c.start()
     for c in callers:
-        c.join(60)
+        c.join(120)
         assert not c.is_alive(), "a call hangs"
     assert counts == [200] * 8
 

@@ -67,7 +67,7 @@ def test_those_who_wait_come_in_their_order() -> None:
             while len(turns.waiting) <= n and time.monotonic() < until:
                 time.sleep(0.001)
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert order == list(range(6))
 
 
@@ -82,14 +82,59 @@ def test_an_error_gives_the_turn_back() -> None:
 def test_who_leaves_while_waiting_is_forgotten() -> None:
     """As Ctrl-C does, before or after the turn was handed over."""
     turns = Turns(1)
-    mine = threading.Lock()
+    mine = (threading.Lock(), 2)
     turns.waiting.append(mine)
     turns._leave(mine)
     assert not turns.waiting
     with turns:
-        turns.working += 1  # a turn that was handed over to one who left
+        turns.working += 2  # a turn that was handed over to one who left
         turns._leave(mine)
     assert turns.working == 0
+
+
+def test_two_halves_are_one_turn() -> None:
+    """Steps on one core and on several: never more than fit, none passed over, all get there."""
+    turns, lock, now, most = Turns(1), threading.Lock(), 0, 0
+
+    def work(n: int) -> None:
+        nonlocal now, most
+        size = 1 + n % 2
+        for _ in range(30):
+            with turns if size == 2 else turns.half, turns:
+                with lock:
+                    now += size
+                    most = max(most, now)
+                time.sleep(0.0003)
+                with lock:
+                    now -= size
+
+    in_threads(8, work)
+    assert most == 2 and turns.working == 0 and not turns.waiting
+
+
+def test_a_session_of_several_threads() -> None:
+    """Steps beside each other keep to one core, until one thread has been alone for long."""
+    from headrace.lower.session_state import Stepping
+
+    stepping = Stepping()
+    for _ in range(3):
+        with stepping as alone:
+            assert alone
+    seen: list[bool] = []
+
+    def other(_: int) -> None:
+        with stepping as alone:
+            seen.append(alone)
+
+    with stepping as alone:
+        assert alone
+        in_threads(1, other)
+    assert seen == [False]
+    found = []
+    for _ in range(Stepping.ALONE + 2):
+        with stepping as alone:
+            found.append(alone)
+    assert found == [False] * (Stepping.ALONE - 1) + [True] * 3
 
 
 def test_many_threads_train_one_model() -> None:
@@ -147,6 +192,7 @@ def test_steps_of_threads_run_on_one_team() -> None:
 
 def test_a_session_that_is_limited_stays_so_on_the_thread_of_steps() -> None:
     """ConfigProto's number of threads belongs to the session, wherever its steps run."""
+    from headrace.lower.session_state import State
     from headrace.lower.step_threads import in_turn
     from headrace.runtime.thread_pool import limited, thread_count
 
@@ -154,7 +200,7 @@ def test_a_session_that_is_limited_stays_so_on_the_thread_of_steps() -> None:
 
     def work(n: int) -> None:
         with limited(n + 1):
-            seen.append(in_turn(thread_count) - n)
+            seen.append(in_turn(lambda _: thread_count(), State()) - n)
 
     in_threads(3, work)
     assert seen == [1, 1, 1]

@@ -117,3 +117,17 @@ def test_settled_runs() -> None:
     assert tf.Session().explain(y, [x]).bound == []  # another session, the same plan
     plain = session.explain(x + 1.0, [x])
     assert not plain.may_be_bound and "bound      no" in str(plain)
+
+
+def test_the_text_is_at_most_100_columns_wide() -> None:
+    scope = "a_long_name_of_a_scope_that_goes_on_and_on_and_on_and_on"
+    with tf.Graph().as_default(), tf.name_scope(scope), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 8])
+        y = tf.add_n([tf.nn.relu(tf.layers.dense(x, 4, name=f"layer_{n}")) for n in range(20)])
+        step = tf.train.AdamOptimizer().minimize(
+            tf.reduce_mean(tf.cond(y[0, 0] > 0, lambda: y * 2, lambda: y))
+        )
+        session.run(tf.global_variables_initializer())
+        lines = str(session.explain([step, y], [x])).splitlines()
+    assert len(lines) > 60
+    assert [line for line in lines if len(line) > 100 and " " in line.strip()] == []

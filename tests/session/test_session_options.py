@@ -202,7 +202,7 @@ def test_timeout_of_a_run() -> None:
         start = time.monotonic()
         with pytest.raises(tf.errors.DeadlineExceededError):
             s.run(y, options=tf.RunOptions(timeout_in_ms=100))
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 120
     assert s.run(c) == 5
     assert s.run(c, options=tf.RunOptions(timeout_in_ms=60000)) == 5
 
@@ -234,7 +234,7 @@ def test_the_run_is_stopped_and_tears_nothing() -> None:
             time.sleep(0.1)
         assert len(set(map(float, s.run(vs)))) == 1
     name = "headrace deadline"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     s2 = tf.Session()
     with pytest.raises(tf.errors.DeadlineExceededError):
         s2.run(_endless(), options=tf.RunOptions(timeout_in_ms=50))
@@ -256,12 +256,12 @@ def test_python_functions_that_wait_for_each_other() -> None:
 
     def f(x: Any) -> Any:
         first.set()
-        assert second.wait(20)
+        assert second.wait(120)
         return x + 1
 
     def g(x: Any) -> Any:
         second.set()
-        assert first.wait(20)
+        assert first.wait(120)
         return x * 2
 
     x = tf.placeholder(tf.float32, [2])

@@ -25,7 +25,7 @@ def together(n: int, work: Callable[[int], None]) -> None:
 
     def body(i: int) -> None:
         try:
-            gate.wait(30)
+            gate.wait(120)
             work(i)
         except BaseException as error:
             failures.append(error)
@@ -34,7 +34,7 @@ def together(n: int, work: Callable[[int], None]) -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join(120)
         assert not t.is_alive(), "a thread hangs"
     if failures:
         raise failures[0]
@@ -158,7 +158,7 @@ def test_close_lets_a_run_under_way_finish() -> None:
 
     def wait(x: Any) -> Any:
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         return x
 
     v = tf.Variable(5.0)
@@ -167,12 +167,12 @@ def test_close_lets_a_run_under_way_finish() -> None:
     results: list[Any] = []
     runner = threading.Thread(target=lambda: results.append(s.run(y)))
     runner.start()
-    assert inside.wait(30)
+    assert inside.wait(120)
     s.close()
     with pytest.raises(RuntimeError, match="closed"):
         s.run(v)
     go_on.set()
-    runner.join(30)
+    runner.join(120)
     assert results == [15.0]
     with pytest.raises(RuntimeError, match="closed"):
         s.run(y)

@@ -132,3 +132,10 @@ def test_inspect_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
     print_tensors_in_checkpoint_file(path, "sgd/b", False)
     out = capsys.readouterr().out
     assert out.startswith("tensor: sgd/b (float32) [2]\n[") and "# Total number of params" in out
+
+
+def test_an_iterator_in_a_checkpoint_is_not_left_out_silently(tmp_path: Path) -> None:
+    with eager_mode():
+        saved = tf2.train.Checkpoint(v=tf2.Variable(1.0), data=iter(tf2.data.Dataset.range(3)))
+        with pytest.warns(UserWarning, match=r"iterator is not saved.*Dataset\.skip"):
+            saved.save(str(tmp_path / "m"))

@@ -24,4 +24,4 @@ def test_as_tensorflow(program: Callable[[Any, str], Any], tmp_path: Path) -> No
         with tf.Graph().as_default():
             return program(tf, str(tmp_path))
 
-    assert json.loads(json.dumps(within(30, run))) == GOLDEN[program.__name__]
+    assert json.loads(json.dumps(within(120, run))) == GOLDEN[program.__name__]

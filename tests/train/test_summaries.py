@@ -89,7 +89,7 @@ def tensorboard(tmp_path: Path) -> Callable[..., list[bytes]]:
             flags = ["--logdir", str(tmp_path), "--load_fast=false", "--port=0"]
             board.configure(argv=["", *flags])
             urls.append(board.launch())
-            for _ in range(100):
+            for _ in range(1200):
                 with urllib.request.urlopen(f"{urls[0]}data/plugin/scalars/tags") as answer:
                     if json.load(answer):
                         break

@@ -6,13 +6,12 @@ When the session closes, when the queue closes, when a coordinator stops.
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import pytest
 
 import headrace as tf
-from tests.train.time_limit import within
+from tests.train.time_limit import until_it_waits, within
 
 
 def _in_thread(call: Any) -> tuple[threading.Thread, list[Any]]:
@@ -31,8 +30,7 @@ def _in_thread(call: Any) -> tuple[threading.Thread, list[Any]]:
 
 def _waiting(call: Any) -> tuple[threading.Thread, list[Any]]:
     thread, found = _in_thread(call)
-    time.sleep(0.05)
-    assert thread.is_alive()
+    until_it_waits(thread)
     return thread, found
 
 
@@ -48,7 +46,7 @@ def test_enqueue_wakes_a_dequeue_of_many(kind: str) -> None:
         thread, found = _waiting(lambda: sess.run(many))
         for i in range(3):
             sess.run(put, {x: i})
-        thread.join(10)
+        thread.join(120)
         assert sorted(found[0].tolist()) == [0, 1, 2]
 
 
@@ -57,8 +55,8 @@ def test_a_full_queue_blocks_and_a_dequeue_frees_it() -> None:
     many, get = q.enqueue_many([[1, 2, 3]]), q.dequeue()
     with tf.Session() as sess:
         thread, found = _waiting(lambda: sess.run(many))
-        assert [within(10, lambda: int(sess.run(get))) for _ in range(3)] == [1, 2, 3]
-        thread.join(10)
+        assert [within(120, lambda: int(sess.run(get))) for _ in range(3)] == [1, 2, 3]
+        thread.join(120)
         assert found == [None]
 
 
@@ -68,7 +66,7 @@ def test_closing_the_session_ends_waiting() -> None:
     sess = tf.Session()
     thread, found = _waiting(lambda: sess.run(get))
     sess.close()
-    thread.join(10)
+    thread.join(120)
     assert isinstance(found[0], tf.errors.CancelledError)
 
 
@@ -79,7 +77,7 @@ def test_close_with_cancel_ends_enqueues_and_leaves_elements() -> None:
         sess.run(put)
         thread, found = _waiting(lambda: sess.run(put))
         sess.run(q.close(cancel_pending_enqueues=True))
-        thread.join(10)
+        thread.join(120)
         assert isinstance(found[0], tf.errors.CancelledError)
         assert sess.run(get) == 1
         with pytest.raises(tf.errors.OutOfRangeError, match="closed and has insufficient elements"):
@@ -94,8 +92,8 @@ def test_close_waits_for_pending_enqueues() -> None:
         first, _ = _waiting(lambda: sess.run(put))
         second, _ = _waiting(lambda: sess.run(close))
         assert [sess.run(get), sess.run(get)] == [1, 1]
-        first.join(10)
-        second.join(10)
+        first.join(120)
+        second.join(120)
         with pytest.raises(tf.errors.OutOfRangeError):
             sess.run(get)
 
@@ -128,12 +126,12 @@ def test_coordinator_raises_what_a_thread_reports() -> None:
     for thread in threads:
         thread.start()
     with pytest.raises(KeyError, match="lost"):
-        within(20, lambda: coord.join(threads))
+        within(120, lambda: coord.join(threads))
     assert coord.should_stop()
     coord.clear_stop()
     assert not coord.should_stop()
     coord.request_stop(tf.errors.OutOfRangeError(None, None, "the end"))
-    within(20, lambda: coord.join(threads))
+    within(120, lambda: coord.join(threads))
 
 
 def test_coordinator_names_threads_that_do_not_stop() -> None:
@@ -143,8 +141,8 @@ def test_coordinator_names_threads_that_do_not_stop() -> None:
     thread.start()
     coord.request_stop()
     with pytest.raises(RuntimeError, match="stubborn"):
-        within(20, lambda: coord.join([thread], stop_grace_period_secs=0.1))
-    within(20, lambda: coord.join([thread], stop_grace_period_secs=0.1, ignore_live_threads=True))
+        within(120, lambda: coord.join([thread], stop_grace_period_secs=0.1))
+    within(120, lambda: coord.join([thread], stop_grace_period_secs=0.1, ignore_live_threads=True))
     end.set()
 
 
@@ -154,7 +152,7 @@ def test_a_runner_without_coordinator_keeps_its_error() -> None:
     runner = tf.train.QueueRunner(q, [q.enqueue(x)])
     with tf.Session() as sess:
         (thread,) = runner.create_threads(sess, start=True)
-        thread.join(10)
+        thread.join(120)
     assert isinstance(runner.exceptions_raised[0], tf.errors.InvalidArgumentError)
 
 
@@ -173,5 +171,5 @@ def test_looper_thread() -> None:
             coord.request_stop()
 
     tf.train.LooperThread.loop(coord, 0.001, work)
-    within(20, coord.join)
+    within(120, coord.join)
     assert len(calls) == 3

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["within"]
+__all__ = ["until_it_waits", "within"]
+
+
+def until_it_waits(thread: threading.Thread, seconds: float = 120.0) -> None:
+    """Return once the thread is inside of a wait for a condition: a sleep would guess when."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert thread.is_alive(), "the thread has ended instead of waiting"
+        frame = sys._current_frames().get(thread.ident or 0)
+        if frame is not None and frame.f_code is threading.Condition.wait.__code__:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"the thread did not begin to wait within {seconds} seconds")
 
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:

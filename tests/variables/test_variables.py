@@ -152,8 +152,13 @@ def test_wrong_arguments() -> None:
         Variable(1.0, aggregation="sum of sorts")
     with pytest.raises(TypeError, match="not iterable"):
         iter(Variable([1.0]))
-    with pytest.raises(TypeError, match="mutable tensor"):
+    with pytest.raises(AttributeError, match="no attribute 'assign'"):  # as in TF 1.15
         tf.assign(basic.constant(1.0), 2.0)
+    with pytest.raises(ValueError, match="Sliced assignment is only supported for variables"):
+        basic.constant([1.0, 2.0])[0:1].assign([2.0])
+    with pytest.raises(ValueError, match="Sliced assignment is only supported for variables"):
+        tf.assign(basic.constant([1.0, 2.0])[0:1], [2.0])
+    assert not hasattr(basic.constant([1.0]), "assign")
 
 
 def test_creator_scope() -> None:

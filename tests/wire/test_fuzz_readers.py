@@ -27,7 +27,7 @@ _KINDS = [
 def test_readers_withstand_what_the_fuzzer_makes(kinds: str) -> None:
     command = [sys.executable, str(_TOOL), "--kinds", kinds, "--inputs", "150", "--seed", "7"]
     done = subprocess.run(
-        [*command, "--seconds", "280"], capture_output=True, text=True, timeout=300
+        [*command, "--seconds", "900"], capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -45,4 +45,4 @@ def test_the_fuzzer_sees_what_goes_wrong() -> None:
         "    f.READERS['spec'] = [reader]\n"
         "    assert f.run_one('spec', b'') is not None\n"
     )
-    subprocess.run([sys.executable, "-c", program, str(_TOOL.parent)], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", program, str(_TOOL.parent)], check=True, timeout=300)

@@ -75,6 +75,7 @@ class LoadedEngine:
             answer["cpu"],
             out,
             err,
+            times.get("stopped") == "processor time",
         )
 
     def close(self) -> None:

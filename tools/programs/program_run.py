@@ -9,6 +9,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,7 @@ class Outcome:
     cpu_seconds: float
     stdout: str = field(repr=False)
     stderr: str = field(repr=False)
+    cut: bool = False  # ended because its processor time was used up
 
     def result(self) -> str:
         if self.exit_code is None:
@@ -177,7 +179,7 @@ def _children_cpu() -> float:
 
 def _edit(file: Path, pattern: str, replacement: str) -> None:
     text = file.read_text(errors="surrogateescape")
-    changed = re.sub(pattern, replacement, text, flags=re.MULTILINE)
-    if changed == text and replacement not in text:
-        raise SystemExit(f"{file}: the edit {pattern!r} changes nothing")
+    changed, count = re.subn(pattern, replacement, text, flags=re.MULTILINE)
+    if not count and replacement not in text:
+        print(f"{file}: nothing matches the edit {pattern!r}", file=sys.stderr)
     file.write_text(changed, errors="surrogateescape")

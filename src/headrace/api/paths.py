@@ -13,6 +13,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from headrace.api.inner_paths import INNER_PATHS
 from headrace.api.missing import explain
 from headrace.api.platform import messages
 
@@ -83,7 +84,7 @@ _inner(
     io_ops=("headrace.api.v1.io", _V1, _GEN),
     gradients=_V1,
     gradients_impl=_V1,
-    init_ops=("headrace.api.v1.initializers", _V1),
+    init_ops=("headrace.api.v1.initializers", "headrace.variables.initializers", _V1),
     linalg_ops=("headrace.api.v1.linalg", _V1, _GEN),
     logging_ops=(_V1, _GEN),
     map_fn=_V1,
@@ -177,7 +178,7 @@ _inner(
     tf_contextlib=("headrace.api.python.tf_decorator",),
     tf_decorator=("headrace.api.python.tf_decorator",),
     tf_export=("headrace.api.python.tf_export",),
-    tf_inspect=("inspect",),
+    tf_inspect=("headrace.api.python.tf_inspect",),
 )
 _SAVED = "headrace.api.v1.saved_model"
 _inner(
@@ -273,6 +274,26 @@ _inner(
     tpu_optimizer=("headrace.api.v1.tpu",),
     bfloat16=("headrace.api.v1.tpu",),
 )
+_inner("contrib.tensor_forest", python=("headrace.api.contrib.tensor_forest_python",))
+_inner(
+    "contrib.tensor_forest.python", tensor_forest=("headrace.api.contrib.random_forest",), ops=()
+)
+_inner(
+    "contrib.tensor_forest.python.ops",
+    gen_model_ops=_GEN,
+    gen_stats_ops=_GEN,
+    model_ops=("headrace.train.forest.forest_variables", _GEN),
+    stats_ops=("headrace.train.forest.forest_variables", _GEN),
+)
+PATHS["python.ops.resources"] = ("headrace.ops.state.shared_resources",)
+_inner("contrib.factorization", python=())
+_inner("contrib.factorization.python", ops=())
+_inner(
+    "contrib.factorization.python.ops",
+    clustering_ops=("headrace.api.contrib.factorization", _GEN),
+    factorization_ops=("headrace.api.contrib.factorization", _GEN),
+    gmm_ops=("headrace.api.contrib.factorization", _GEN),
+)
 _inner("contrib.crf", python=())
 _inner("contrib.crf.python", ops=())
 _inner("contrib.crf.python.ops", crf=("headrace.api.contrib.crf",))
@@ -350,12 +371,14 @@ PATHS["contrib"] = ("headrace.api.contrib",)
 for _name in (
     "crf",
     "cudnn_rnn",
+    "factorization",
     "framework",
     "layers",
     "legacy_seq2seq",
     "rnn",
     "seq2seq",
     "slim",
+    "tensor_forest",
 ):
     PATHS[f"contrib.{_name}"] = (f"headrace.api.contrib.{_name}",)
 PATHS["contrib.slim.nets"] = ("headrace.api.contrib.slim_nets",)
@@ -515,6 +538,12 @@ for _path in messages.paths():
     PATHS.setdefault(_path.rpartition(".")[0], ())
     PATHS[_path] = (f"<message {_path}>",)
 
+for _path, _providers in INNER_PATHS.items():
+    PATHS.setdefault(_path, _providers)
+for _path, _providers in PATHS.items():  # a namespace of contrib that has inner modules as well
+    if not _providers and _path.startswith("contrib.") and _path.count(".") == 1:
+        PATHS[_path] = (f"<public {_path}>",)
+
 
 #: Where TensorFlow's inner modules import one another from: ``python.ops.rnn`` has the attribute
 #: ``rnn_cell_impl``, and programs import it from there.
@@ -560,7 +589,8 @@ class Facade(ModuleType):
         raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *(n for p in self._providers for n in dir(p))})
+        provided = (n for p in self._providers for n in dir(p))
+        return sorted({*self.__dict__, *(n for n in provided if not n.startswith("__"))})
 
 
 class _Public:

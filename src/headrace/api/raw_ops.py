@@ -64,7 +64,7 @@ def raw(op_type: str) -> Callable[..., Any]:
     """``tf.raw_ops.<op_type>``; KeyError if there is no such op."""
     opdef = ALL_OPS[op_type]
 
-    def op(*, name: str | None = None, **given: Any) -> Any:
+    def op(*, name: str | None = None, **given: object) -> Any:
         return _call(opdef, given, name)
 
     op.__name__ = op.__qualname__ = op_type
@@ -81,7 +81,7 @@ def generated(name: str) -> Callable[..., Any]:
     opdef = ALL_OPS[op_type]
     order = [*parameters(opdef), "name"]
 
-    def op(*args: Any, **given: Any) -> Any:
+    def op(*args: object, **given: Any) -> Any:
         if len(args) > len(order):
             raise TypeError(f"{name}() takes {len(order)} arguments, but {len(args)} were given")
         for parameter, value in zip(order, args):

@@ -25,7 +25,7 @@ from headrace.autodiff.op_counts import gate_ops, gradient_ops
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
-from headrace.core.contexts import Context, frame_of, named_pass
+from headrace.core.contexts import CondBase, Context, WhileBase, frame_of, named_pass
 from headrace.core.convert import convert_to_tensor
 from headrace.core.func_graph import is_function_graph
 from headrace.core.graph import Graph, get_default_graph
@@ -94,14 +94,14 @@ _AGGREGATION_METHODS = (
 
 def gradients(
     ys: object,
-    xs: Any,
+    xs: TensorLike,
     grad_ys: Any = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
+    aggregation_method: object = None,
     stop_gradients: object = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
 ) -> list[Any]:
     """d(sum of ys)/dx for each x, as new tensors; None where no y depends on x."""
     if get_default_graph()._is_eager:
@@ -128,7 +128,7 @@ def gradients_through(
     recorded: Collection[Operation] | None,
     ys: Any,
     xs: object,
-    grad_ys: Any = None,
+    grad_ys: TensorLike | None = None,
     name: str = "gradients",
     gate_gradients: bool = False,
     stop_gradients: Any = None,
@@ -316,7 +316,7 @@ class Tape:
             return None
         if len(grads) > 1:
             # what comes out of a branch's Switch is used, and so summed up, inside that branch
-            made_in = tensor._op.__dict__.get("_cond_context", tensor._op._context)
+            made_in = tensor._op._cond_context or tensor._op._context
             with in_context(self.graph, self.context_for(made_in)), self.beside(grads):
                 grads[:] = [total(grads)]
             if self.record is not None:
@@ -332,7 +332,9 @@ class Tape:
             return nullcontext()
         return self.graph.colocate_with(first._op, ignore_existing=True)
 
-    def add(self, tensor: Tensor, grad: Any, by: Operation | None = None) -> None:
+    def add(
+        self, tensor: Tensor, grad: IndexedSlices | Tensor, by: Operation | None = None
+    ) -> None:
         self.grads.setdefault(tensor, []).append(grad)
         if self.record is not None:
             self.record.given.setdefault(tensor, []).append(Given(by, grad))
@@ -440,8 +442,8 @@ class Tape:
         extra: set[Operation] = set()
         for op in between:
             frame = frame_of(op._context)
-            if frame is not None and frame is not own and frame not in self.open:
-                extra.update(v.merge._op for v in frame.__dict__.get("loop_variables", ()))
+            if isinstance(frame, WhileBase) and frame is not own and frame not in self.open:
+                extra.update(v.merge._op for v in frame.loop_variables or ())
         return between | extra
 
     # one unit
@@ -495,9 +497,7 @@ class Tape:
         made = gradient_ops(op, out_grads)
         if made is None:
             made = ops_counted(self.graph) - before
-        if (
-            "_reshaped_in_tf" in op.__dict__
-        ):  # before and after; gradients pass through these reshapes too
+        if op._reshaped_in_tf:  # before and after; gradients pass through these reshapes too
             made += 2 + 2 * sum(t in self.wanted or t._op in self.between for t in op._inputs)
         missing = sum(g is None and is_trainable(t) for t, g in zip(op._outputs, out_grads))
         count_as(self.graph, before, made + missing + (gate_ops(in_grads) if self.gated else 0))
@@ -525,7 +525,7 @@ class Tape:
         What the branch gives if it is taken, else zero.
         """
         branch = 1 if out_grads[1] is not None else 0
-        inner = op.__dict__.get("_cond_context")
+        inner = op._cond_context
         if inner is None or None not in out_grads:
             return self.lone_switch(op, out_grads)
         outer = self.context_for(op._context)
@@ -562,9 +562,9 @@ class Tape:
         loop_gradient(self, unit.context)
 
 
-def _other_branch(inner: Any, pred: Tensor, branch: int, outer: Any) -> CondContext:
+def _other_branch(inner: CondBase, pred: Tensor, branch: int, outer: Any) -> CondContext:
     """The branch of a cond that a tensor was not used in, as a context of the backward pass."""
-    sibling = inner if inner.branch == branch else inner.__dict__.get("sibling")
+    sibling = inner if inner.branch == branch else inner.sibling
     if sibling is None or sibling.pred is not pred:
         return branch_context(pred, branch, inner.name, outer)
     return CondContext(pred, sibling.pivot, branch, inner.name, outer)

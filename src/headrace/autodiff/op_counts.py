@@ -44,7 +44,7 @@ def gate_ops(in_grads: Sequence[Any]) -> int:
 
 def _seen(op: Operation, what: str, key: object) -> bool:
     """TF keeps what it found out about shapes once per graph: whether this was looked at before."""
-    found = op.graph.__dict__.setdefault("_gradient_shapes_seen", set())
+    found = op.graph._gradient_shapes_seen
     if (what, key) in found:
         return True
     found.add((what, key))

@@ -8,7 +8,13 @@ from typing import Any
 from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE
 from headrace.core.tensor import Operation
 
-__all__ = ["NoGradient", "NotDifferentiable", "RegisterGradient", "gradient_function"]
+__all__ = [
+    "NoGradient",
+    "NotDifferentiable",
+    "RegisterGradient",
+    "gradient_function",
+    "is_registered",
+]
 
 _registered: dict[str, Any] = {}
 
@@ -40,6 +46,11 @@ def NotDifferentiable(op_type: str) -> None:
 
 
 NoGradient = NotDifferentiable
+
+
+def is_registered(op_type: str) -> bool:
+    """Whether a user's gradient has this name."""
+    return op_type in _registered
 
 
 def gradient_function(op: Operation) -> Callable[..., Any] | None:

@@ -46,7 +46,7 @@ __all__ = ["loop_gradient"]
 
 def loop_gradient(tape: Tape, forward: Any) -> None:
     """Add the gradients of a loop's inputs to ``tape``, given those of its results."""
-    variables = forward.__dict__.get("loop_variables")
+    variables = forward.loop_variables
     if variables is None:
         raise LookupError(
             f"No gradient can be made for the loop '{forward.name}': its variables are not known"
@@ -149,7 +149,7 @@ class _Backward:
             if (
                 op.type == "Switch"
                 and frame_of(op._context) is self.forward
-                and "_cond_context" not in op.__dict__
+                and op._cond_context is None
             ):
                 continue  # a loop variable as the body sees it
             for t in op._inputs:
@@ -175,7 +175,7 @@ class _Backward:
         finally:
             graph._control_ops = controls
 
-    def _counted(self, forward: Any, graph: Graph) -> Tensor:
+    def _counted(self, forward: WhileContext, graph: Graph) -> Tensor:
         with in_context(graph, forward.outer_context):
             zero = constant(0, name="f_count")
         enter = forward.enter(zero, is_constant=False, name="f_count")
@@ -231,7 +231,7 @@ class _Backward:
             exits = [apply(EXIT, s[0], name="Exit") for s in switches]
         for x, s in zip(exits, starts):
             x._shape = s._shape
-        context.__dict__["loop_variables"] = []
+        context.loop_variables = []
         context.results = tuple([x._op._inputs[0] for x in exits])
         return exits
 
@@ -258,7 +258,7 @@ class _Backward:
 
         Its value in the iteration that is being undone.
         """
-        while tensor._op.type == "Switch" and "_cond_context" in tensor._op.__dict__:
+        while tensor._op.type == "Switch" and tensor._op._cond_context is not None:
             if frame_of(tensor._op._context) is not self.forward:
                 break
             tensor = tensor._op._inputs[
@@ -266,7 +266,7 @@ class _Backward:
             ]  # known outside of the branch: the backward branch takes it in by itself
         if frame_of(tensor._op._context) is not self.forward:
             return tensor
-        invariants: dict[Tensor, Tensor] = self.forward.__dict__["invariants"]
+        invariants: dict[Tensor, Tensor] = self.forward.invariants
         outside = invariants.get(tensor)
         if outside is not None:
             return outside
@@ -397,9 +397,9 @@ class LoopTape(Tape):
         return [u for u in units if not isinstance(u, Loop)]
 
     def switch(self, op: Operation, out_grads: list[Any]) -> Any:
-        if "_cond_context" not in op.__dict__:
+        inner = op._cond_context
+        if inner is None:
             return out_grads[1]  # a loop variable entering the body
-        inner = op.__dict__["_cond_context"]
         branch = 1 if out_grads[1] is not None else 0
         outer = self.context_for(op._context)
         assert outer is not None

@@ -147,7 +147,7 @@ def tf_convert(
     return do_not_convert(function) if status is Status.DISABLED else function
 
 
-def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
+def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator: the function, and what it calls, run as they are."""
     if func is None:
         return do_not_convert

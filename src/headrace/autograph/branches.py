@@ -223,7 +223,7 @@ def eq(a: Tensor, b: TensorLike) -> bool | Tensor:
     return a == b
 
 
-def ne(a: Tensor, b: Tensor) -> Any:
+def ne(a: Tensor, b: Tensor) -> Tensor | bool:
     if is_staged(a) or is_staged(b):
         if a is None or b is None:
             return True
@@ -238,7 +238,7 @@ def _alike(a: TensorLike, b: TensorLike) -> tuple[Any, Any]:
     return a, as_value(b)
 
 
-def in_(a: Tensor, b: Any) -> bool:
+def in_(a: Tensor, b: Sequence[Any]) -> bool:
     """``a in b``.
 
     A tensor is compared by value, which needs a decision now: a TypeError, as in TensorFlow.

@@ -141,7 +141,7 @@ class Namespace:
             return function
         return self.convert(function)
 
-    def _method(self, method: types.MethodType) -> Any:
+    def _method(self, method: types.MethodType) -> Callable[..., Any]:
         function = method.__func__
         if type(function) is not types.FunctionType or not self._recurse():
             return method
@@ -150,7 +150,7 @@ class Namespace:
         made = self.convert(function)
         return method if made is function else types.MethodType(made, method.__self__)
 
-    def _callable(self, instance: Any) -> Any:
+    def _callable(self, instance: object) -> Any:
         """An object of a user's class with ``__call__``."""
         function = getattr(type(instance), "__call__", None)  # noqa: B004
         if type(function) is not types.FunctionType or hasattr(instance, _ARTIFACT):

@@ -172,7 +172,7 @@ def _run_loop(
 ) -> Any:
     """The variables after ``tf.while_loop``."""
 
-    def loop_test(*state: Tensor | TensorArray | Sequence[Tensor | Sequence[Tensor]]) -> Any:
+    def loop_test(*state: Tensor | TensorArray | Sequence[Tensor | Sequence[Tensor]]) -> Tensor:
         set_state(state)
         return condition(convert_to_tensor(as_value(test())), "while loop")
 
@@ -293,7 +293,7 @@ class _Kind:
         return self.plain(0) if self.plain is not None else zero_like(self.tensor)
 
     @staticmethod
-    def shapes(kinds: Any) -> Any:
+    def shapes(kinds: _Kind) -> Any:
         """The invariant, if a dimension is not known before the loop runs."""
         if not isinstance(kinds, _Kind) or kinds.tensor is None:
             return None
@@ -302,7 +302,7 @@ class _Kind:
 
 
 def check_start(
-    values: Any, names: tuple[str, ...], after: State | None = None, problem: str = ""
+    values: Sequence[Any], names: tuple[str, ...], after: State | None = None, problem: str = ""
 ) -> None:
     """ValueError for a loop variable that has no value before a staged loop."""
     for name, value, later in zip(names, values, after or (None,) * len(names)):

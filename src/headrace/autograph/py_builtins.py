@@ -60,7 +60,7 @@ def _handled(name: str, plain: Callable[..., Any], argument: int = 0) -> Callabl
     """The builtin, or what a handler for its argument does."""
     handlers = BUILTIN_HANDLERS[name]
 
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> Any:
         if handlers and len(args) > argument:
             for accepts, handler in reversed(handlers):
                 if accepts(args[argument]):
@@ -133,7 +133,7 @@ def _range(start: Any, stop: Any = None, step: Any = None) -> Any:
 
 
 def _extreme(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: Any, **kwargs: object) -> Any:
         if not any(map(is_staged, args)):
             return plain(*args, **kwargs)
         if kwargs:

@@ -34,6 +34,7 @@ class SourceError(Exception):
 def function_tree(function: FunctionType) -> FunctionNode:
     """A fresh tree of the function (the caller may change it)."""
     code = function.__code__
+    linecache.checkcache(code.co_filename)  # a module may have been edited and loaded again
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines or code.co_firstlineno > len(lines):
         raise SourceError(f"the source code of {function.__qualname__} is not available")

@@ -21,6 +21,7 @@ from headrace.variables.variable import Variable
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.shapes import TensorShape
+    from headrace.core.stacks import Entered
 
 __all__ = [
     "as_value",
@@ -94,7 +95,7 @@ class _Scratch(FuncGraph):
             self._context = context
 
 
-def scratch_graph() -> Any:
+def scratch_graph() -> Entered:
     """``with scratch_graph():`` what is added to the graph is forgotten afterwards."""
     return _Scratch().as_default()
 
@@ -143,7 +144,7 @@ def _dtype(value: TensorLike) -> Any:
     return None
 
 
-def _of_plain(value: Any) -> Tensor:
+def _of_plain(value: TensorLike) -> Tensor:
     with _Scratch().as_default():
         return convert_to_tensor(value)
 

@@ -92,7 +92,7 @@ def write_trace(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def log(level: int, message: str, *args: Any) -> None:
+def log(level: int, message: str, *args: object) -> None:
     if _Verbosity.level < level:
         return
     text = message % args

@@ -13,7 +13,7 @@ __all__ = ["parse_numpy_printoption", "print_tensors_in_checkpoint_file"]
 
 
 def print_tensors_in_checkpoint_file(
-    file_name: Any,
+    file_name: str,
     tensor_name: str | None,
     all_tensors: bool,
     all_tensor_names: bool = False,

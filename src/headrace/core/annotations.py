@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.core.tensor import Operation, Tensor
     from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
     from headrace.variables.variable import Variable
+    from headrace.variables.variable_store import ReuseMode
 
 __all__ = [
     "Activation",
@@ -42,6 +43,7 @@ __all__ = [
     "InitializerLike",
     "Partitioner",
     "RegularizerLike",
+    "ReuseLike",
     "Scalar",
     "ShapeLike",
     "SparseLike",
@@ -114,3 +116,5 @@ RegularizerLike: TypeAlias = "Callable[..., Tensor | None]"
 ConstraintLike: TypeAlias = "Callable[..., TensorLike]"
 #: ``partitioner(shape=..., dtype=...)``: the number of parts of every dimension.
 Partitioner: TypeAlias = "Callable[..., Sequence[int]]"
+#: ``reuse`` of scopes and layers: False, True, tf.AUTO_REUSE, or None for what the scope says.
+ReuseLike: TypeAlias = Union[bool, "ReuseMode", None]

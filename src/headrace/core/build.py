@@ -61,7 +61,7 @@ def _result_class(opdef: OpDef) -> type:
     return collections.namedtuple(opdef.name, [arg.name for arg in opdef.outputs])
 
 
-def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: object) -> Any:
+def apply_named(opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object) -> Any:
     """``apply_many`` for the ops of several outputs that users call themselves.
 
     The outputs by their names, as a named tuple of the op's own class.
@@ -69,7 +69,7 @@ def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: ob
     return _result_class(opdef)(*apply_many(opdef, *inputs, name=name, **attrs))
 
 
-def apply_any(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def apply_any(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: object) -> Any:
     """Add one operation to the graph of its inputs (or the default graph) and return its
     outputs.
     """
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
         """``apply_any`` of an op with one output."""
 
     def apply_many(
-        opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any
+        opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object
     ) -> tuple[Tensor, ...]:
         """``apply_any`` of an op with several outputs."""
 
@@ -508,7 +508,9 @@ def _make_bool(value: bool, name: str) -> bool:
 def _make_str(value: str, name: str) -> str:
     if not isinstance(value, (str, bytes)):
         raise TypeError(f"Expected string for argument '{name}' not {value!r}.")
-    return value.decode() if isinstance(value, bytes) else value
+    if isinstance(value, bytes):  # (a serialized message may be any bytes)
+        return value.decode(errors="surrogateescape")
+    return value
 
 
 #: Kind of an attribute → its conversion: (value, attribute name) → stored form.

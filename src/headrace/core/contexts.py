@@ -86,11 +86,17 @@ class CondBase(Context):
     """One branch of a cond."""
 
     pred: Tensor
+    pivot: Tensor
     branch: int
+    sibling: CondBase | None = None  # the other branch
 
 
 class WhileBase(Context):
     """One loop."""
+
+    #: Its variables as gradients need them (ops/control/while_loops.py); None: not known.
+    loop_variables: list[Any] | None = None
+    invariants: dict[Tensor, Tensor]  # inside -> outside
 
 
 def frame_of(context: Context | None) -> Context | None:

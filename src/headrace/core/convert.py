@@ -14,6 +14,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, get_default_graph
+from headrace.core.nested_leaves import check_leaves, default_array, ragged_error
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.tensor import Operation, Tensor
 
@@ -62,7 +63,7 @@ def convert(
     value: Any,
     dtype: DType | None = None,
     name: str | None = None,
-    preferred: Any = None,
+    preferred: DType | None = None,
     as_ref: bool = False,
     full_name: str | None = None,
 ) -> Tensor:
@@ -106,7 +107,7 @@ def _registered(
     value: object,
     dtype: DType | None,
     name: str | None,
-    preferred: Any,
+    preferred: DType | None,
     as_ref: bool,
     full_name: str | None,
 ) -> Tensor:
@@ -211,6 +212,8 @@ def _from_numpy(array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[
         dtype = dtypes.as_dtype(array.dtype)
         return np.array(array, dtype.np_dtype, order="C")
     if dtype is dtypes.string:
+        if not array.size:
+            return array.astype(object)
         raise TypeError(f"Expected string, got an array of type {array.dtype} instead.")
     with np.errstate(all="ignore"):
         return np.array(array, dtype.np_dtype, order="C")
@@ -226,7 +229,7 @@ def _string_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _as_bytes(item: bytes | str) -> bytes:
     if isinstance(item, bytes):
-        return item
+        return bytes(item)
     if isinstance(item, str):
         return item.encode()
     raise TypeError(f"Expected string, got {item!r} of type '{type(item).__name__}' instead.")
@@ -248,11 +251,13 @@ def _from_nested(value: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         return quick
     value = _plain(value)
     if dtype is dtypes.string:
-        return _string_array(np.array(value, dtype=object))
+        return _strings_from_nested(value)
     try:
         array = np.array(value)
     except ValueError as error:
-        raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
+        if dtype is not None:
+            check_leaves(value, dtype)
+        raise ragged_error(value, dtype, error) from None
     if dtype is dtypes.uint64 and array.dtype.kind == "f":  # NumPy's choice for large integers
         exact = np.array(value, dtype=object)
         if all(isinstance(v, int) for v in exact.reshape(-1)):
@@ -264,9 +269,21 @@ def _from_nested(value: object, dtype: DType | None) -> np.ndarray[Any, Any]:
             raise TypeError(f"Expected {dtype.name}, got {value!r} of type 'str' instead.")
         return _string_array(np.array(value, dtype=object))
     if dtype is None:
-        return _default_width(array, value)
+        return default_array(value, array, get_default_graph()._is_eager)
     _check_kind(value, array, dtype)
     return _wrapped(array, dtype)
+
+
+def _strings_from_nested(value: Any) -> np.ndarray[Any, Any]:
+    try:
+        array = np.array(value, dtype=object)
+    except ValueError as error:
+        check_leaves(value, dtypes.string)
+        raise ragged_error(value, dtypes.string, error) from None
+    if any(isinstance(v, (list, tuple)) for v in array.reshape(-1)):
+        check_leaves(value, dtypes.string)
+        raise ragged_error(value, dtypes.string, ValueError("the lists differ in length"))
+    return _string_array(array)
 
 
 def _wrapped(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
@@ -311,29 +328,6 @@ def _flat_numbers(value: Any, dtype: DType | None) -> np.ndarray[Any, Any] | Non
         return None
 
 
-def _default_width(array: np.ndarray[Any, Any], value: object) -> np.ndarray[Any, Any]:
-    """Python numbers are int32 and float32.
-
-    A NumPy scalar or array inside a list keeps its own width.
-    """
-    numpy_dtype = _leaf_numpy_dtype(value)
-    if numpy_dtype is not None:
-        return array.astype(numpy_dtype)
-    if array.dtype == np.int64:
-        if array.size and (array.max() > 0x7FFFFFFF or array.min() < -0x80000000):
-            return array
-        return array.astype(np.int32)
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    return array
-
-
-def _leaf_numpy_dtype(value: object) -> Any:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return value.dtype if isinstance(value, (np.ndarray, np.generic)) else None
-
-
 def _check_kind(value: object, array: np.ndarray[Any, Any], dtype: DType) -> None:
     """No silent change of kind from Python values.
 
@@ -342,13 +336,13 @@ def _check_kind(value: object, array: np.ndarray[Any, Any], dtype: DType) -> Non
     if array.size == 0:
         return
     have, want = array.dtype.kind, dtype._kind
-    if have == "b" and want in "iufc" and _leaf_numpy_dtype(value) is None:
-        return  # True is an int in Python
     wrong = (
         (want in "iu" and have in "fc")
         or (want == "b" and have != "b")
         or (want == "f" and have == "c")
     )
+    if wrong or (have == "b" and want != "b"):  # True is an int in Python, np.True_ is not
+        check_leaves(value, dtype)
     if wrong:
         first = array.reshape(-1)[0].item()
         raise TypeError(

@@ -220,7 +220,7 @@ class DType:
 _ALL: list[DType] = []
 
 
-def _make(enum: int, name: str, np_type: Any, kind: str) -> DType:
+def _make(enum: int, name: str, np_type: object, kind: str) -> DType:
     dtype = DType(enum, name, np_type, kind)
     dtype._ref = DType(enum + _REF_OFFSET, name + "_ref", np_type, kind, dtype)
     _ALL.append(dtype)

@@ -257,7 +257,7 @@ class FuncGraph(Graph):
         return graph
 
 
-def _variable_of(handle: Any) -> Any:
+def _variable_of(handle: Tensor) -> Any:
     """The variable that a handle outside belongs to."""
     reference = getattr(handle, "variable", None)
     if reference is not None:

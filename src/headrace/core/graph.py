@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from headrace.core import stacks, trace
 from headrace.core.contexts import frame_of
@@ -21,9 +22,11 @@ from headrace.core.loop_frames import _check_frame
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
 from headrace.core.thread_scopes import ThreadScopes, thread_scope
+from headrace.runtime.fork_locks import held_at_fork
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike
+    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.stacks import Entered
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
@@ -101,6 +104,8 @@ class Graph:
     _effects: Any = None  # the order of its effects (core/effects.py)
     _calls: Any = None  # which operations are bodies of calls (core/call_records.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)
+    #: Traces of tf.functions that belong to this graph, if there are some (functions/function.py).
+    _function_traces: WeakKeyDictionary[Any, dict[Any, Any]] | None = None
     _imported = False  # has operations of a GraphDef
     _imported_passes: Any = None  # backward passes among them (autodiff/imported_passes.py)
     _is_eager = (
@@ -131,12 +136,19 @@ class Graph:
         self._uncounted = 0  # operations that TF would have made more (see seeds.count_as)
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
+        self._reordered = False  # inputs of operations may be younger than these
         self._version = 0  # grows with every op and with every change of an existing op
         self._changes = 0  # grows only when something that was there already is changed
         self._consumer_index: dict[Tensor, list[Operation]] = {}
         self._indexed = 0
         self._plans: Any = None  # the session layer keeps its plan cache here
         self._py_funcs: list[Any] = []
+        #: What tf.gradients looked at, as TensorFlow caches it (autodiff/op_counts.py).
+        self._gradient_shapes_seen: set[tuple[str, object]] = set()
+        self._random_ops = 0  # of a function that have its seed (core/seeds.py)
+        #: The first handle of each variable, and of how many operations (core/inline.py).
+        self._handle_index: tuple[dict[tuple[str, str], Tensor], int] = ({}, 0)
+        self._variable_creators: list[Callable[..., Any]] = []
         #: Switch and Merge operations that the program made itself, and what lies between them.
         self._flat_flow: list[Operation] = []
         self._flat_placed: dict[Operation, None] = {}
@@ -258,15 +270,16 @@ class Graph:
         return tuple(c for c in (*needed, *rest) if c in controls and c not in direct)
 
     def _current_device(self, op: Operation) -> str:
+        """From the innermost scope outwards: inner scopes hold, a function sees what they say."""
         device = ""
-        for (entry,) in self._device_stack:
+        for (entry,) in reversed(self._device_stack):
             if entry is None:
-                device = ""
-            elif callable(entry):
+                break
+            if callable(entry):
                 op._device = device
                 device = stacks.device_string(entry(op))
             else:
-                device = _merge_devices(device, stacks.device_string(entry))
+                device = _merge_devices(stacks.device_string(entry), device)
         return _canonical_device(device)
 
     def _colocate(self, op: Operation) -> None:
@@ -281,6 +294,14 @@ class Graph:
             self._version += 1
             self._changes += 1
 
+    def _inputs_changed(self) -> None:
+        """An operation got another input: it may have been made later than the operation."""
+        with self._lock:
+            self._reordered = True
+            self._consumer_index.clear()
+            self._indexed = 0
+        self._bump()
+
     def _close_loop(self, merge: Operation, enter: Tensor, following: Tensor) -> None:
         """Connect a loop's Merge with its NextIteration: not while the graph is being written."""
         with self._lock:
@@ -293,7 +314,7 @@ class Graph:
         dtypes: object = None,
         input_types: object = None,
         name: str | None = None,
-        attrs: Any = None,
+        attrs: dict[str, Any] | None = None,
         op_def: object = None,
         compute_shapes: bool = True,
         compute_device: bool = True,
@@ -374,7 +395,7 @@ class Graph:
     def switch_to_thread_local(self) -> None:
         """TF 1.15 keeps the scopes of each thread apart from here on; Headrace always does."""
 
-    def as_default(self) -> Any:
+    def as_default(self) -> Entered:
         return stacks.default_graphs.entered(self)
 
     @contextmanager
@@ -505,12 +526,12 @@ class Graph:
     def _get_control_flow_context(self) -> Any:
         return self._context
 
-    def _set_control_flow_context(self, context: Any) -> None:
+    def _set_control_flow_context(self, context: object) -> None:
         self._context = context
 
     # looking things up --------------------------------------------------------------------------
     def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         if not allow_tensor and not allow_operation:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
@@ -645,7 +666,7 @@ class Graph:
         for name in names:
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> list[Any]:
+    def get_collection_ref(self, name: TensorLike) -> list[Any]:
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
@@ -727,7 +748,7 @@ def _without_direct(
 
 
 _global_default: Graph | None = None
-_global_lock = threading.Lock()
+_global_lock = held_at_fork(threading.Lock())
 
 
 def get_default_graph() -> Graph:

@@ -76,7 +76,8 @@ class Inference:
         self.require_rank(i, 1)
         tensor = self.op._inputs[i]
         value = static_value(tensor)
-        if value is not None and value.size and value.min() < -1:
+        packed = tensor._op.type == "Pack"  # of scalars, whose signs TensorFlow does not look at
+        if value is not None and value.size and value.min() < -1 and not packed:
             raise ValueError(f"Invalid value in tensor used for shape: {value[value < -1][0]}")
         return partial_shape(tensor)
 

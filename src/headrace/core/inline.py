@@ -146,7 +146,7 @@ class _Copier:
             for start in e.starts:
                 self.extra.setdefault(start, []).extend(before)
 
-    def _variable(self, key: str) -> Any:
+    def _variable(self, key: str) -> str:
         if not isinstance(key, Tensor):
             return key
         from headrace.core.effects import variable_of
@@ -305,10 +305,9 @@ def _handle_key(op: Operation) -> tuple[str, str]:
 
 def _handles_of(graph: Graph) -> dict[tuple[str, str], Tensor]:
     """The first handle of each variable of a graph; kept, and brought up to date by what is new."""
-    handles: dict[tuple[str, str], Tensor]
-    handles, seen = graph.__dict__.get("_handle_index", ({}, 0))
+    handles, seen = graph._handle_index
     for op in graph._ops[seen:]:
         if op.type == "VarHandleOp":
             handles.setdefault(_handle_key(op), op._outputs[0])
-    graph.__dict__["_handle_index"] = (handles, len(graph._ops))
+    graph._handle_index = (handles, len(graph._ops))
     return handles

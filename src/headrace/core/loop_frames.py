@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.core import trace
 from headrace.core.contexts import frame_of
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.autodiff.while_grad import BackwardContext
+    from headrace.ops.control.control_contexts import CondContext, WhileContext
+
 
 __all__: list[str] = []
 
@@ -15,7 +20,13 @@ _LOG = logging.getLogger("tensorflow")
 _APART = "they are in different while loops"
 
 
-def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: str) -> None:
+def _check_frame(
+    tensor: Tensor,
+    inner: BackwardContext | CondContext | WhileContext,
+    context: BackwardContext | CondContext | WhileContext | None,
+    op_type: str,
+    name: str,
+) -> None:
     """A tensor of a loop has a value for each iteration.
 
     Outside it is known by what the loop returns.

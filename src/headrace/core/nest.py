@@ -270,7 +270,7 @@ def _pack(structure: object, leaves: Iterator[Any], composites: bool) -> Any:
     )
 
 
-def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
     """``func`` of the corresponding leaves, packed like the first structure."""
     check_types, composites = _map_options(kwargs)
     if not callable(func):
@@ -395,7 +395,7 @@ def _same_namedtuples(a: Any, b: Any) -> bool:
 
 
 def assert_shallow_structure(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """ValueError/TypeError unless ``input_tree`` has the nesting of ``shallow_tree``, at least."""
     if not _is_branch(shallow_tree, expand_composites):

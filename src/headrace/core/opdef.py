@@ -166,10 +166,11 @@ class Traits(NamedTuple):
     whole: bool = False  # a view of all of its first input's memory, each element once
     repeats: int | None = None  # the input that is a number, which the result repeats
     like_elementwise: bool = False  # element-wise if all inputs have the result's shape
-    dense: bool = False  # training steps of dense layers consist of such ops (lower/emit_bound.py)
+    dense: bool = False  # training steps of dense layers consist of such ops (lower/binding.py)
     layer: bool = False  # the work of a layer: for its sake runs are bound to shapes
     compiled: str = ""  # a function of kernels/native, "module:name" (lower/native_kernels.py)
     data_dependent_shape: bool = False
+    computes_shapes: bool = False  # of inputs that are shapes: these must be known
     host_only: bool = False
     calls_user: bool = (
         False  # calls a Python function, which may wait for another operation of the run
@@ -190,6 +191,8 @@ class Traits(NamedTuple):
     update: str | None = None  # the new value of a variable, input 0, as a Python expression
     packed_as: str | None = None  # the op that takes packed weights (lower/select_packed.py)
     packed_from: int = 0  # elements of weights from which that is worth while
+    packed_input: int = 1  # which input the weights are
+    packed_unless: str = ""  # an attribute that asks for results that the packed op has not
     stored: str = ""  # "write" or "read": what it does with a stack's or tensor array's elements
     batching: str = ""  # over a batch of elements: the op itself, "elementwise" or the "same"
     attrs_vary: bool = False  # attributes that are new with every call
@@ -215,6 +218,7 @@ ROLES = frozenset(
         "variable",
         "handle",
         "read",
+        "assign",
         "is initialized",
         "placeholder",
         "nothing",
@@ -230,6 +234,11 @@ ROLES = frozenset(
         "reduction",
         "cross entropy",
         "max pool gradient",
+        "list",
+        "list write",
+        "list scatter",
+        "list read",
+        "list gather",
     ]
 )
 #: The roles of TensorFlow's control flow.
@@ -384,7 +393,7 @@ def define(
     *,
     shape: Callable[[Any], Sequence[Any]],
     kernel: Callable[..., Any] | None = None,
-    grad: Any,
+    grad: Callable[..., Any] | _Marker,
     inplace: Callable[..., None] | None = None,
     trusting: Callable[..., Any] | None = None,
     native: NativeInplace | None = None,
@@ -453,7 +462,7 @@ class KernelNode(NamedTuple):
         graph = getattr(self.op, "graph", None)
         if graph is None or not graph._is_function:
             return self.name
-        return self.op.__dict__.get("_state_key") or f"{graph.key}/{self.name}"
+        return self.op._state_key or f"{graph.key}/{self.name}"
 
 
 def bind_kernel(
@@ -473,7 +482,7 @@ def bind_kernel(
 def ufunc_kernel(name: str) -> Callable[..., Any]:
     """A kernel that is one function of the array namespace."""
 
-    def kernel(xp: Any, *inputs: Any) -> Any:
+    def kernel(xp: ArrayNamespace, *inputs: object) -> Any:
         return getattr(xp, name)(*inputs)
 
     return kernel

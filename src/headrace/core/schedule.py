@@ -120,6 +120,8 @@ def _is_topological(ordered: list[Operation]) -> bool:
         for c in op._control_inputs:
             if c._id > own:
                 return False
+    if ordered and ordered[0].graph._reordered:
+        return all(t._op._id < op._id for op in ordered for t in op._inputs)
     return True
 
 

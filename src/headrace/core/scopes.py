@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import stacks
 from headrace.core.build import _graph_of
 from headrace.core.graph import Graph, get_default_graph, root_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = [
     "add_to_collection",
@@ -29,7 +33,7 @@ class name_scope:
     """``with tf.name_scope(name, default_name, values) as scope:``."""
 
     def __init__(
-        self, name: str | None, default_name: str | None = None, values: Any = None
+        self, name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
     ) -> None:
         if default_name is not None and not isinstance(default_name, str):
             raise TypeError(
@@ -85,7 +89,9 @@ class name_scope:
 
 
 @contextmanager
-def op_scope(values: object, name: str | None, default_name: str | None = None) -> Iterator[str]:
+def op_scope(
+    values: Sequence[Any] | None, name: str | None, default_name: str | None = None
+) -> Iterator[str]:
     """The pre-1.0 spelling of ``name_scope``."""
     with name_scope(name, default_name, values) as scope:
         yield scope
@@ -146,7 +152,7 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(key, scope)
 
 
-def get_collection_ref(key: Any) -> list[Any]:
+def get_collection_ref(key: str) -> list[Any]:
     """The list of a collection itself, so that changing it changes the collection."""
     return get_default_graph().get_collection_ref(key)
 

@@ -62,15 +62,13 @@ def get_seed(op_seed: Any) -> tuple[int | None, int | None]:
 
 def _number_in_function(graph: Graph) -> int:
     """TF 2 numbers the random ops of a function, whatever other operations there are."""
-    number: int = graph.__dict__.get("_random_ops", 0)
-    graph.__dict__["_random_ops"] = number + 1
-    return number
+    graph._random_ops += 1
+    return graph._random_ops - 1
 
 
 def random_ops_numbered(function: Graph) -> int:
     """How many random ops of a function have the graph's seed and none of their own."""
-    number: int = function.__dict__.get("_random_ops", 0)
-    return number
+    return function._random_ops
 
 
 def ops_counted(graph: Graph) -> int:

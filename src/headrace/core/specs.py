@@ -62,7 +62,7 @@ class TypeSpec:
     def from_components(self, tensors: Sequence[Any]) -> Any:
         raise NotImplementedError
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether every value of this spec fits ``other``."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class TypeSpec:
         """The narrowest spec that covers this one and ``others``; None if there is none."""
         raise NotImplementedError
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a value can be both of this spec and of the other."""
         raise NotImplementedError
 
@@ -130,7 +130,7 @@ class _Shaped(TypeSpec):
     def _like(self, shape: TensorShape) -> Any:
         return type(self)(shape, self._dtype)
 
-    def _same_kind(self, other: Any) -> bool:
+    def _same_kind(self, other: SparseTensorSpec | TensorSpec | int) -> bool:
         return type(other) is type(self) and other._dtype is self._dtype
 
     def is_subtype_of(self, other: Any) -> bool:
@@ -171,7 +171,7 @@ class TensorSpec(_Shaped):
         self._name = name
 
     @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+    def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
@@ -415,7 +415,7 @@ def component_specs(specs: object) -> list[TensorSpec]:
 
 def components(
     specs: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec] | None] | Mapping[str, Any] | None,
-    values: Any,
+    values: object,
 ) -> list[Any]:
     """The plain tensors of a structure of values that fits ``specs``."""
     out: list[Any] = []

@@ -50,7 +50,7 @@ class DefaultStack(threading.local):
     def entered(self, item: Graph | BaseSession) -> Entered:
         return Entered(self, item)
 
-    def leave(self, item: Any) -> None:
+    def leave(self, item: object) -> None:
         if self.items and self.items[-1] is item:
             self.items.pop()
         elif item in self.items:
@@ -78,7 +78,7 @@ class Entered:
         self.stack.items.append(self.item)
         return self.item
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stack.leave(self.item)
 
 

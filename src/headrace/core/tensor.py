@@ -15,7 +15,8 @@ from headrace.core.shapes import Shape, TensorShape
 from headrace.errors import OperatorNotAllowedInGraphError
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import FeedDict, TensorLike
+    from headrace.core.annotations import FeedDict, ShapeLike, TensorLike
+    from headrace.core.contexts import CondBase
     from headrace.core.graph import Graph
     from headrace.core.opdef import OpDef
     from headrace.session.session import BaseSession
@@ -67,6 +68,10 @@ class SupportsOperators:
         def __invert__(self) -> Tensor: ...
         def __neg__(self) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
+
+
+def _refuse_assignment(value: object, name: str | None = None) -> Any:
+    raise ValueError("Sliced assignment is only supported for variables")
 
 
 class Tensor(SupportsOperators):
@@ -166,7 +171,7 @@ class Tensor(SupportsOperators):
     def get_shape(self) -> TensorShape:
         return shapes.from_plain(self._shape)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike | None) -> None:
         """Add knowledge about the static shape."""
         plain = shapes.to_plain(shape)
         try:
@@ -218,6 +223,17 @@ class Tensor(SupportsOperators):
             "subgraphs conditioned on the "
             "value of a tensor."
         )
+
+    if not TYPE_CHECKING:  # (else every attribute would be known to type checkers)
+
+        def __getattr__(self, name: str) -> Any:
+            """Slices have ``assign``, which is for variables' slices alone."""
+            if name == "assign" and self._op.type == "StridedSlice":
+                return _refuse_assignment
+            known = getattr(type(self), name, None)
+            if isinstance(known, property):  # which raised: its own error says why
+                return known.__get__(self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __iter__(self) -> Any:
         raise OperatorNotAllowedInGraphError(
@@ -284,6 +300,12 @@ class Operation:
     #: Of a Merge: what chooses its input, and whether the value for false comes second.
     _cond_pred: Tensor | None = None
     _merge_swapped: bool = False
+    #: Of a Switch: the branch that it is the way into (None: it belongs to a loop).
+    _cond_context: CondBase | None = None
+    #: What its state is kept under, where that is not its name.
+    _state_key: str = ""
+    #: TensorFlow has reshapes around it: they count where seeds are derived from numbers of ops.
+    _reshaped_in_tf: bool = False
 
     __slots__ = (
         "__dict__",
@@ -382,6 +404,26 @@ class Operation:
 
     def _add_control_input(self, op: Operation) -> None:
         self._add_control_inputs([op])
+
+    def _remove_all_control_inputs(self) -> None:
+        self._control_inputs = ()
+        self.graph._bump()
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Take another tensor for input ``index`` (``tf.contrib.graph_editor``)."""
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"tensor must be a Tensor: {tensor}")
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor} must be from the same graph as {self!r}.")
+        if tensor.dtype.base_dtype != self._inputs[index].dtype.base_dtype:
+            raise TypeError(
+                f"Input {index} of {self.name} has type {self._inputs[index].dtype.name}, "
+                f"the new one {tensor.dtype.name}"
+            )
+        inputs = list(self._inputs)
+        inputs[index] = tensor
+        self._inputs = tuple(inputs)
+        self.graph._inputs_changed()
 
     def _get_control_flow_context(self) -> Any:
         return self._context

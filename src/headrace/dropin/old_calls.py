@@ -20,7 +20,11 @@ import gc
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["install", "uninstall"]
 
@@ -66,7 +70,7 @@ def _tolerant(
     """`own`, with `old_call` for what fails with a message that has `sign` in it."""
 
     @functools.wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         try:
             return own(*args, **kwargs)
         except (TypeError, ValueError) as error:
@@ -84,7 +88,9 @@ def _tolerant(
     return function
 
 
-def _array_of_objects(own: Callable[..., Any], error: Exception, *args: Any, **kwargs: Any) -> Any:
+def _array_of_objects(
+    own: Callable[..., Any], error: Exception, *args: Any, **kwargs: object
+) -> Any:
     """Rows of different lengths, with the dimensions that all rows share.
 
     NumPy (of any version) tries to broadcast rows that are arrays, such as images of different
@@ -104,7 +110,7 @@ def _array_of_objects(own: Callable[..., Any], error: Exception, *args: Any, **k
         return made
 
 
-def _reshape(own: Callable[..., Any], error: Exception, a: Any, **kwargs: Any) -> Any:
+def _reshape(own: Callable[..., Any], error: Exception, a: TensorLike, **kwargs: object) -> Any:
     del error
     shape = kwargs.pop("newshape")
     return own(a, shape, **kwargs)
@@ -137,11 +143,11 @@ _FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 
-def _tostring(self: Any, order: Any = "C") -> bytes:
+def _tostring(self: Any, order: str = "C") -> bytes:
     return bytes(self.tobytes(order))
 
 
-def _itemset(self: Any, *args: Any) -> None:
+def _itemset(self: Any, *args: object) -> None:
     *index, value = args
     if not index:
         self[...] = value.item() if hasattr(value, "item") else value
@@ -151,7 +157,7 @@ def _itemset(self: Any, *args: Any) -> None:
         self[index[0] if len(index) == 1 else tuple(index)] = value
 
 
-def _ptp(self: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Any:
+def _ptp(self: Any, axis: int | None = None, out: Any = None, **kwargs: Any) -> Any:
     import numpy as np
 
     return np.ptp(self, axis, out, **kwargs)

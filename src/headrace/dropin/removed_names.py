@@ -1,8 +1,9 @@
 """Names that NumPy and Python's library had when TensorFlow 1 was current and have no more.
 
 A TensorFlow-1 program says ``np.float`` or ``collections.Mapping``. From :func:`install` on such a
-program finds them, with one warning for each name. Installed packages do not: they ask for these
-names to find out which version they run with. :func:`uninstall` takes the names back.
+program finds them, with one warning for each name, and so do installed packages that are built on
+TensorFlow (Sonnet, texar). Other installed packages do not: they ask for these names to find out
+which version they run with. :func:`uninstall` takes the names back.
 
     >>> import numpy as np
     >>> np.float            # in the program, with a FutureWarning
@@ -13,17 +14,21 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import inspect
 import math
+import os
+import re
 import sys
 import sysconfig
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.dropin import late_names, old_calls
+from headrace.dropin import late_names, old_calls, old_protos
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
@@ -94,6 +99,7 @@ _TABLES = {
     "fractions": {"gcd": "math.gcd"},
     "inspect": {"getargspec": "getargspec"},
 }
+_TENSORFLOW = re.compile(rb"^\s*(?:import|from) tensorflow\b", re.MULTILINE)
 _PACKAGES = tuple({sysconfig.get_path(p) for p in ("purelib", "platlib", "stdlib", "platstdlib")})
 
 
@@ -149,12 +155,14 @@ def install() -> None:
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
     old_calls.install(_is_package)
     late_names.install()
+    old_protos.install()
 
 
 def uninstall() -> None:
     """Undo :func:`install`."""
     old_calls.uninstall()
     late_names.uninstall()
+    old_protos.uninstall()
     _told.clear()
     for name, own in _replaced.items():
         if own is None:
@@ -176,7 +184,25 @@ def _finder(module: ModuleType, table: dict[str, str], own: Any) -> Callable[[st
 
 
 def _is_package(file: str) -> bool:
-    return file.startswith(_PACKAGES) or file.startswith("<frozen")
+    """Whether a file belongs to Python or to an installed package that does not use TensorFlow."""
+    if file.startswith("<frozen"):
+        return True
+    return file.startswith(_PACKAGES) and not _uses_tensorflow(os.path.dirname(file))
+
+
+@functools.lru_cache(maxsize=1024)
+def _uses_tensorflow(folder: str) -> bool:
+    """Whether a module in a folder imports TensorFlow. Python's own folders have none."""
+    if "site-packages" not in folder and "dist-packages" not in folder:
+        return False
+    return any(_imports_tensorflow(p) for p in sorted(Path(folder).glob("*.py")))
+
+
+def _imports_tensorflow(file: Path) -> bool:
+    try:
+        return _TENSORFLOW.search(file.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def _find(module: ModuleType, name: str, expression: str) -> Any:

@@ -33,7 +33,7 @@ def _pillow() -> Any:
 
 
 def bytescale(
-    data: Any,
+    data: object,
     cmin: float | None = None,
     cmax: float | None = None,
     high: int = 255,
@@ -58,12 +58,12 @@ def bytescale(
 
 
 def toimage(
-    arr: Any,
+    arr: object,
     high: int = 255,
     low: int = 0,
     cmin: float | None = None,
     cmax: float | None = None,
-    pal: Any = None,
+    pal: object = None,
     mode: str | None = None,
     channel_axis: int | None = None,
 ) -> Any:
@@ -89,7 +89,7 @@ def _grey_image(
     low: int,
     cmin: float | None,
     cmax: float | None,
-    pal: Any,
+    pal: object,
     mode: str | None,
 ) -> Any:
     image = _pillow()
@@ -145,13 +145,13 @@ def fromimage(im: Any, flatten: bool = False, mode: str | None = None) -> Array:
     return np.array(im)
 
 
-def imread(name: Any, flatten: bool = False, mode: str | None = None) -> Array:
+def imread(name: str, flatten: bool = False, mode: str | None = None) -> Array:
     """The pixels of an image file, as :func:`fromimage` gives them."""
     with _pillow().open(name) as image:
         return fromimage(image, flatten, mode)
 
 
-def imsave(name: Any, arr: Any, format: str | None = None) -> None:
+def imsave(name: str, arr: object, format: str | None = None) -> None:
     """Write an array as an image file; the format follows from the name unless it is given."""
     image = toimage(arr, channel_axis=2)
     if format is None:
@@ -160,7 +160,7 @@ def imsave(name: Any, arr: Any, format: str | None = None) -> None:
         image.save(name, format)
 
 
-def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = None) -> Array:
+def imresize(arr: object, size: Any, interp: str = "bilinear", mode: str | None = None) -> Array:
     """Resize an image: to `size` per cent (an integer), by a factor (a float), or to (rows,
     columns).
     """
@@ -174,6 +174,6 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = N
     return fromimage(image.resize(target, resample=_FILTERS[interp]))
 
 
-def imrotate(arr: Any, angle: float, interp: str = "bilinear") -> Array:
+def imrotate(arr: object, angle: float, interp: str = "bilinear") -> Array:
     """Turn an image by `angle` degrees, counter-clockwise."""
     return fromimage(toimage(np.asarray(arr)).rotate(angle, resample=_FILTERS[interp]))

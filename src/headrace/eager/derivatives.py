@@ -38,7 +38,7 @@ def value_and_gradients_function(
     arguments.
     """
 
-    def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[Any]]:
+    def decorated(*args: object, dy: Any = None, **kwargs: object) -> tuple[Any, list[Any]]:
         given = [convert_to_tensor(a) for a in args]
         positions = _positions(f, params, len(given))
         _tell_apart(given, positions)
@@ -94,7 +94,7 @@ def implicit_value_and_gradients(
     uses.
     """
 
-    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    def decorated(*args: object, **kwargs: object) -> tuple[Any, list[tuple[Any, Any]]]:
         with GradientTape() as tape:
             value = f(*args, **kwargs)
         if value is None:

@@ -27,8 +27,12 @@ from headrace.eager.eager_tensor import PLACE, wrap
 from headrace.lower.session_state import State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import TensorLike
     from headrace.core.stacks import Entered
     from headrace.kernels.numpy.philox import Guarded
+    from headrace.variables.variable import Variable
 
 __all__ = ["EAGER", "STATE", "disable", "eager_mode", "enable", "executing_eagerly"]
 
@@ -115,7 +119,7 @@ class EagerGraph(Graph):
         inputs: tuple[Tensor, ...],
         attrs: dict[str, Any],
         name: str,
-        control_inputs: Any = None,
+        control_inputs: object = None,
         depth: int = 2,
     ) -> Any:
         """An operation from flat tensors: computed, and returned as a record with its outputs."""
@@ -126,12 +130,14 @@ class EagerGraph(Graph):
     def _constant(self, array: Any, dtype: Any) -> Tensor:
         return wrap(array, dtype)
 
-    def _variable(self, kwargs: dict[str, Any]) -> Any:
+    def _variable(self, kwargs: dict[str, Any]) -> Variable:
         from headrace.eager.eager_variables import EagerVariable
 
         return EagerVariable(**kwargs)
 
-    def _derivative(self, build: Any, inputs: Any, weights: Any) -> list[Any]:
+    def _derivative(
+        self, build: Any, inputs: Sequence[TensorLike], weights: Sequence[Any]
+    ) -> list[Any]:
         from headrace.core.build import apply_op
         from headrace.eager.tape import GradientTape
 

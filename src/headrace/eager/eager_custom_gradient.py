@@ -17,6 +17,8 @@ from headrace.eager.tape import GradientTape, stop_recording
 from headrace.eager.tape_record import ACTIVE, TAPES, record_operation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
 
@@ -102,14 +104,14 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     @custom_gradient
-    def inner(*given: Any) -> Any:
+    def inner(*given: Any) -> tuple[Any, ...]:
         with stop_recording(), _Watcher() as watcher:
             result = f(*given, **kwargs)
         used = watcher.watched_variables()
         for v in used:  # noted by the watcher around, so that they are asked for
             v.value()
 
-        def grad(*dys: Any, variables: Any = None) -> Any:
+        def grad(*dys: Any, variables: Sequence[TensorLike] | None = None) -> Any:
             with GradientTape() as tape:
                 tape.watch(given)
                 again = f(*given, **kwargs)

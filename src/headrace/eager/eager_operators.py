@@ -48,7 +48,7 @@ def _binary(
 ) -> Callable[[Any, Any], Any]:
     general = OPERATORS[name]
 
-    def operator(x: Any, y: Any) -> Any:
+    def operator(x: Tensor, y: Any) -> Any:
         kind = type(y)
         dtype = x._dtype
         if (
@@ -64,7 +64,11 @@ def _binary(
         elif (kind is float or kind is int) and dtype in _FLOATS:
             b = dtype._np(y)
         else:
-            return general(x, y)
+            read = getattr(kind, "_eager_read", None)  # a variable
+            held = None if read is None else read(y)
+            if type(held) is not EagerTensor or held._dtype is not dtype:
+                return general(x, y)
+            b = held._static
         token = silence()
         try:
             value = ufunc(x._static, b)

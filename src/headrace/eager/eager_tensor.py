@@ -299,7 +299,7 @@ def wrap(value: Any, dtype: DType) -> EagerTensor:
     return tensor
 
 
-def array_of(tensor: EagerTensor) -> Any:
+def array_of(tensor: EagerTensor) -> Array:
     """The value, not to be written to."""
     return tensor._static
 
@@ -309,7 +309,7 @@ def _restored(value: TensorLike, name: str) -> EagerTensor:
     return wrap(convert.make_ndarray(value, dtype), dtype)
 
 
-def _printable(value: Any) -> bytes | Array | np.generic:
+def _printable(value: Array) -> bytes | Array | np.generic:
     return value[()] if type(value) is np.ndarray and not value.ndim else value
 
 

@@ -39,8 +39,12 @@ from headrace.variables.resource_variable import ResourceVariable
 from headrace.variables.variable import checked_distribution
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, TensorLike
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import Array, ConstraintLike, ShapeLike, TensorLike
     from headrace.core.opdef import OpDef
+    from headrace.core.tensor import Operation
+    from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 __all__ = ["EagerVariable", "new_key"]
 
@@ -77,19 +81,19 @@ class EagerVariable(ResourceVariable):
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: Sequence[str] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
         dtype: Any = None,
-        variable_def: Any = None,
+        variable_def: object = None,
         import_scope: str | None = None,
-        constraint: Any = None,
-        distribute_strategy: Any = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        shape: Any = None,
-        expected_shape: Any = None,
+        constraint: ConstraintLike | None = None,
+        distribute_strategy: object = None,
+        synchronization: VariableSynchronization | None = None,
+        aggregation: VariableAggregation | None = None,
+        shape: ShapeLike | None = None,
+        expected_shape: object = None,
     ) -> None:
         if variable_def is not None:
             raise RuntimeError(
@@ -220,11 +224,11 @@ class EagerVariable(ResourceVariable):
     def load(self, value: object, session: object = None) -> None:
         self.assign(value)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         self._shape = self._shape.merge_with(shape)
 
     # writing ------------------------------------------------------------------------------------
-    def _lazy_read(self, op: Any) -> Any:
+    def _lazy_read(self, op: Operation | None) -> Any:
         return self if op is None else super()._lazy_read(op)
 
     def _write(self, opdef: OpDef, value: object, name: str | None, read_value: bool) -> Any:
@@ -315,7 +319,7 @@ class EagerVariable(ResourceVariable):
 EagerVariable._OverloadAllOperators()
 
 
-def stored(value: Any) -> Any:
+def stored(value: Array) -> Any:
     """A value as the state keeps it: of its own memory, rank 0 as a scalar."""
     if type(value) is not np.ndarray:
         return value

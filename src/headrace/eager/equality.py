@@ -32,7 +32,7 @@ def _by_value(x: TensorLike) -> bool:
     return graph._is_eager or (graph._is_function and enabled())
 
 
-def _compare(op_type: str, x: TensorLike, y: TensorLike) -> Any:
+def _compare(op_type: str, x: TensorLike, y: TensorLike) -> Tensor:
     if isinstance(x, EagerVariable):
         x = x.value()
     if isinstance(x, EagerTensor) and get_default_graph()._is_eager:

@@ -43,7 +43,17 @@ _MAX_PLANS = 4096
 class CallPlan:
     """An op bound to its attributes."""
 
-    __slots__ = ("attrs", "dtype", "dtypes", "groups", "kernel", "opdef", "stateful", "wants_rt")
+    __slots__ = (
+        "attrs",
+        "dtype",
+        "dtypes",
+        "groups",
+        "kernel",
+        "opdef",
+        "plain",
+        "stateful",
+        "wants_rt",
+    )
 
     def __init__(self, opdef: OpDef, attrs: dict[str, Any], kernel: Callable[..., Any]) -> None:
         self.opdef = opdef
@@ -57,6 +67,8 @@ class CallPlan:
         self.wants_rt = "rt" in opdef.kernel_params
         self.stateful = bool(opdef.traits.reads or opdef.traits.writes)
         self.groups = None if opdef.simple else _groups(opdef, attrs)
+        #: The type of the result of a kernel that takes arrays and gives one.
+        self.plain = None if self.wants_rt or self.stateful else self.dtype
 
 
 def _groups(opdef: OpDef, attrs: dict[str, Any]) -> list[int]:
@@ -85,7 +97,8 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
         key.append(x._dtype)
         values.append(x._static)
     try:
-        key.extend(given.items())
+        if given:
+            key.extend(given.items())
         plan = _plans.get(tuple(key))
     except TypeError:  # an attribute that cannot be hashed as it was given
         return _execute_any(opdef, inputs, name, given)
@@ -94,8 +107,8 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
             return _execute_any(opdef, inputs, name, given)
         plan = _checked_plan(opdef, inputs, given, name)
         _remember(tuple(key), plan)
-    dtype = plan.dtype
-    if dtype is None or plan.wants_rt or plan.stateful:
+    dtype = plan.plain
+    if dtype is None:
         return _grouped(plan, _outputs(plan, values, inputs, name))
     token = silence()
     try:
@@ -117,6 +130,8 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
 def _remember(key: object, plan: CallPlan) -> None:
     if plan.opdef.traits.attrs_vary or (plan.opdef.traits.random and plan.attrs.get("seed2")):
         return  # attributes that are new with every call
+    if any(type(v) is float and v == 0.0 for v in plan.attrs.values()):
+        return  # 0.0 and -0.0 are one key and two attributes
     if len(_plans) >= _MAX_PLANS:
         _plans.pop(next(iter(_plans)))
     _plans[key] = plan
@@ -221,9 +236,7 @@ def _execute_any(
     """The general way: inputs of any kind, lists, handles. The plan is kept under ``key`` too."""
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
-    attrs = {
-        k: _attr_value(opdef, k, v) for k, v in given.items() if v is not None or k in opdef.attrs
-    }
+    attrs = _given_attrs(opdef, given)
     types = _Types(dict(attrs), _known_types(opdef, inputs, attrs))
     flat: list[Any] = []
     for i, (arg, value) in enumerate(zip(opdef.inputs, inputs)):
@@ -250,13 +263,27 @@ def execute_flat(
 # plans ------------------------------------------------------------------------------------------
 
 
+def _given_attrs(opdef: OpDef, given: dict[str, Any]) -> dict[str, Any]:
+    """Attributes in their stored form.
+
+    Unlike a graph, eager TensorFlow takes any number for a bool: 1, 1.0 and True are one key of a
+    plan and give one answer.
+    """
+    attrs = {}
+    for name, value in given.items():
+        attr = opdef.attrs.get(name)
+        if attr is not None and attr.kind == "bool" and isinstance(value, (int, float)):
+            value = bool(value)
+        if value is not None or attr is not None:
+            attrs[name] = _attr_value(opdef, name, value)
+    return attrs
+
+
 def _checked_plan(
     opdef: OpDef, inputs: tuple[Any, ...], given: dict[str, Any], name: str | None
 ) -> CallPlan:
     """The plan for inputs that are all eager tensors: types are inferred and checked."""
-    attrs = {
-        k: _attr_value(opdef, k, v) for k, v in given.items() if v is not None or k in opdef.attrs
-    }
+    attrs = _given_attrs(opdef, given)
     for i, (arg, tensor) in enumerate(zip(opdef.inputs, inputs)):
         _check_type(opdef, arg, i, tensor, attrs, name)
     return _plan_for(opdef, attrs, name)

@@ -25,6 +25,7 @@ from headrace.eager.tape import GradientTape, _add_input_grads, _shape_of
 from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
@@ -59,7 +60,7 @@ class ForwardAccumulator:
         self._recording = True
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._recording:
             TAPES.items = [t for t in TAPES.items if t is not self]
             ACTIVE[0] -= 1
@@ -87,14 +88,18 @@ class ForwardAccumulator:
             if tangent is not None:
                 self._tangents[id(out)] = (out, tangent)
 
-    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+    def jvp(
+        self,
+        primals: TensorLike,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+    ) -> Any:
         """The derivatives of ``primals`` in the direction of the tangents.
 
         None where there is none.
         """
         mode = UnconnectedGradients(unconnected_gradients)
 
-        def one(primal: Any) -> Any:
+        def one(primal: Tensor) -> Any:
             found = self._tangents.get(id(getattr(primal, "handle", primal)))
             if found is not None:
                 return found[1]

@@ -37,7 +37,7 @@ def _snake(name: str) -> str:
     return _WORDS.sub(r"_\1", name).lower()
 
 
-def restore_later(value: Any) -> None:
+def restore_later(value: object) -> None:
     """Checkpoints that are being restored look at what an object holds by now."""
     for restoration in tuple(value.__dict__.get("_restorations", ())):
         restoration.match()
@@ -53,7 +53,7 @@ class Module:
     #: Attributes that are not looked into.
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(["_name", "_scope_name"])
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         if "_restorations" in self.__dict__:
             restore_later(self)

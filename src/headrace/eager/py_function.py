@@ -57,7 +57,7 @@ class _EagerFunction(script.Function):
         self.last = (tape, inputs, outputs)
         return [t._static for t in outputs]
 
-    def backward(self, *grads: Any) -> list[Any]:
+    def backward(self, *grads: object) -> list[Any]:
         assert self.last is not None
         tape, inputs, outputs = self.last
         kept = [(o, g) for o, g in zip(outputs, grads) if o._dtype._kind in "fc"]
@@ -69,7 +69,7 @@ class _EagerFunction(script.Function):
         ]
 
 
-def _dense(grad: Tensor) -> Any:
+def _dense(grad: Tensor) -> Tensor:
     return convert_to_tensor(grad) if isinstance(grad, IndexedSlices) else grad
 
 

@@ -31,7 +31,9 @@ from headrace.ops.control import py_func as script
 from headrace.ops.random.random_ops import int_range
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ShapeLike, TensorLike
+    from collections.abc import Callable
+
+    from headrace.core.annotations import Array, DTypeLike, ShapeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = ["Generator", "get_global_generator", "set_global_generator"]
@@ -121,9 +123,9 @@ class Generator:
     # numbers ------------------------------------------------------------------------------------
     def normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
         dtype: DType = dtypes.float32,
         name: str | None = None,
     ) -> Any:
@@ -131,9 +133,9 @@ class Generator:
 
     def truncated_normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
+        shape: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
         dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Any:
@@ -144,8 +146,8 @@ class Generator:
     def uniform(
         self,
         shape: ShapeLike,
-        minval: Any = 0,
-        maxval: Any = None,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
         dtype: DType = dtypes.float32,
         name: str | None = None,
     ) -> Any:
@@ -166,7 +168,7 @@ class Generator:
         kind = dtypes.as_dtype(dtype)
         return self._made(self._words_of, kind, shape)
 
-    def _drawn(self, make: Any, shape: Any, dtype: Any) -> Any:
+    def _drawn(self, make: Callable[..., Any], shape: Any, dtype: DTypeLike) -> Any:
         def numbers(count: int, kind: Any) -> Any:
             return make(self._take(count), count, kind.np_dtype)
 
@@ -180,14 +182,14 @@ class Generator:
         low, high = int_range(minval, maxval)
         return philox.into_range(bits, low, high, kind.np_dtype)
 
-    def _made(self, make: Any, kind: dtypes.DType, shape: Any, *inputs: Any) -> Any:
+    def _made(self, make: Callable[..., Any], kind: dtypes.DType, shape: Any, *inputs: Any) -> Any:
         """A tensor of the numbers that ``make(count, kind, *inputs)`` gives.
 
         Now, or whenever the function runs.
         """
         size = convert_to_tensor(shape, dtype_hint=dtypes.int32)
 
-        def draw(wanted: Any, *values: Any) -> Any:
+        def draw(wanted: TensorLike, *values: object) -> Any:
             dims = tuple(int(d) for d in np.asarray(wanted).reshape(-1))
             return make(math.prod(dims), kind, *values).reshape(dims)
 
@@ -220,7 +222,7 @@ def _state_of(seed: int | None) -> Array:
     return words
 
 
-def _as(value: TensorLike, dtype: Any) -> Any:
+def _as(value: TensorLike, dtype: DTypeLike) -> Tensor:
     return convert_to_tensor(value, dtypes.as_dtype(dtype))
 
 

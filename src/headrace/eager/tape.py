@@ -66,7 +66,7 @@ class GradientTape:
         self._push()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._recording:
             self._pop()
 
@@ -127,7 +127,7 @@ class GradientTape:
             if t._dtype._base in _TRAINABLE:
                 self._note_watched(t)
 
-    def _watch_variable(self, variable: Any) -> None:
+    def _watch_variable(self, variable: Variable) -> None:
         if variable.dtype._base in _TRAINABLE:
             self._note_watched(variable.handle)
             self._variables[id(variable)] = variable
@@ -165,10 +165,10 @@ class GradientTape:
     # derivatives --------------------------------------------------------------------------------
     def gradient(
         self,
-        target: Any,
-        sources: Any,
+        target: TensorLike,
+        sources: TensorLike,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of ``target`` (summed) with respect to each of ``sources``, in the same
         structure.
@@ -393,7 +393,7 @@ def _place(value: TensorLike) -> Any:
     return convert_to_tensor(value)
 
 
-def _age(variable: Any) -> int:
+def _age(variable: Variable) -> int:
     """A number that grows with the variables of a graph, or of eager execution."""
     handle = variable.handle
     return handle.number if isinstance(handle, VariableHandle) else handle._op._id

@@ -47,18 +47,20 @@ def make_executable(program: Program, options: Options) -> Executable:
     general = _planned(program, options)
     if not options.fusion:
         return general
-    return specialise(program, general, lambda known: _planned(known, options))
+    return specialise(program, general, lambda known, often: _planned(known, options, often))
 
 
-def _planned(program: Program, options: Options) -> Executable:
-    """Rewrite, lower and emit a program for the default executor."""
+def _planned(program: Program, options: Options, often: bool = False) -> Executable:
+    """Rewrite, lower and emit a program for the default executor; one that runs ``often`` may have
+    a larger plan.
+    """
     from headrace.executors.numpy_executor import make_numpy
     from headrace.lower.passes import lower_program
     from headrace.program.verify import checked
     from headrace.rewrite.engine import rewrite
     from headrace.rewrite.rule_table import rules_for
 
-    program = checked(rewrite(program, rules_for(options.exact)), "rewriting")
+    program = checked(rewrite(program, rules_for(options.exact, often=often)), "rewriting")
     plan, written = lower_program(program, options.weights, options.fusion)
     part = None if written is None else make_numpy(written, options)
     return make_numpy(plan, options, part)

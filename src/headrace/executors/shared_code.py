@@ -36,6 +36,7 @@ from headrace.program.nodes import Program, walk
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
 from headrace.rewrite.rule_table import bits_depend_on_values, rules_for
+from headrace.runtime.fork_locks import held_at_fork
 
 __all__ = ["Structure", "shared_executable", "structure_of"]
 
@@ -66,7 +67,7 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
         if e not in fed:
             roots.append(e._op)
     needed = needed_ops(roots, fed, limit=MAX_OPS)
-    if len(needed) > MAX_OPS:
+    if len(needed) > MAX_OPS or (roots and roots[0].graph._reordered):
         return None
     ops = sorted(needed, key=_id) if len(needed) > 1 else list(needed)
     number: dict[Operation, int] = {}
@@ -214,7 +215,7 @@ def _values_key(structure: Structure, indices: tuple[int, ...]) -> Hashable:
 
 
 _families: OrderedDict[Hashable, _Family | None] = OrderedDict()
-_lock = Lock()
+_lock = held_at_fork(Lock())
 
 
 def shared_executable(

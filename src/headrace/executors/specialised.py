@@ -10,6 +10,10 @@ Which run changes over is a function of the program: runs are counted for each s
 of shapes. The plans themselves belong to the graph, so another session finds them made. A session
 has at most ``MAX_SHAPES`` lists of shapes at a time; one more replaces the oldest, after ever more
 runs. ``explain`` prints what was planned again, and why something was not.
+
+Short loops of products (recurrent networks) are written out then, too, and the plan is taken if it
+is bound to memory: it takes longer to make, so that a program which runs once or twice does not
+pay.
 """
 
 from __future__ import annotations
@@ -21,9 +25,9 @@ from headrace.core import shapes
 from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable, Run, SessionRun
 from headrace.lower.plan import Plan, steps
-from headrace.lower.select_bindable import OF_KNOWN
 from headrace.program.fed_shapes import with_fed_shapes
-from headrace.program.nodes import Node, Program
+from headrace.program.nodes import Node, Program, While
+from headrace.rewrite.rules.loop_rounds import RULE, may_unroll, why_not_unrolled
 
 if TYPE_CHECKING:
     from headrace.lower.session_state import State
@@ -32,6 +36,8 @@ __all__ = ["RUNS", "SpecialisedRuns", "specialise"]
 
 #: Runs of a session with the same shapes after which the plan is made again for them.
 RUNS = 24
+#: The same for a plan with a loop that may be written out: its runs take long.
+LOOP_RUNS = 4
 #: Lists of shapes that a session has plans for.
 MAX_SHAPES = 4
 #: Lists of shapes that are counted.
@@ -42,7 +48,8 @@ MIN_OPEN_STEPS = 4
 MAX_OPS = 5000
 
 Signature = tuple[tuple[int, ...], ...]
-Make = Callable[[Program], Executable]
+#: Plans a program; with True it may be larger than its first plan (rewrite/rules/loop_rounds.py).
+Make = Callable[[Program, bool], Executable]
 
 
 class _Table:
@@ -70,18 +77,22 @@ class SpecialisedRuns:
     __slots__ = (
         "__weakref__",
         "general",
+        "has_loops",
         "is_bound",
         "made",
         "make",
         "n_steps",
         "program",
         "reasons",
+        "unbound",
     )
 
     def __init__(self, program: Program, general: Executable, make: Make) -> None:
         self.program = program
         self.general = general.run
         self.n_steps, self.is_bound = _count(general.plan), _is_bound(general)
+        self.has_loops = _may_unroll(program)
+        self.unbound = ""  # why a plan with loops written out was not taken
         self.make = make
         self.made: dict[Signature, Executable] = {}
         self.reasons: dict[Signature, str] = {}  # why not
@@ -111,7 +122,8 @@ class SpecialisedRuns:
             counts.clear()
         count = counts[signature] = counts.get(signature, 0) + 1
         full = len(table.runs) >= MAX_SHAPES
-        if count <= RUNS * (1 + (table.evicted + 1 if full else 0)):
+        often = LOOP_RUNS if self.has_loops else RUNS
+        if count <= often * (1 + (table.evicted + 1 if full else 0)):
             return general
         del counts[signature]
         if full:
@@ -131,15 +143,26 @@ class SpecialisedRuns:
             self.made.clear()
             self.reasons.clear()
         try:
-            made = self.make(with_fed_shapes(self.program, signature))
+            known = with_fed_shapes(self.program, signature)
+            made = self._better(known, often=True)
+            if made is None and self.has_loops:
+                made = self._better(known, often=False)
         except ValueError as error:
             self.reasons[signature] = f"these shapes contradict the graph: {error}"
             return None
-        after = _count(made.plan)
-        if after >= self.n_steps and _is_bound(made) <= self.is_bound:
-            self.reasons[signature] = f"knowing these shapes changes nothing ({after} steps)"
+        if made is None:
+            self.reasons[signature] = "knowing these shapes changes nothing" + self.unbound
             return None
         self.made[signature] = made
+        return made
+
+    def _better(self, known: Program, often: bool) -> Executable | None:
+        """The plan, if it has fewer steps than the general one or is bound to memory."""
+        made = self.make(known, often)
+        if _count(made.plan) >= self.n_steps and _is_bound(made) <= self.is_bound:
+            if often and self.has_loops:
+                self.unbound = f"; with loops written out: {_why_unbound(made)}"
+            return None
         return made
 
     def current(self, state: State) -> Iterator[tuple[Signature, Executable]]:
@@ -157,7 +180,8 @@ class SpecialisedRuns:
             for s, e in self.current(state)
         ]
         found += [f"not for {_show(s)}: {why}" for s, why in self.reasons.items()]
-        return found or [f"none yet ({RUNS} runs with the same shapes)"]
+        often = LOOP_RUNS if self.has_loops else RUNS
+        return found or [f"none yet ({often} runs with the same shapes)"]
 
 
 def specialise(program: Program, general: Executable, make: Make) -> Executable:
@@ -187,7 +211,8 @@ def specialise(program: Program, general: Executable, make: Make) -> Executable:
 def _why_not(program: Program, general: Executable) -> str | None:
     """Why a plan is not made again for the shapes that are fed."""
     given = [program.values[f] for f in program.feeds]
-    if all(shapes.num_elements(v.shape) is not None for v in given):
+    loops = _may_unroll(program)
+    if not loops and all(shapes.num_elements(v.shape) is not None for v in given):
         return "the shapes of its feeds are declared"
     if any(v.dtype.name in ("resource", "variant", "string") for v in given):
         return "a feed is no array of numbers"
@@ -197,9 +222,22 @@ def _why_not(program: Program, general: Executable) -> str | None:
     if not writes and isinstance(general.run, BoundRuns):
         return "its runs are bound to the shapes of their feeds"
     found = sum(_is_open(s, general.plan) for s in steps(general.plan.block))
-    if found < MIN_OPEN_STEPS:
+    if found < MIN_OPEN_STEPS and not loops:
         return "few of its steps depend on shapes that are not declared"
     return None
+
+
+def _why_unbound(made: Executable) -> str:
+    """Why a loop is still there, or if it is not, why the plan is no better for it."""
+    misses = made.plan.program.near_misses
+    return next((m.why_not for m in misses if m.rule == RULE), made.details.unbound or "")
+
+
+def _may_unroll(program: Program) -> bool:
+    """Whether there is a loop that might be written out if its number of rounds were known."""
+    return any(
+        isinstance(s, While) and may_unroll(s) and why_not_unrolled(s) is None for s in program.body
+    )
 
 
 def _is_open(step: Any, plan: Plan) -> bool:
@@ -207,7 +245,7 @@ def _is_open(step: Any, plan: Plan) -> bool:
     if not isinstance(step, Node):
         return False
     traits = step.opdef.traits
-    if traits.of_shape or step.opdef.name in OF_KNOWN:
+    if traits.of_shape or traits.computes_shapes:
         return True
     info = plan.program.values[step.outputs[0]] if step.outputs else None
     return traits.elementwise and info is not None and shapes.num_elements(info.shape) is None

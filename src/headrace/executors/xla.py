@@ -122,7 +122,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
     return Executable(run, plan, options, locate, details)
 
 
-def _wide(jax: Any) -> Any:
+def _wide(jax: object) -> Any:
     """64-bit types are what they are."""
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)

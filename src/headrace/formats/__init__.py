@@ -42,7 +42,7 @@ def _op_def(definition: OpDef) -> Any:
     return op_def(definition)
 
 
-def _attr_value(message: Any, kind: str) -> Any:
+def _attr_value(message: object, kind: str) -> Any:
     from headrace.formats.attr_values import decode
 
     return decode(message, kind)

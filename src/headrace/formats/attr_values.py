@@ -8,7 +8,7 @@ In a graph attributes are plain Python values (DType, tuple, array, str); see co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from headrace.core.call_records import AttrScalar
 from headrace.core.dtypes import _ALL, DType, as_dtype
 from headrace.core.shapes import TensorShape
 from headrace.formats.tensor_proto import to_array, to_message, to_shape
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 
 __all__ = ["FunctionName", "decode", "decode_any", "encode", "encode_shape"]
 
@@ -50,11 +54,11 @@ def encode_shape(shape: Any, message: Any) -> None:
         message.dim.add().size = -1 if size is None else int(size)
 
 
-def _encode_tensor(value: Any, message: Any) -> None:
+def _encode_tensor(value: Array, message: object) -> None:
     to_message(value, None, message)
 
 
-def _encode_function(value: Any, message: Any) -> None:
+def _encode_function(value: FunctionName, message: Any) -> None:
     message.name = value if isinstance(value, str) else value.name
     for key, attr in getattr(value, "attrs", ()):
         message.attr[key].CopyFrom(attr)
@@ -192,7 +196,7 @@ def _named(field: str | None) -> str:
     return "nothing" if field is None else f"a {_KINDS.get(field, field)}"
 
 
-def _decode_list(message: Any, kind: str) -> tuple[Any, ...]:
+def _decode_list(message: object, kind: str) -> tuple[Any, ...]:
     field, read = _FIELDS[kind]
     values = getattr(message, field)
     return tuple(values) if read is None else tuple([read(v) for v in values])

@@ -25,6 +25,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.call_nodes import ImportedCall, function_names, functions_behind
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops
+from headrace.formats.imported_gradients import register_imported_gradient
 from headrace.formats.tensor_proto import to_shape
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.control.case_branches import switch_case
@@ -55,9 +56,9 @@ Results = tuple[list[Tensor], list[Operation]]
 class FunctionLibrary:
     """The functions of a GraphDef (or a SavedModel), and how nodes call them."""
 
-    def __init__(self, message: Any) -> None:
-        self.functions = {f.signature.name: f for f in message.function}
-        self.gradients = list(message.gradient)
+    def __init__(self, functions: Iterable[Any] = (), gradients: Iterable[Any] = ()) -> None:
+        self.functions = {f.signature.name: f for f in functions}
+        self.gradients: dict[str, str] = {g.function_name: g.gradient_func for g in gradients}
         self.copies: dict[str, Any] = {}
         self.checked: set[str] = set()
         self.stack: list[str] = []
@@ -66,6 +67,13 @@ class FunctionLibrary:
 
     def is_call(self, op: str) -> bool:
         return op in _FUNCTIONAL or (op in self.functions and op not in ALL_OPS)
+
+    def part(self, functions: dict[str, Any]) -> FunctionLibrary:
+        """A library of some of the functions, which does not keep the file's message."""
+        self.keep(functions)
+        out = FunctionLibrary(self.copies[name] for name in functions)
+        out.gradients = {f: g for f, g in self.gradients.items() if f in functions}
+        return out
 
     def get(self, name: str) -> Any:
         found = self.functions.get(name)
@@ -90,9 +98,15 @@ class FunctionLibrary:
         with graph.as_default(), graph.name_scope(f"{full}/"):
             results, effects = caller.results()
         body = graph._ops[before:]
+        count = len(results)
+        key = caller.gradient(count)
+        if key is not None:  # its gradient is told the arguments
+            results = [*results, *inputs]
         op = _result_op(graph, results, [*effects, *controls], full)
+        if key is not None:
+            op._attrs["_gradient_op_type"] = key
         if not graph._is_function and graph._context is None and not self.stack:
-            self._note(node, CallRecord(op, inputs, len(results), frozenset(body), None))
+            self._note(node, CallRecord(op, inputs, count, frozenset(body), None))
         op._frames = importer.frames
         op._device = node.device or op._device
         importer.made.append(op)
@@ -240,8 +254,22 @@ class _Caller:
             return self.cases(), []
         if kind in _WHILES:
             return self.loop(), []
+        return self.body(self.own_name(), self.inputs, self.full)
+
+    def own_name(self) -> FunctionName:
+        """The function of a node whose type is the function's name."""
         attrs = tuple((k, v) for k, v in self.node.attr.items() if not k.startswith("_"))
-        return self.body(FunctionName(kind, attrs), self.inputs, self.full)
+        return FunctionName(self.node.op, attrs)
+
+    def gradient(self, results: int) -> str | None:
+        """The name of the gradient that the library has for the called function, if it has one."""
+        kind = self.node.op
+        if not self.library.gradients or not results or kind in _FUNCTIONAL - _CALLS:
+            return None
+        called = self.function("f") if kind in _CALLS else self.own_name()
+        if called.name not in self.library.gradients:
+            return None
+        return register_imported_gradient(self.library, called, results)
 
     def function(self, attr: str) -> FunctionName:
         if attr not in self.node.attr:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
+    from headrace.core.annotations import Array
+
 __all__ = ["TransformGraph", "ensure_graph_is_valid", "fold_batch_norms", "optimize_for_inference"]
 
 
@@ -131,7 +133,7 @@ def _folded(
     return new
 
 
-def _const(like: Any, name: str, array: Any) -> Any:
+def _const(like: Any, name: str, array: Array) -> Any:
     message = type(like)(name=name, op="Const")
     tensor = message.attr["value"].tensor
     to_message(array, None, tensor)
@@ -394,7 +396,7 @@ def _merge_duplicates(
     return splice_out(graph, gone)
 
 
-def _in_buckets(array: Any, steps: int) -> Any:
+def _in_buckets(array: Array, steps: int) -> Any:
     """Every value becomes the middle of its bucket, of ``steps`` between the least and the largest.
 
     As in TF 1.15 the largest counts as zero where all are negative, and constant arrays get a range

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
+    from headrace.data.functions.user_functions import DataFunction
+
 __all__ = ["import_graph_def", "is_graph_def", "parse_graph_def", "read_graph_def"]
 
 
@@ -76,7 +78,7 @@ def import_graph_def(
     return_elements: Sequence[str] | None = None,
     name: str | None = None,
     op_dict: object = None,
-    producer_op_list: Any = None,
+    producer_op_list: object = None,
 ) -> list[Any] | None:
     """Add the nodes of ``graph_def`` to the default graph, below the name scope ``name`` ("import"
     if None; "" for none).
@@ -181,7 +183,7 @@ class _GraphImporter(NodeImporter):
         mapped: dict[str, Tensor | Operation],
         producer_ops: Any,
     ) -> None:
-        self.library = FunctionLibrary(message.library)
+        self.library = FunctionLibrary(message.library.function, message.library.gradient)
         super().__init__(graph, self.library.call, self.library.is_call)
         self.prefix = prefix
         self.mapped = {k if ":" in k or k[:1] == "^" else f"{k}:0": v for k, v in mapped.items()}
@@ -199,7 +201,7 @@ class _GraphImporter(NodeImporter):
         for name, message in self.known_shapes:
             _narrow(self.ops[name], decode(message, "list(shape)"))
 
-    def function_value(self, function: FunctionName, node: NodeDef) -> Any:
+    def function_value(self, function: FunctionName, node: NodeDef) -> DataFunction:
         return self.library.data_function(function, node)
 
     def _keep_library(self) -> None:
@@ -207,8 +209,7 @@ class _GraphImporter(NodeImporter):
         library = self.library
         if library.functions and not self.graph._is_function:
             library.keep(library.functions)
-            gradients = {g.function_name: g.gradient_func for g in library.gradients}
-            note_library(self.graph, library.copies, gradients)
+            note_library(self.graph, library.copies, library.gradients)
 
     def quick_inputs(
         self, node: NodeDef

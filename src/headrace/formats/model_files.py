@@ -204,7 +204,7 @@ class Summary(NamedTuple):
 
 def missing_ops(graph_def: GraphDef) -> dict[str, int]:
     """Op types of a GraphDef and its functions that cannot be run here."""
-    library = FunctionLibrary(graph_def.library)
+    library = FunctionLibrary(graph_def.library.function, graph_def.library.gradient)
     nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
     counts = Counter(n.op for n in nodes if not library.is_call(n.op))
     return {op: n for op, n in sorted(counts.items()) if op_definition(op) is None}

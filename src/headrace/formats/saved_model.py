@@ -13,6 +13,7 @@ lead out of the folder.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,12 +28,13 @@ from headrace.formats.meta_graph import (
 from headrace.formats.saver_nodes import add_saver, write_variables
 from headrace.formats.signatures import predict_signature_def
 from headrace.wire.graph_files import write_bytes
+from headrace.wire.streams import os_errors
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
     from headrace.core.graph import Graph
-    from headrace.session.session import BaseSession
+    from headrace.session.session import BaseSession, Session
 
 __all__ = [
     "ASSETS_DIRECTORY",
@@ -48,6 +50,7 @@ __all__ = [
     "TRAIN_OP_KEY",
     "VARIABLES_DIRECTORY",
     "VARIABLES_FILENAME",
+    "AssetFolder",
     "asset_path",
     "assets_of",
     "contains_saved_model",
@@ -177,7 +180,7 @@ class SavedModelBuilder:
         graph: Graph,
         tags: object,
         signatures: Any,
-        assets: Any,
+        assets: Sequence[Tensor] | None,
         legacy_init_op: Any,
         clear_devices: bool,
         main_op: Any,
@@ -211,24 +214,18 @@ class SavedModelBuilder:
         """Files named by string tensors: copied into the folder, and listed."""
         from headrace.core.infer import static_value
 
-        taken: dict[str, str] = {}
+        folder = AssetFolder(self._export_dir)
         for tensor in assets or ():
             value = static_value(tensor) if isinstance(tensor, Tensor) else None
             if value is None or value.shape != ():
                 raise ValueError(
                     f"Failed to retrieve asset filepath from {tensor}: it must be a constant string"
                 )
-            source = value.item().decode()
-            name = _free_name(os.path.basename(source), source, taken)
-            entry = meta.asset_file_def.add(filename=name)
+            entry = meta.asset_file_def.add(filename=folder.copy(value.item().decode()))
             entry.tensor_info.name = tensor.name
             packed = meta.collection_def[ASSETS_KEY].any_list.value.add()
             packed.type_url = "type.googleapis.com/tensorflow.AssetFileDef"
             packed.value = entry.SerializeToString()
-            folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
-            os.makedirs(folder, exist_ok=True)
-            if not os.path.exists(os.path.join(folder, name)):
-                shutil.copyfile(source, os.path.join(folder, name))
 
     def save(self, as_text: bool = False) -> bytes:
         """Write the file; returns its path."""
@@ -244,14 +241,28 @@ class SavedModelBuilder:
         return path.encode()
 
 
-def _free_name(base: str, source: str, taken: dict[str, str]) -> str:
-    """A name for an asset: two different files of one name get numbers."""
-    name, i = base, 0
-    while taken.get(name, source) != source:
-        i += 1
-        name = f"{base}_{i}"
-    taken[name] = source
-    return name
+class AssetFolder:
+    """The files beside a model that is being saved; equal base names get numbers."""
+
+    def __init__(self, export_dir: str) -> None:
+        self._folder = os.path.join(export_dir, ASSETS_DIRECTORY)
+        self._sources: dict[str, str] = {}
+
+    def copy(self, source: str) -> str:
+        """Copy a file unless that was done already; returns its name in the folder."""
+        base = os.path.basename(source)
+        name, i = base, 0
+        while self._sources.get(name, source) != source:
+            i += 1
+            name = f"{base}_{i}"
+        if name not in self._sources:
+            os.makedirs(self._folder, exist_ok=True)
+            target = os.path.join(self._folder, name)
+            # A model may be saved over the one that it was loaded from.
+            with os_errors(target), contextlib.suppress(shutil.SameFileError):
+                shutil.copyfile(source, target)
+            self._sources[name] = source
+        return name
 
 
 def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
@@ -303,7 +314,7 @@ def contains_saved_model(export_dir: str) -> bool:
     return any(os.path.isfile(os.path.join(folder, n)) for n in names)
 
 
-def read_saved_model(export_dir: Any) -> Any:
+def read_saved_model(export_dir: str) -> Any:
     """The SavedModel message of a folder."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
@@ -408,7 +419,11 @@ class SavedModelLoader:
         return meta, elements
 
     def load(
-        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+        self,
+        sess: Session,
+        tags: Iterable[str],
+        import_scope: str | None = None,
+        **saver_kwargs: object,
     ) -> Any:
         """Import, restore the variables, run the init operation; returns the MetaGraphDef."""
         scope = ""
@@ -445,11 +460,11 @@ class SavedModelLoader:
 
 
 def load(
-    sess: Any,
+    sess: Session,
     tags: Iterable[str],
-    export_dir: Any,
+    export_dir: str,
     import_scope: str | None = None,
-    **saver_kwargs: Any,
+    **saver_kwargs: object,
 ) -> Any:
     """Load the MetaGraph with exactly these tags into a session.
 

@@ -19,22 +19,22 @@ from typing import Any
 import numpy as np
 
 from headrace.core import nest
-from headrace.core.build import apply_operation
 from headrace.core.convert import convert_to_tensor
-from headrace.core.dtypes import as_dtype
+from headrace.core.dtypes import DType, as_dtype
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
-from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec
 from headrace.eager.eager_context import eager_mode
 from headrace.eager.module import Module
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.saved_model import SavedModelLoader, asset_path
+from headrace.formats.saved_model_options import LoadOptions
 from headrace.formats.structured_values import decode_structure
 from headrace.formats.tensor_proto import to_array, to_shape
 from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.function_signature import Signature
 from headrace.functions.tracing import TracedFunction
+from headrace.ops.state.lookup_tables import import_entries
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from headrace.wire.tensor_bundle import BundleReader
 
@@ -47,6 +47,8 @@ class LoadedResource(Module):
     def __init__(self) -> None:
         super().__init__(name="loaded_resource")
         self.resource_handle: Any = None
+        #: Of a table whose entries are in the checkpoint: the types of keys and values.
+        self.entry_dtypes: tuple[DType, DType] | None = None
 
     def make(self) -> None:
         """Make the resource, empty."""
@@ -57,7 +59,8 @@ class LoadedResource(Module):
 
     def fill(self, keys: Any, values: Any) -> None:
         """Give a table that can be changed the entries of the checkpoint."""
-        apply_operation(lookup("LookupTableImportV2"), self.resource_handle, keys, values)
+        self.entry_dtypes = (as_dtype(keys.dtype), as_dtype(values.dtype))
+        import_entries(self.resource_handle, keys, values)
 
     def initialize(self) -> None:
         """Run the saved initializer (of a static table: it reads its vocabulary)."""
@@ -83,9 +86,9 @@ class LoadedObject(Module):
         return found(*args, **kwargs)
 
 
-def load_v2(export_dir: Any, tags: Any = None, options: object = None) -> Any:
+def load_v2(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
     """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called."""
-    del options  # about devices and remote files
+    options = options or LoadOptions()
     loader = SavedModelLoader(export_dir)
     metas = loader.saved_model.meta_graphs
     if tags is None and len(metas) == 1:
@@ -94,25 +97,31 @@ def load_v2(export_dir: Any, tags: Any = None, options: object = None) -> Any:
         meta = loader.get_meta_graph_def_from_tags(["serve"] if tags is None else tags)
     if not get_default_graph()._is_eager:
         with eager_mode():
-            return _loaded(loader, meta)
-    return _loaded(loader, meta)
+            return _loaded(loader, meta, options)
+    return _loaded(loader, meta, options)
 
 
-def _loaded(loader: SavedModelLoader, meta: Any) -> Any:
+def _loaded(loader: SavedModelLoader, meta: Any, options: LoadOptions) -> Any:
     if not meta.object_graph_def.nodes:
         from headrace.formats.saved_model_v1_objects import load_v1_objects
 
         return load_v1_objects(loader, meta)
-    return _Objects(loader, meta).root()
+    return _Objects(loader, meta, options).root()
 
 
 class _Objects:
-    def __init__(self, loader: SavedModelLoader, meta: Any) -> None:
+    def __init__(self, loader: SavedModelLoader, meta: Any, options: LoadOptions) -> None:
         self.loader = loader
+        self.options = options
         self.meta = meta
         self.saved = meta.object_graph_def
-        self.library = FunctionLibrary(meta.graph_def.library)
-        self.values, self.tables = _checkpoint_values(loader.variables_path, self.saved)
+        self.library = FunctionLibrary(
+            meta.graph_def.library.function, meta.graph_def.library.gradient
+        )
+        self.values: dict[int, Any] = {}
+        self.tables: dict[tuple[int, str], Any] = {}
+        if not options.experimental_skip_checkpoint:
+            self.values, self.tables = _checkpoint_values(loader.variables_path, self.saved)
         self.made: dict[int, Any] = {}
         self.concrete: dict[str, ConcreteFunction] = {}
 
@@ -155,6 +164,7 @@ class _Objects:
         value = self.values.get(i)
         shape = to_shape(saved.shape)
         if value is None:
+            self._check_missing(saved.name)
             value = np.zeros([d or 0 for d in shape or ()], dtype.np_dtype)
         return Variable(
             value,
@@ -165,6 +175,14 @@ class _Objects:
             synchronization=VariableSynchronization(saved.synchronization),
             aggregation=VariableAggregation(saved.aggregation),
         )
+
+    def _check_missing(self, name: str) -> None:
+        options = self.options
+        if not (options.allow_partial_checkpoint or options.experimental_skip_checkpoint):
+            raise AssertionError(
+                f"the checkpoint of the SavedModel has no value for the variable '{name}'; load "
+                "with tf.saved_model.LoadOptions(allow_partial_checkpoint=True) to get zeros"
+            )
 
     def _constant(self, name: str) -> Any:
         for node in self.meta.graph_def.node:
@@ -324,7 +342,13 @@ class LoadedFunction:
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
+        """The saved traces."""
         return [self._objects.function(n, self._signature) for n in self._names]
+
+    @property
+    def function_spec(self) -> Signature:
+        """The parameters that the Python function had."""
+        return self._signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(args, kwargs)

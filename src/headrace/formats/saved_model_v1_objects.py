@@ -6,11 +6,15 @@ The MetaGraph is imported into a graph with a session of its own; a signature ru
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.session.session import Session
+
+if TYPE_CHECKING:
+    from headrace.formats.saved_model import SavedModelLoader
+
 
 __all__ = ["SessionSignature", "load_v1_objects"]
 
@@ -42,7 +46,7 @@ class SessionSignature:
         return {k: convert_to_tensor(v) for k, v in found.items()}
 
 
-def load_v1_objects(loader: Any, meta: Any) -> Any:
+def load_v1_objects(loader: SavedModelLoader, meta: Any) -> Any:
     from headrace.formats.saved_model_load import LoadedObject
 
     graph = Graph()

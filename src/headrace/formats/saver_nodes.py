@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
     from headrace.session.session import BaseSession
 
-__all__ = ["Saved", "add_saver", "add_saver_for", "saved_variables", "write_variables"]
+__all__ = [
+    "Saved",
+    "SavedTable",
+    "add_saver",
+    "add_saver_for",
+    "saved_variables",
+    "write_variables",
+]
 
 _STRING = 7
 
@@ -35,6 +42,15 @@ class Saved(NamedTuple):
     name: str  # of the tensor in the checkpoint
     variable: Any
     slice_text: str  # "" or the part of a larger variable that it is
+
+
+class SavedTable(NamedTuple):
+    """A changing table: its entries are the tensors ``<name>-keys`` and ``<name>-values``."""
+
+    name: str
+    handle: str  # the node
+    key_type: int
+    value_type: int
 
 
 def saved_variables(graph: Graph) -> list[Saved]:
@@ -66,8 +82,8 @@ def add_saver(meta: object, graph: Graph) -> None:
     add_saver_for(meta, saved_variables(graph))
 
 
-def add_saver_for(meta: MetaGraphDef, found: Sequence[Saved]) -> None:
-    """As ``add_saver``, for these variables."""
+def add_saver_for(meta: MetaGraphDef, found: Sequence[Saved | SavedTable]) -> None:
+    """As ``add_saver``, for these variables and tables."""
     if not found:
         return
     taken = {n.name.partition("/")[0] for n in meta.graph_def.node}
@@ -92,7 +108,7 @@ class _Nodes:
         self.graph_def = graph_def
         self.prefix = prefix
 
-    def add(self, name: str, op: str, inputs: Sequence[str] = (), **types: Any) -> str:
+    def add(self, name: str, op: str, inputs: Sequence[str] = (), **types: object) -> str:
         """A node with type attributes; returns its full name."""
         node = self.graph_def.node.add(name=f"{self.prefix}/{name}", op=op, input=list(inputs))
         for key, value in types.items():
@@ -119,50 +135,78 @@ class _Nodes:
             self.add(name, "PlaceholderWithDefault", [source], dtype=_STRING)
             self.graph_def.node[-1].attr["shape"].shape.SetInParent()
 
-    def save(self, found: Sequence[Saved]) -> None:
-        names = self.strings("SaveV2/tensor_names", [s.name for s in found])
-        slices = self.strings("SaveV2/shape_and_slices", [s.slice_text for s in found])
-        inputs, types = [], []
-        for i, saved in enumerate(found):
-            kind = saved.variable.dtype.base_dtype.as_datatype_enum
-            types.append(kind)
-            inputs.append(self.read(i, saved, kind))
+    def save(self, found: Sequence[Saved | SavedTable]) -> None:
+        names = self.strings("SaveV2/tensor_names", _tensor_names(found))
+        slices = self.strings("SaveV2/shape_and_slices", _slice_texts(found))
+        inputs = [tensor for i, saved in enumerate(found) for tensor in self.read(i, saved)]
         name = self.add(
-            "SaveV2", "SaveV2", [f"{self.prefix}/Const", names, slices, *inputs], dtypes=types
+            "SaveV2",
+            "SaveV2",
+            [f"{self.prefix}/Const", names, slices, *inputs],
+            dtypes=_types(found),
         )
         self.add("control_dependency", "Identity", [f"{self.prefix}/Const", f"^{name}"], T=_STRING)
 
-    def read(self, i: int, saved: Saved, kind: int) -> str:
+    def read(self, i: int, saved: Saved | SavedTable) -> list[str]:
+        """The tensors that are saved of a variable or a table."""
+        if isinstance(saved, SavedTable):
+            kinds = {"Tkeys": saved.key_type, "Tvalues": saved.value_type}
+            name = self.add(f"Export_{i}", "LookupTableExportV2", [saved.handle], **kinds)
+            return [name, f"{name}:1"]
         handle = saved.variable.op
         if handle.type != "VarHandleOp":
-            return str(handle.name)
-        return self.add(f"Read_{i}/ReadVariableOp", "ReadVariableOp", [handle.name], dtype=kind)
+            return [str(handle.name)]
+        (kind,) = _types([saved])
+        name = f"Read_{i}/ReadVariableOp"
+        return [self.add(name, "ReadVariableOp", [handle.name], dtype=kind)]
 
-    def restore(self, found: Sequence[Saved]) -> None:
-        names = self.strings("RestoreV2/tensor_names", [s.name for s in found])
-        slices = self.strings("RestoreV2/shape_and_slices", [s.slice_text for s in found])
-        types = [s.variable.dtype.base_dtype.as_datatype_enum for s in found]
+    def restore(self, found: Sequence[Saved | SavedTable]) -> None:
+        names = self.strings("RestoreV2/tensor_names", _tensor_names(found))
+        slices = self.strings("RestoreV2/shape_and_slices", _slice_texts(found))
         source = self.add(
-            "RestoreV2", "RestoreV2", [f"{self.prefix}/Const", names, slices], dtypes=types
+            "RestoreV2", "RestoreV2", [f"{self.prefix}/Const", names, slices], dtypes=_types(found)
         )
-        done = []
-        for i, (saved, kind) in enumerate(zip(found, types)):
-            value = source if i == 0 else f"{source}:{i}"
-            suffix = f"_{i}" if i else ""
-            op = saved.variable.op
-            if op.type == "VarHandleOp":
-                value = self.add(f"Identity{suffix}", "Identity", [value], T=kind)
-                done.append(
-                    self.add(
-                        f"AssignVariableOp{suffix}",
-                        "AssignVariableOp",
-                        [op.name, value],
-                        dtype=kind,
-                    )
-                )
-                continue
-            done.append(self.add(f"Assign{suffix}", "Assign", [op.name, value], T=kind))
-            node = self.graph_def.node[-1]
-            node.attr["use_locking"].b = node.attr["validate_shape"].b = True
-            node.attr["_class"].list.s.append(f"loc:@{op.name}".encode())
+        done, at = [], 0
+        for i, saved in enumerate(found):
+            count = len(_types([saved]))
+            values = [f"{source}:{k}" if k else source for k in range(at, at + count)]
+            done.append(self.assign(saved, values, f"_{i}" if i else ""))
+            at += count
         self.add("restore_all", "NoOp", [f"^{n}" for n in done])
+
+    def assign(self, saved: Saved | SavedTable, values: Sequence[str], suffix: str) -> str:
+        """The node that gives a variable or a table what was read."""
+        if isinstance(saved, SavedTable):
+            kinds = {"Tin": saved.key_type, "Tout": saved.value_type}
+            inputs = [saved.handle, *values]
+            return self.add(f"Import{suffix}", "LookupTableImportV2", inputs, **kinds)
+        (kind,), op = _types([saved]), saved.variable.op
+        if op.type == "VarHandleOp":
+            value = self.add(f"Identity{suffix}", "Identity", values, T=kind)
+            name = f"AssignVariableOp{suffix}"
+            return self.add(name, "AssignVariableOp", [op.name, value], dtype=kind)
+        name = self.add(f"Assign{suffix}", "Assign", [op.name, *values], T=kind)
+        node = self.graph_def.node[-1]
+        node.attr["use_locking"].b = node.attr["validate_shape"].b = True
+        node.attr["_class"].list.s.append(f"loc:@{op.name}".encode())
+        return name
+
+
+def _tensor_names(found: Sequence[Saved | SavedTable]) -> list[str]:
+    parts = [("-keys", "-values") if isinstance(s, SavedTable) else ("",) for s in found]
+    return [saved.name + part for saved, own in zip(found, parts) for part in own]
+
+
+def _slice_texts(found: Sequence[Saved | SavedTable]) -> list[str]:
+    parts = [["", ""] if isinstance(s, SavedTable) else [s.slice_text] for s in found]
+    return [text for own in parts for text in own]
+
+
+def _types(found: Sequence[Saved | SavedTable]) -> list[int]:
+    out: list[int] = []
+    for saved in found:
+        if isinstance(saved, SavedTable):
+            out += [saved.key_type, saved.value_type]
+        else:
+            out.append(saved.variable.dtype.base_dtype.as_datatype_enum)
+    return out

@@ -71,7 +71,7 @@ def build_tensor_info(tensor: Any) -> TensorInfo:
 
 def get_tensor_from_tensor_info(
     tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
-) -> Any:
+) -> SparseTensor | Tensor:
     """The tensor of a graph that a TensorInfo names."""
     graph = get_default_graph() if graph is None else graph
 
@@ -122,7 +122,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     return build_signature_def(_infos(inputs), _infos(outputs), PREDICT_METHOD_NAME)
 
 
-def regression_signature_def(examples: object, predictions: Any) -> SignatureDef:
+def regression_signature_def(examples: object, predictions: Tensor) -> SignatureDef:
     """For Regress: serialized Examples to float32."""
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
@@ -141,7 +141,7 @@ def regression_signature_def(examples: object, predictions: Any) -> SignatureDef
     )
 
 
-def classification_signature_def(examples: object, classes: Any, scores: Any) -> SignatureDef:
+def classification_signature_def(examples: object, classes: Tensor, scores: Tensor) -> SignatureDef:
     """For Classify: serialized Examples to class names and scores."""
     if examples is None:
         raise ValueError("Classification examples cannot be None.")

@@ -51,7 +51,7 @@ def decode_structure(message: Any, depth: int = 0) -> Any:
     )
 
 
-def encode_structure(value: Any, message: Any) -> None:
+def encode_structure(value: object, message: Any) -> None:
     """Fill in a StructuredValue."""
     if value is None:
         message.none_value.SetInParent()

@@ -26,7 +26,7 @@ from headrace.core.dtypes import DType, as_dtype
 if TYPE_CHECKING:
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = [
     "MAX_REPEATED_BYTES",
@@ -165,7 +165,7 @@ def _dims(message: Any) -> tuple[int, ...]:
     return dims
 
 
-def _strings(values: Sequence[bytes]) -> Any:
+def _strings(values: Sequence[bytes]) -> Array:
     out = np.empty(len(values), object)
     out[:] = list(values)
     return out
@@ -188,7 +188,7 @@ def _values(message: object, dtype: DType) -> Array:
     return np.array(list(field), dtype.np_dtype)
 
 
-def _filled(values: Array, dims: tuple[int, ...], count: int, limit: int) -> Any:
+def _filled(values: Array, dims: tuple[int, ...], count: int, limit: int) -> Array:
     """Fewer values than elements: the last one is repeated; none at all are zeros."""
     if len(values) == count:
         return values.reshape(dims)
@@ -210,7 +210,7 @@ def _filled(values: Array, dims: tuple[int, ...], count: int, limit: int) -> Any
 
 
 def make_tensor_proto(
-    values: Any,
+    values: TensorLike,
     dtype: DType | None = None,
     shape: Any = None,
     verify_shape: bool = False,

@@ -158,7 +158,7 @@ class _Safetensors:
         return 8 + length, entries
 
     @staticmethod
-    def _entry(item: Any, size: int) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    def _entry(item: dict[str, Any], size: int) -> tuple[np.dtype[Any], tuple[int, ...], int]:
         """Type, shape and place; ValueError unless these fit together and into the file."""
         dtype, shape = np.dtype(_KINDS[item["dtype"]]), tuple(item["shape"])
         begin, end = item["data_offsets"]
@@ -291,7 +291,7 @@ def _write(path: Any, source: WeightFile, progress: Progress | None) -> None:
     kind.get(os.path.splitext(place)[1], _write_checkpoint)(place, source, progress)
 
 
-def convert(source: Any, target: Any, progress: Progress | None = None) -> None:
+def convert(source: object, target: object, progress: Progress | None = None) -> None:
     """Copy all tensors from one file to another, formats by the files' endings.
 
     Args:

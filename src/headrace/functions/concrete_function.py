@@ -48,6 +48,7 @@ from headrace.session.graph_function import GraphFunction
 
 if TYPE_CHECKING:
     from headrace.core.specs import TypeSpec
+    from headrace.session.explain import Explanation
 
 __all__ = ["ConcreteFunction", "inline_call"]
 
@@ -309,7 +310,7 @@ class ConcreteFunction:
     def compiled(self) -> GraphFunction:
         return self.traced.compiled
 
-    def explain(self) -> Any:
+    def explain(self) -> Explanation:
         """The plan in words and numbers, as ``Session.explain`` gives it."""
         from headrace.session.explain import explain
 

@@ -51,10 +51,10 @@ class CopyingFuncGraph(FuncGraph):
         super().__init__(name, outer)
         self._copies: dict[Operation, Operation] = {}
 
-    def capture(self, outside: Any, name: str | None = None) -> Tensor:
+    def capture(self, outside: Tensor, name: str | None = None) -> Tensor:
         op = outside._op
         if op.graph is self:
-            return outside  # type: ignore[no-any-return]
+            return outside
         copies, stack = self._copies, [op]
         while stack:
             top = stack[-1]

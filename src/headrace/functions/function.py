@@ -87,7 +87,7 @@ class Function:
         autograph: bool = True,
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
-        autograph_options: Any = None,
+        autograph_options: object = None,
     ) -> None:
         if not callable(python_function):
             raise TypeError(f"{python_function} is not a callable object")
@@ -139,7 +139,7 @@ class Function:
         return f"<headrace.Function {self._name}{self._signature}>"
 
     # methods ------------------------------------------------------------------------------------
-    def __get__(self, instance: object, owner: object = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> BoundFunction | Function:
         """Every instance has traces of its own, which go when it goes."""
         if instance is None:
             return self
@@ -206,7 +206,9 @@ class Function:
             return found.call_recorded(tensors)
         return found.call_arrays(feeds)
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Any) -> Any:
+    def _call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Sequence[Any] | None
+    ) -> Any:
         """The general way.
 
         ``plain``: the key under which this call may be found the next time, and its tensors.
@@ -245,14 +247,14 @@ class Function:
         root = _outside_functions(graph) if graph._is_function else graph
         if root._is_eager or root._is_function:
             return self._exact
-        caches: weakref.WeakKeyDictionary[Any, dict[Any, ConcreteFunction]]
-        caches = root.__dict__.setdefault("_function_traces", weakref.WeakKeyDictionary())
-        found = caches.get(self)
+        if root._function_traces is None:
+            root._function_traces = weakref.WeakKeyDictionary()
+        found: dict[Any, ConcreteFunction] | None = root._function_traces.get(self)
         if found is None:
-            found = caches[self] = {}
+            found = root._function_traces[self] = {}
         return found
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args: object, **kwargs: object) -> ConcreteFunction:
         """The trace for arguments like these: tensors, TensorSpecs or Python values."""
         signature = self._signature.input_signature
         if signature is not None and not args and not kwargs:
@@ -476,13 +478,13 @@ def defun(
 
 def function(
     func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
+    input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
     experimental_implements: str | None = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,

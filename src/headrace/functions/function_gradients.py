@@ -65,7 +65,7 @@ class FunctionGradients:
         whole._effects.noting = False
         for old, new in copied.ops.items():
             if old._opdef.traits.random:  # one generator, whether a tape records or not
-                new.__dict__["_state_key"] = f"{graph.key}/{old.name}"
+                new._state_key = f"{graph.key}/{old.name}"
         used = [k for k in graph.outer_handles if f"/{k}" in whole._handles]
         self.handles: list[Any] = [graph.outer_handles[k] for k in used]
         inner = [whole._handles[f"/{k}"] for k in used]

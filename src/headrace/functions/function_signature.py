@@ -25,7 +25,7 @@ from headrace.core.tensor import Tensor
 from headrace.eager.eager_tensor import EagerTensor, wrap
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = ["LITERALS", "ByIdentity", "Signature", "call_specs", "encode", "shown_leaf"]
 
@@ -229,7 +229,7 @@ def _narrower(given: TensorSpec, wanted: TensorSpec) -> bool:
     )
 
 
-def as_tensor(value: Any, spec: TensorSpec) -> Any:
+def as_tensor(value: TensorLike, spec: TensorSpec) -> Tensor:
     """A Python value as a tensor of the wanted type; tensors as they are."""
     if isinstance(value, Tensor):
         return value

@@ -44,7 +44,7 @@ class History:
         inner = getattr(function, "__func__", function)
         self.code = getattr(inner, "__code__", inner)
 
-    def add(self, signature: Signature, wanted: Any) -> None:
+    def add(self, signature: Signature, wanted: Sequence[Any]) -> None:
         """A trace begins, for these arguments."""
         self.count += 1
         shown = _shown(signature, wanted)
@@ -100,7 +100,7 @@ class History:
         return "\n".join(lines)
 
 
-def _shown(signature: Signature, wanted: Any) -> dict[str, str]:
+def _shown(signature: Signature, wanted: Sequence[Any]) -> dict[str, str]:
     """Every leaf of the arguments, by its path from the parameter's name."""
     out: dict[str, str] = {}
     for name, _, value in signature.named(*wanted):
@@ -172,7 +172,7 @@ def same(a: Any, b: Any) -> bool:
         return False
 
 
-def generalised(traces: Iterable[Any], wanted: Any) -> Any:
+def generalised(traces: Iterable[Any], wanted: Sequence[Any]) -> Any:
     """The arguments of a call, wide enough for those of an earlier trace too, if they differ in
     shapes only.
     """

@@ -40,7 +40,7 @@ class TracedFunction:
         self,
         graph: FuncGraph,
         structured_input: tuple[tuple[Any, ...], dict[str, Any]],
-        structured_outputs: Any,
+        structured_outputs: object,
     ) -> None:
         self.graph = graph
         self.structured_input = structured_input
@@ -122,7 +122,7 @@ def _value_of(outside: Tensor) -> Any:
 
 def trace(
     fn: Callable[..., Any],
-    args_specs: Any = (),
+    args_specs: Sequence[Any] = (),
     kwargs_specs: dict[str, Any] | None = None,
     *,
     name: str = "function",

@@ -29,7 +29,13 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import (
+        ConstraintLike,
+        DTypeLike,
+        Partitioner,
+        RegularizerLike,
+        TensorLike,
+    )
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
@@ -156,17 +162,17 @@ class Layer(CoreLayer):
 
     def add_weight(  # type: ignore[override]
         self,
-        name: Any,
+        name: str,
         shape: TensorLike,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
+        dtype: DTypeLike | None = None,
+        initializer: object = None,
+        regularizer: RegularizerLike | None = None,
         trainable: bool | None = None,
-        constraint: Any = None,
+        constraint: ConstraintLike | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-        partitioner: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Partitioner | None = None,
         **kwargs: object,
     ) -> Any:
         """The variable ``name`` in the layer's scope: new, or shared if the scope reuses variables.

@@ -43,7 +43,8 @@ from headrace.variables.initializers import ones_initializer, zeros_initializer
 from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.annotations import AxisLike, ShapeLike, TensorLike
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "BatchNorm",
@@ -69,14 +70,14 @@ class BatchNormalizationCore(CoreLayer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: object = "zeros",
+        gamma_initializer: object = "ones",
+        moving_mean_initializer: object = "zeros",
+        moving_variance_initializer: object = "ones",
+        beta_regularizer: object = None,
+        gamma_regularizer: object = None,
+        beta_constraint: object = None,
+        gamma_constraint: object = None,
         renorm: bool = False,
         renorm_clipping: Any = None,
         renorm_momentum: float = 0.99,
@@ -239,7 +240,7 @@ class BatchNormalizationCore(CoreLayer):
         if not self.renorm:
             return
 
-        def stddev_initializer(*args: Any, **kwargs: Any) -> Any:
+        def stddev_initializer(*args: object, **kwargs: object) -> Any:
             return sqrt(self.moving_variance_initializer(*args, **kwargs))
 
         self.moving_stddev = self._add_statistic("moving_stddev", shape, stddev_initializer)
@@ -247,7 +248,7 @@ class BatchNormalizationCore(CoreLayer):
         self.renorm_stddev = self._add_statistic("renorm_stddev", shape, stddev_initializer)
 
     # updates ------------------------------------------------------------------------------------
-    def _assign_moving_average(self, variable: Any, value: Any, momentum: Any) -> Any:
+    def _assign_moving_average(self, variable: Any, value: Tensor, momentum: Any) -> Any:
         with name_scope("AssignMovingAvg") as scope, colocate_with(variable):
             kind = variable.dtype.base_dtype
             decay = cast(convert_to_tensor(1.0 - momentum, name="decay"), kind)
@@ -432,7 +433,7 @@ class BatchNormalizationCore(CoreLayer):
             lambda: identity(variable),
         )
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
@@ -461,7 +462,9 @@ class BatchNormalizationCore(CoreLayer):
         return config
 
 
-def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
+def _composed(
+    scale: Tensor, offset: Any, then_scale: Tensor | Variable, then_offset: Tensor | Variable
+) -> tuple[Any, Any]:
     """Two affine maps in turn as one."""
     if then_scale is not None:
         scale, offset = scale * then_scale, offset * then_scale
@@ -489,14 +492,14 @@ class BatchNormalization(BatchNormalizationCore, Layer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = zeros_initializer(),
-        gamma_initializer: Any = ones_initializer(),
-        moving_mean_initializer: Any = zeros_initializer(),
-        moving_variance_initializer: Any = ones_initializer(),
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: object = zeros_initializer(),
+        gamma_initializer: object = ones_initializer(),
+        moving_mean_initializer: object = zeros_initializer(),
+        moving_variance_initializer: object = ones_initializer(),
+        beta_regularizer: object = None,
+        gamma_regularizer: object = None,
+        beta_constraint: object = None,
+        gamma_constraint: object = None,
         renorm: bool = False,
         renorm_clipping: Any = None,
         renorm_momentum: float = 0.99,
@@ -505,7 +508,7 @@ class BatchNormalization(BatchNormalizationCore, Layer):
         virtual_batch_size: int | None = None,
         adjustment: Any = None,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             axis=axis,

@@ -11,6 +11,8 @@ from headrace.layers import layer_ops as ops
 from headrace.ops.nn.sampled_losses import _sampled_logits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
 
 __all__ = [
@@ -27,7 +29,7 @@ _SELU_LIMIT = -1.7580993408473766
 
 def alpha_dropout(
     x: Any,
-    keep_prob: Any,
+    keep_prob: TensorLike,
     noise_shape: TensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
@@ -53,34 +55,34 @@ def alpha_dropout(
 
 
 def deprecated_flipped_softmax_cross_entropy_with_logits(
-    logits: Any, labels: Any, dim: int = -1, name: str | None = None
+    logits: TensorLike, labels: TensorLike, dim: int = -1, name: str | None = None
 ) -> Any:
     """``tf.nn.softmax_cross_entropy_with_logits`` with the order of arguments of TF 0.x."""
     return ops.softmax_cross_entropy_with_logits(labels=labels, logits=logits, dim=dim, name=name)
 
 
 def deprecated_flipped_sparse_softmax_cross_entropy_with_logits(
-    logits: Any, labels: Any, name: str | None = None
+    logits: TensorLike, labels: TensorLike, name: str | None = None
 ) -> Any:
     """``tf.nn.sparse_softmax_cross_entropy_with_logits`` with TF 0.x's order of arguments."""
     return ops.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
 def deprecated_flipped_sigmoid_cross_entropy_with_logits(
-    logits: Any, targets: TensorLike, name: str | None = None
+    logits: TensorLike, targets: TensorLike, name: str | None = None
 ) -> Any:
     """``tf.nn.sigmoid_cross_entropy_with_logits`` with the order of arguments of TF 0.x."""
     return ops.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
 
 
 def sampled_sparse_softmax_loss(
-    weights: Any,
+    weights: TensorLike,
     biases: TensorLike,
-    labels: Any,
+    labels: TensorLike,
     inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
-    sampled_values: Any = None,
+    sampled_values: Sequence[TensorLike] | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str | None = "sampled_sparse_softmax_loss",

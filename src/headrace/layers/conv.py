@@ -37,7 +37,7 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import InitializerLike, TensorLike
+    from headrace.core.annotations import InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "Conv1D",
@@ -71,15 +71,15 @@ class ConvCore(CoreLayer):
         padding: Any = "valid",
         data_format: str | None = None,
         dilation_rate: object = 1,
-        activation: Any = None,
+        activation: Callable[..., Any] | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: object = "glorot_uniform",
+        bias_initializer: object = "zeros",
         kernel_regularizer: object = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
         **kwargs: Any,
@@ -200,7 +200,7 @@ class ConvCore(CoreLayer):
         activated: Tensor = outputs if self.activation is None else self.activation(outputs)
         return activated
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()
         last = self.data_format == "channels_last"
         space = sizes[1:-1] if last else sizes[2:]
@@ -290,18 +290,18 @@ class Conv1D(Conv1DCore, Layer):
         padding: object = "valid",
         data_format: str = "channels_last",
         dilation_rate: object = 1,
-        activation: Any = None,
+        activation: object = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        bias_initializer: object = zeros_initializer(),
+        kernel_regularizer: object = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             filters=filters,
@@ -386,16 +386,16 @@ class Conv2D(Conv2DCore, Layer):
         dilation_rate: object = (1, 1),
         activation: object = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = zeros_initializer(),
+        kernel_initializer: object = None,
+        bias_initializer: object = zeros_initializer(),
         kernel_regularizer: object = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             filters=filters,
@@ -479,18 +479,18 @@ class Conv3D(Conv3DCore, Layer):
         padding: object = "valid",
         data_format: str = "channels_last",
         dilation_rate: object = (1, 1, 1),
-        activation: Any = None,
+        activation: object = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        bias_initializer: object = zeros_initializer(),
+        kernel_regularizer: object = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             filters=filters,

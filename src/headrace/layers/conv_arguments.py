@@ -107,7 +107,7 @@ def deconv_output_length(
     output_padding: int | None = None,
     stride: int = 0,
     dilation: int = 1,
-) -> Any:
+) -> Tensor | int:
     """The length of a transposed convolution's output, for a number or a scalar tensor."""
     if input_length is None:
         return None

@@ -26,7 +26,7 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = [
     "Conv2DTranspose",
@@ -101,10 +101,10 @@ class _TransposedCore(ConvCore):
             )
         return self._activated(outputs)
 
-    def _transposed(self, inputs: Tensor, output_shape: Any) -> Tensor:
+    def _transposed(self, inputs: Tensor, output_shape: object) -> Tensor:
         raise NotImplementedError
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()
         first = 2 if self.data_format == "channels_first" else 1
         return TensorShape(self._whole(sizes[0], self._lengths(sizes[first : first + self.rank])))
@@ -117,7 +117,7 @@ class Conv2DTransposeCore(_TransposedCore):
     """A transposed convolution over images, without variable scopes."""
 
     def __init__(
-        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: object
     ) -> None:
         super().__init__(2, filters, kernel_size, strides, **kwargs)
 
@@ -148,7 +148,7 @@ class Conv3DTransposeCore(_TransposedCore):
     """A transposed convolution over volumes, without variable scopes."""
 
     def __init__(
-        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: Any
+        self, filters: int, kernel_size: object, strides: object = 1, **kwargs: object
     ) -> None:
         super().__init__(3, filters, kernel_size, strides, **kwargs)
 
@@ -182,15 +182,15 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
         activation: object = None,
         use_bias: bool = True,
         kernel_initializer: object = None,
-        bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        bias_initializer: object = zeros_initializer(),
+        kernel_regularizer: object = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             filters=filters,
@@ -270,18 +270,18 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
         strides: object = (1, 1, 1),
         padding: object = "valid",
         data_format: str = "channels_last",
-        activation: Any = None,
+        activation: object = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: object = None,
+        bias_initializer: object = zeros_initializer(),
+        kernel_regularizer: object = None,
+        bias_regularizer: object = None,
+        activity_regularizer: object = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             filters=filters,

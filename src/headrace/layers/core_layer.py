@@ -35,6 +35,7 @@ from headrace.variables.variable import Variable, VariableAggregation, VariableS
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, RegularizerLike, ShapeLike, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.variables.initializers import Initializer
 
 __all__ = ["FLOATX", "CoreLayer"]
@@ -93,7 +94,7 @@ class CoreLayer(Module):
         self,
         trainable: bool = True,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DType | str | None = None,
         dynamic: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -194,14 +195,14 @@ class CoreLayer(Module):
         name: Any = None,
         shape: TensorLike | None = None,
         dtype: DTypeLike | None = None,
-        initializer: Any = None,
+        initializer: object = None,
         regularizer: object = None,
         trainable: bool | None = None,
-        constraint: Any = None,
-        partitioner: Any = None,
+        constraint: object = None,
+        partitioner: object = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        synchronization: object = VariableSynchronization.AUTO,
+        aggregation: object = VariableAggregation.NONE,
         **kwargs: Any,
     ) -> Any:
         """A new variable of the layer; ``regularizer`` adds a loss."""
@@ -440,11 +441,11 @@ class CoreLayer(Module):
                 self._handle_activity_regularization(inputs, outputs)
         return outputs
 
-    def apply(self, inputs: Any, *args: object, **kwargs: object) -> Any:
+    def apply(self, inputs: TensorLike, *args: object, **kwargs: object) -> Any:
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    def _maybe_build(self, inputs: Any) -> None:
+    def _maybe_build(self, inputs: TensorLike) -> None:
         if not self.built:
             flat = nest.flatten(inputs)
             if flat and self._dtype is None and hasattr(flat[0], "dtype"):
@@ -479,7 +480,7 @@ class CoreLayer(Module):
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> CoreLayer:
         return cls(**config)
 
 
@@ -517,7 +518,7 @@ def _inside_call(inputs: TensorLike) -> Iterator[None]:
 
 
 @contextmanager
-def _graph_for(inputs: Any) -> Iterator[None]:
+def _graph_for(inputs: TensorLike) -> Iterator[None]:
     """The graph of the inputs, if they have one that is not being built."""
     graph = get_default_graph()
     first = next((x for x in nest.flatten(inputs) if isinstance(x, Tensor)), None)

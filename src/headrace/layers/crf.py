@@ -56,7 +56,7 @@ def _zero_if_empty(lengths: TensorLike, values: TensorLike) -> Any:
 
 
 def crf_sequence_score(
-    inputs: Any, tag_indices: Any, sequence_lengths: TensorLike, transition_params: TensorLike
+    inputs: Tensor, tag_indices: Any, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Any:
     """The unnormalized score of each row's tags."""
     tag_indices = ops.convert_to_tensor(tag_indices)
@@ -91,7 +91,7 @@ def crf_multitag_sequence_score(
 
 
 def crf_log_norm(
-    inputs: Tensor, sequence_lengths: Any, transition_params: Tensor | Variable
+    inputs: Tensor, sequence_lengths: TensorLike, transition_params: Tensor | Variable
 ) -> Any:
     """The logarithm of the partition function."""
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
@@ -133,7 +133,7 @@ def crf_log_likelihood(
     return score - norm, transition_params
 
 
-def crf_unary_score(tag_indices: Any, sequence_lengths: TensorLike, inputs: TensorLike) -> Any:
+def crf_unary_score(tag_indices: Tensor, sequence_lengths: TensorLike, inputs: TensorLike) -> Any:
     """The sum of the potentials of each row's tags."""
     batch, steps, tags = (ops.shape(inputs)[i] for i in range(3))
     flat = ops.reshape(inputs, [-1])
@@ -221,7 +221,7 @@ class CrfDecodeBackwardRnnCell(RNNCell):
 
 
 def crf_decode(
-    potentials: Any, transition_params: Tensor | Variable, sequence_length: Tensor
+    potentials: Tensor, transition_params: Tensor | Variable, sequence_length: Tensor
 ) -> tuple[Any, Any]:
     """``(tags, best_score)`` of the best sequence of each row, as tensors."""
     sequence_length = ops.convert_to_tensor(sequence_length)
@@ -249,7 +249,7 @@ def crf_decode(
     return _for_length(potentials, single, many)
 
 
-def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:
+def viterbi_decode(score: Any, transition_params: object) -> tuple[list[Any], Any]:
     """The best tags of one sequence of arrays (time, tags), outside of the graph."""
     trellis = np.zeros_like(score)
     pointers = np.zeros_like(score, dtype=np.int32)

@@ -28,7 +28,7 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_dense_
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = ["Dense", "DenseCore", "FullyConnected", "dense", "fully_connected"]
 
@@ -42,12 +42,12 @@ class DenseCore(CoreLayer):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        bias_initializer: object = "zeros",
         kernel_regularizer: object = None,
         bias_regularizer: object = None,
         activity_regularizer: object = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         **kwargs: Any,
     ) -> None:
         if "input_shape" not in kwargs and "input_dim" in kwargs:
@@ -112,7 +112,7 @@ class DenseCore(CoreLayer):
             outputs = bias_add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         shape = TensorShape(input_shape).with_rank_at_least(2)
         if dimension_value(shape[-1]) is None:
             raise ValueError(
@@ -150,15 +150,15 @@ class Dense(DenseCore, Layer):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = zeros_initializer(),
+        bias_initializer: object = zeros_initializer(),
         kernel_regularizer: object = None,
         bias_regularizer: object = None,
         activity_regularizer: object = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_constraint: object = None,
+        bias_constraint: object = None,
         trainable: bool = True,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             units,

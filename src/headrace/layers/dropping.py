@@ -20,7 +20,9 @@ from headrace.ops.array.basic import identity
 from headrace.ops.nn.activations import dropout as nn_dropout
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = ["Dropout", "DropoutCore", "Flatten", "FlattenCore", "dropout", "flatten"]
 
@@ -53,7 +55,7 @@ class DropoutCore(CoreLayer):
 
         return smart_cond(training, dropped, lambda: identity(inputs))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
@@ -70,7 +72,7 @@ class Dropout(DropoutCore, Layer):
         noise_shape: Any = None,
         seed: int | None = None,
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(rate, noise_shape, seed, name=name, **kwargs)
 
@@ -78,7 +80,7 @@ class Dropout(DropoutCore, Layer):
 def dropout(
     inputs: TensorLike,
     rate: TensorLike = 0.5,
-    noise_shape: Any = None,
+    noise_shape: Sequence[Any] | None = None,
     seed: int | None = None,
     training: bool | Tensor = False,
     name: str | None = None,
@@ -119,6 +121,8 @@ class Flatten(FlattenCore, Layer):
     """All dimensions but the batch become one: [batch, ...] to [batch, product]."""
 
 
-def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
+def flatten(
+    inputs: TensorLike, name: str | None = None, data_format: str = "channels_last"
+) -> Tensor:
     """All dimensions but the batch become one: [batch, 7, 7, 64] to [batch, 3136]."""
     return apply_layer(Flatten(name=name, data_format=data_format), inputs)

@@ -16,7 +16,7 @@ from headrace.ops.nn import activations as nn_activations
 from headrace.variables import initializers as _init
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Activation
+    from headrace.core.annotations import Activation, TensorLike
     from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def linear(x: Any) -> Any:
+def linear(x: TensorLike) -> Any:
     return x
 
 
@@ -113,7 +113,7 @@ def get_regularizer(identifier: object) -> Any:
     return _found(identifier, _regularizers.BY_NAME, "regularizer")
 
 
-def get_constraint(identifier: Any) -> Any:
+def get_constraint(identifier: object) -> Any:
     return _found(identifier, _constraints.BY_NAME, "constraint")
 
 

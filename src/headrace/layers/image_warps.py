@@ -20,13 +20,14 @@ from headrace.ops.linalg.norms import eye
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
 
 __all__ = ["dense_image_warp", "interpolate_spline", "sparse_image_warp"]
 
 _TINY = 1e-10
 
 
-def dense_image_warp(image: Any, flow: Any, name: str | None = "dense_image_warp") -> Any:
+def dense_image_warp(image: TensorLike, flow: Tensor, name: str | None = "dense_image_warp") -> Any:
     """``image`` (batch, height, width, channels), each pixel taken from where ``flow`` (batch,
     height, width, 2) says: its place minus the flow, bilinear, clamped to the image.
     """
@@ -41,7 +42,7 @@ def dense_image_warp(image: Any, flow: Any, name: str | None = "dense_image_warp
         return ops.reshape(found, [batch, height, width, channels])
 
 
-def _bilinear(grid: Any, queries: Any) -> Any:
+def _bilinear(grid: Any, queries: Tensor) -> Any:
     """Values of ``grid`` at points (batch, points, [y, x])."""
     if len(grid.shape.as_list()) != 4:
         raise ValueError(f"Grid must be 4 dimensional. Received size: {grid.shape}")
@@ -97,21 +98,21 @@ def interpolate_spline(
         return near + ops.matmul(ops.concat([queries, ones], 2), affine)
 
 
-def _distances(x: Any, y: Any) -> Any:
+def _distances(x: Tensor, y: Tensor) -> Any:
     """Squared distances (batch, n, m)."""
     x_norm = ops.expand_dims(ops.reduce_sum(ops.square(x), 2), 2)
     y_norm = ops.expand_dims(ops.reduce_sum(ops.square(y), 2), 1)
     return x_norm - 2 * ops.matmul(x, y, adjoint_b=True) + y_norm
 
 
-def _own_distances(x: Any) -> Any:
+def _own_distances(x: Tensor) -> Any:
     """Squared distances of points from each other; the diagonal is exactly zero."""
     products = ops.matmul(x, x, adjoint_b=True)
     norms = ops.expand_dims(matrix_diag_part(products), 2)
     return norms - 2 * products + ops.transpose(norms, [0, 2, 1])
 
 
-def _kernel(squared: Any, order: int) -> Any:
+def _kernel(squared: Tensor, order: int) -> Any:
     """The radial function of the order, of squared distances."""
     if order == 1:
         return ops.sqrt(ops.maximum(squared, _TINY))
@@ -124,7 +125,7 @@ def _kernel(squared: Any, order: int) -> Any:
     return 0.5 * power * ops.log(squared) if order % 2 == 0 else power
 
 
-def _solved(points: Any, values: Any, order: int, weight: float) -> tuple[Any, Any]:
+def _solved(points: Tensor, values: Tensor, order: int, weight: float) -> tuple[Any, Any]:
     """Weights of the radial functions and of the affine part."""
     depth, width = (dimension_value(v.shape[-1]) for v in (points, values))
     if depth is None:
@@ -156,7 +157,7 @@ def sparse_image_warp(
     regularization_weight: float = 0.0,
     num_boundary_points: int = 0,
     name: str | None = "sparse_image_warp",
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """The image warped so that source points come to lie on their destinations.
 
     Points are (batch, n, [y, x]). With ``num_boundary_points`` so many points of each edge stay

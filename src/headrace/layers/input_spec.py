@@ -27,7 +27,7 @@ class InputSpec:
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
-        axes: Any = None,
+        axes: dict[int, int] | None = None,
     ) -> None:
         self.dtype = None if dtype is None else dtypes.as_dtype(dtype).name
         self.shape = shape

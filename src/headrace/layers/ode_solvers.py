@@ -58,7 +58,7 @@ class _Step(NamedTuple):
     polynomial: list[Any]
 
 
-def _weighted(dt: Any, weights: Sequence[float], values: Sequence[Any]) -> Any:
+def _weighted(dt: Tensor, weights: Sequence[float], values: Sequence[Any]) -> Any:
     return ops.add_n([dt * w * v for w, v in zip(weights, values, strict=False) if w])
 
 
@@ -67,7 +67,7 @@ def _combined(factors: Sequence[Any], values: Sequence[Any]) -> Any:
 
 
 def _runge_kutta(
-    func: Callable[..., Any], y0: Any, f0: Any, t0: Any, dt: Any
+    func: Callable[..., Any], y0: Tensor, f0: Tensor, t0: Tensor, dt: Tensor
 ) -> tuple[Any, Any, list[Any]]:
     """The value after ``dt``, its error, and the derivatives of all stages (the last: after)."""
     step = ops.cast(dt, y0.dtype)
@@ -79,7 +79,7 @@ def _runge_kutta(
     return y, _weighted(step, _ERROR, k), k
 
 
-def _fitted(y0: Any, y1: Any, k: list[Any], dt: Any) -> list[Any]:
+def _fitted(y0: Tensor, y1: Tensor, k: list[Any], dt: Tensor) -> list[Any]:
     """Coefficients of the polynomial of fourth order through both ends and the middle."""
     dt = ops.cast(dt, y0.dtype)
     values = [k[0], k[-1], y0, y1, y0 + _weighted(dt, _MIDPOINT, k)]
@@ -92,7 +92,7 @@ def _fitted(y0: Any, y1: Any, k: list[Any], dt: Any) -> list[Any]:
     ]
 
 
-def _polynomial_at(state: _Step, t: Any) -> Any:
+def _polynomial_at(state: _Step, t: Tensor) -> Any:
     right = ops.Assert(
         ops.logical_and(state.t0 <= t, t <= state.t1),
         ["invalid interpolation, fails `t0 <= t <= t1`:", state.t0, t, state.t1],
@@ -106,7 +106,7 @@ def _polynomial_at(state: _Step, t: Any) -> Any:
     return _combined(state.polynomial, powers[::-1])
 
 
-def _squared(x: Any) -> Any:
+def _squared(x: Tensor) -> Any:
     if x.dtype.is_complex:
         return ops.square(ops.real(x)) + ops.square(ops.imag(x))
     return ops.square(x)
@@ -132,13 +132,13 @@ class _DormandPrince:
         self.dfactor = ops.convert_to_tensor(dfactor, dtype=t.dtype, name="dfactor")
         self.most = ops.convert_to_tensor(max_num_steps, dtype=dtypes.int32, name="max_num_steps")
 
-    def next_dt(self, dt: Any, error: Any) -> Any:
+    def next_dt(self, dt: Tensor, error: TensorLike) -> Any:
         """The step that would have met the tolerance, within the allowed factors of the last."""
         error = ops.cast(error, dt.dtype)
         factor = ops.minimum(error ** ops.cast(1 / 5, dt.dtype) / self.safety, 1 / self.dfactor)
         return dt / ops.maximum(1 / self.ifactor, factor)
 
-    def step(self, state: _Step, points: Any, errors: Any, count: Any) -> Any:
+    def step(self, state: _Step, points: Any, errors: Any, count: Tensor) -> Any:
         y0, f0, _, t0, dt, polynomial = state
         checks = [
             ops.Assert(t0 + dt > t0, ["underflow in dt", dt]),
@@ -161,7 +161,9 @@ class _DormandPrince:
         points = points.write(points.size(), t0 + dt)
         return after, points, errors.write(errors.size(), error), count + 1
 
-    def interpolate(self, solution: Any, points: Any, errors: Any, state: _Step, i: Any) -> Any:
+    def interpolate(
+        self, solution: Any, points: Any, errors: Any, state: _Step, i: Tensor
+    ) -> tuple[Any, ...]:
         wanted = self.t[i]
         state, points, errors, _ = ops.while_loop(
             lambda state, *_: wanted > state.t1,
@@ -181,7 +183,7 @@ def _check_types(y0: Tensor, t: Tensor, dt: Tensor | None = None) -> None:
         raise TypeError("`dt` must have a floating point dtype")
 
 
-def _increasing(t: Any) -> Any:
+def _increasing(t: Tensor) -> Any:
     return ops.Assert(ops.reduce_all(t[1:] > t[:-1]), ["`t` must be monotonic increasing"])
 
 
@@ -241,12 +243,12 @@ def odeint(
         }
 
 
-def _midpoint_step(func: Callable[..., Any], y: Any, t: Any, dt: Any) -> Any:
+def _midpoint_step(func: Callable[..., Any], y: Tensor, t: Tensor, dt: Tensor) -> Any:
     step = ops.cast(dt, y.dtype)
     return step * func(y + func(y, t) * step / 2, t + dt / 2)
 
 
-def _rk4_step(func: Callable[..., Any], y: Any, t: Any, dt: Any) -> Any:
+def _rk4_step(func: Callable[..., Any], y: Tensor, t: Tensor, dt: Tensor) -> Any:
     step, half = ops.cast(dt, y.dtype), t + dt / 2
     k1 = func(y, t)
     k2 = func(y + step * k1 / 2, half)
@@ -292,14 +294,19 @@ def odeint_fixed(
 
 
 def _integrated(
-    advance: Callable[..., Any], func: Callable[..., Any], y0: Any, t: Any, dt: Any, counts: Any
+    advance: Callable[..., Any],
+    func: Callable[..., Any],
+    y0: Tensor,
+    t: Tensor,
+    dt: Tensor,
+    counts: Tensor,
 ) -> Any:
     total = ops.size(t)
 
-    def interval(solution: Any, y: Any, now: Any, i: Any) -> Any:
+    def interval(solution: Any, y: Tensor, now: Tensor, i: Tensor) -> tuple[Tensor, ...]:
         step = dt[i - 1]
 
-        def once(y: Any, now: Any, j: Any) -> Any:
+        def once(y: Tensor, now: Tensor, j: Tensor) -> Any:
             return y + ops.cast(advance(func, y, now, step), y.dtype), now + step, j + 1
 
         y, now, _ = ops.while_loop(lambda y, now, j: j < counts[i - 1], once, (y, now, 0))

@@ -21,7 +21,7 @@ from headrace.ops.array.array_shape import expand_dims, squeeze, transpose
 from headrace.ops.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ShapeLike, TensorLike
 
 __all__ = [
     "AveragePooling1D",
@@ -102,7 +102,7 @@ class PoolingCore(CoreLayer):
         )
         return transpose(outputs, (0, 4, 1, 2, 3)) if first else outputs
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()
         first = self.data_format == "channels_first"
         space = sizes[2:] if first else sizes[1:-1]
@@ -135,7 +135,7 @@ class _ScopedPooling(PoolingCore, Layer):
         padding: str = "valid",
         data_format: str = "channels_last",
         name: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         if strides is None:
             raise ValueError("Argument `strides` must not be None.")
@@ -196,7 +196,7 @@ def _function(layer: type[_ScopedPooling], function_name: str) -> _Function:
     """The functional form of a layer class."""
 
     def pooling(
-        inputs: Any,
+        inputs: Tensor,
         pool_size: Any,
         strides: Any,
         padding: str = "valid",

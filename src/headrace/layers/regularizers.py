@@ -27,7 +27,7 @@ class Regularizer:
         return 0.0
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Regularizer:
         return cls(**config)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import name_scope
 from headrace.layers import layer_ops as ops
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
+
 __all__ = ["sparsemax", "sparsemax_loss"]
 
 
-def sparsemax(logits: Any, name: str | None = None) -> Any:
+def sparsemax(logits: TensorLike, name: str | None = None) -> Any:
     """Probabilities (rows of a matrix) of which many are exactly zero.
 
     Rows with a NaN, or with nothing but -inf, give NaN.
@@ -30,7 +34,9 @@ def sparsemax(logits: Any, name: str | None = None) -> Any:
         return ops.where(bad, ops.fill([rows, columns], ops.cast(float("nan"), z.dtype)), p)
 
 
-def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Any:
+def sparsemax_loss(
+    logits: TensorLike, sparsemax: TensorLike, labels: TensorLike, name: str | None = None
+) -> Any:
     """A loss per row for labels that are probabilities; ``sparsemax`` is that of the logits."""
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
         z = ops.convert_to_tensor(logits, name="logits")

@@ -1,7 +1,7 @@
 """Runs that are bound to shapes: the same plan, again and again, with feeds of the same shapes.
 
 A pure plan that calls the kernel library is bound to its shapes when it first sees them
-(emit_bound.py): every value gets memory of its own that stays where it is, views are made once,
+(binding.py): every value gets memory of its own that stays where it is, views are made once,
 what depends on shapes alone is computed once, and a step becomes a primitive whose arguments are in
 place. Such a run is a straight line of calls of C, about a microsecond each around the work.
 
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
-from headrace.lower.emit_bound import Binding, NotBound, bind_plan
+from headrace.lower.binding import Binding, NotBound, bind_plan
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
@@ -178,11 +178,25 @@ class BoundRuns:
             try:
                 results: tuple[Any, ...] = found.run(state, values, *feeds)
                 return results
-            except Exception as error:  # if the feeds are wrong, the general way says how
+            except Exception as error:
                 if found.binding.had_effects(error):
                     raise
                 said = _said(error)
-            made = general(state, values, *feeds)  # (the error, which holds variables, is gone)
+            # (the error, which holds variables, is gone)
+            return instead(found, said, state, values, signature, feeds)
+
+        def instead(
+            found: _Bound,
+            said: str,
+            state: State,
+            values: dict[str, Any],
+            signature: Any,
+            feeds: tuple[Any, ...],
+        ) -> tuple[Any, ...]:
+            """A bound run failed: the general way computes it, or says what is wrong with the
+            feeds.
+            """
+            made = general(state, values, *feeds)
             found.failures, found.failure = found.failures + 1, said
             if found.failures >= OFTEN:
                 _put(table, signature, _General(f"runs failed: {found.failure}"))
@@ -194,14 +208,16 @@ class BoundRuns:
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Array) -> tuple[Any, ...]:
-            found = table.get((_here.ident, thread_count(), feed.shape))
+            signature = (_here.ident, thread_count(), feed.shape)
+            found = table.get(signature)
             if found is None or found.library is not library():
                 return run(state, values, feed)
             try:
                 results: tuple[Any, ...] = found.run(state, values, feed)
                 return results
-            except Exception:
-                return run(state, values, feed)
+            except Exception as error:
+                said = _said(error)
+            return instead(found, said, state, values, signature, (feed,))
 
         one = not self.trains and len(self.plan.program.feeds) - self.plan.kept == 1
         if one:

@@ -1,10 +1,10 @@
 """The emitter: instructions as lines of one Python function, and the local names of its values.
 
-``CodeLines`` is what all parts of code generation share: emit_expressions.py (the right-hand side
-of a line), emit_writes.py (updates of variables), emit_general.py (order, branches, loops, results)
-and emit_bound.py (runs that are bound to shapes). ``begin`` opens an instruction, ``emit`` adds a
-line to it, ``assemble`` makes the function. Plans of the same text share one compiled code object:
-kernels, constants, names of variables and writers are parameters of a factory around it.
+``CodeLines`` is what all parts of code generation share: emit_expressions.py (arguments and kernel
+calls), emit_writes.py (updates of variables), emit_general.py (steps, branches, loops, results)
+and emit_bound.py (runs that are bound to shapes). ``emit`` adds a line, ``assemble`` makes the
+function. Plans of the same text share one compiled code object: kernels, constants, names of
+variables and writers are parameters of a factory around it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ import functools
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.lower.listing import Instr, Listing
+from headrace.lower.listing import Listing
 from headrace.lower.listing_verify import checked_listing
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.plan import Plan
-from headrace.lower.segment_cuts import ShapeFacts
 from headrace.lower.session_state import RunContext
 from headrace.program.constants import peek
 from headrace.program.nodes import Node
+from headrace.runtime.fork_locks import held_at_fork
 from headrace.runtime.interrupts import FILENAME
-
-if TYPE_CHECKING:
-    from headrace.lower.listing import Step
 
 __all__ = ["COUNTS", "CodeLines", "Compiled"]
 
@@ -38,7 +35,7 @@ MAX_NAMES = 32
 MANY = 1000
 
 _factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
-_factories_lock = Lock()
+_factories_lock = held_at_fork(Lock())
 _MAX_FACTORIES = 1024
 #: How often a text was compiled, and how often it was there.
 COUNTS = {"compiled": 0, "shared": 0}
@@ -81,23 +78,18 @@ class CodeLines:
         self.program = plan.program
         self.lives = plan.lives
         self.lines: list[str] = []
-        self.instrs: list[Instr] = []
-        self.instr = Instr("begin", (), (), None, 0, 0)
         self.names: dict[int, str] = {}
         self.params: dict[str, Any] = {}
         self.constant_params: dict[str, int] = {}
         self.kernels: dict[Any, str] = {}
         self.numbers: dict[int, str] = {}  # constants of rank 0 that stand beside arrays
-        self.position = 0
         self.n_temps = 0
-        self.n_reused = 0
-        self.n_guards = 0
         self.uses_rt = False
         self.checked: list[set[int]] = [set()]
-        self.given: list[int] = []  # results that are not copied for the caller
+        self.opened: list[int] = []  # the first lines of open branches and loops
+        self.in_segment = ""  # the name of the result of the segment whose steps are written
         self.appended: dict[int, str] = {}  # results of appending to a loop variable
-        # which block (by its set of checked variables) makes a value
-        self.home: dict[int, set[int]] = {}
+        self.outer: set[int] = set()  # values that the outermost block makes
         self.loaded: set[int] = set()  # variables that are read, not only written
         self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
         self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
@@ -105,39 +97,17 @@ class CodeLines:
         self.writing = (0, 0)  # the first and the last line that are not interrupted
         self.locked = (0, 0)  # lines and depth after the last update under the lock
         self.free: list[str] = []  # names whose values nobody reads any more
-        self.started: frozenset[Any] = frozenset()  # operations that run on threads of their own
-        # those that were started, None once their results are taken
-        self.joining: dict[str, Node | None] = {}
+        # operations that were started on threads of their own, by the names of what is waited for
+        self.joining: dict[str, Node] = {}
         self.segments: list[NativeSegment] = []
-        self.facts = ShapeFacts(plan.program)
-        self.starts_kept: dict[int, bool] = {}  # variables whose old value has a name of its own
-
-    def begin(
-        self,
-        op: str,
-        inputs: tuple[int, ...] = (),
-        outputs: tuple[int, ...] = (),
-        source: Step | None = None,
-    ) -> Instr:
-        """Open an instruction: lines belong to it until the next one is opened."""
-        made = Instr(op, inputs, outputs, source, len(self.lines), len(self.checked) - 1)
-        self.instr = made
-        self.instrs.append(made)
-        return made
 
     def emit(self, text: str) -> None:
         self.lines.append(" " * self.depth + text)
 
     def assemble(
-        self,
-        prologue: list[str],
-        n_feeds: int,
-        name: Callable[[int], str],
-        bound: bool = False,
-        watched: tuple[str, ...] = (),
-        kept: int = 0,
+        self, listing: Listing, prologue: list[str], n_feeds: int, name: Callable[[int], str]
     ) -> Compiled:
-        """The function of all instructions.
+        """The function of a listing whose instructions were written.
 
         ``prologue`` are the lines before the first one; ``name(offset)`` gives the function's name,
         ``offset`` being the number of the line before it.
@@ -153,9 +123,8 @@ class CodeLines:
         lines = [*header, *prologue, *self.lines, f" return {called}", ""]
         make = functools.partial(_factory("\n".join(lines)), np, RunContext)
         run = make(*self.params.values())
-        more = self.n_reused, self.given, bound, watched, kept
-        listing = Listing(self.program, self.instrs, lines, offset, *more)
-        checked_listing(listing, "binding it to shapes" if bound else "lowering it")
+        listing.lines, listing.offset = lines, offset
+        checked_listing(listing, "emitting it")
         return Compiled(
             run, listing, self.names, make, self.params, self.constant_params, self.segments
         )
@@ -187,7 +156,7 @@ class CodeLines:
     def variable(self, value: int, check: bool = True) -> str:
         is_start = value in self.by_start
         i, info = self.by_start[value] if is_start else self.by_current[value]
-        name = f"s{i}" if is_start and self.starts_kept.get(i) else f"v{i}"
+        name = f"s{i}" if is_start and i in self.plan.starts else f"v{i}"
         self.names[value] = name
         self.loaded.add(i)
         if check and not any(value in scope for scope in self.checked):
@@ -206,7 +175,8 @@ class CodeLines:
             name = f"t{self.n_temps}"
             self.n_temps += 1
         self.names[value] = name
-        self.home[value] = self.checked[-1]
+        if len(self.checked) == 1:
+            self.outer.add(value)
         return name
 
     def name_lazily(self, value: int) -> str:

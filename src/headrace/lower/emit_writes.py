@@ -13,10 +13,10 @@ from collections.abc import Callable
 from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import numpy_xp
-from headrace.lower.emit_expressions import argument, is_small_update
+from headrace.lower.emit_expressions import argument
 from headrace.lower.emit_lines import CodeLines
 from headrace.lower.group_writer import GroupWriter
-from headrace.lower.listing import VARIABLE
+from headrace.lower.listing import Instr
 from headrace.lower.select_updates import Grouped, gradient_position
 from headrace.lower.session_state import Writer
 from headrace.lower.storage_starts import written_variables
@@ -26,22 +26,21 @@ from headrace.program.nodes import Node
 __all__ = ["emit_group", "emit_write"]
 
 
-def emit_write(code: CodeLines, node: Node) -> None:
+def emit_write(code: CodeLines, instr: Instr, node: Node) -> None:
+    """Lines that give variables new values."""
     traits = node.opdef.traits
-    code.instr.storage, code.instr.implementation = VARIABLE, "writer"
     args = [argument(code, node, i) for i in range(len(node.inputs)) if i not in traits.writes]
     targets = [f"v{w}" for w in node.writes]
     for w in dict.fromkeys(node.writes):
         info = code.program.variables[w]
         code.names.setdefault(info.current, f"v{w}")
-    if not is_small_update(code, node):
-        _call_writer(code, node, args, targets)
+    if instr.implementation == "writer":
+        _call_writer(code, node, args, targets, copies=not instr.takes_over)
         _wrote(code, node)
         return
     if code.locked != (len(code.lines), code.depth):  # one after the other they share the lock
         code.emit("with S.lock:")
     code.depth += 1
-    code.instr.implementation = "expression"
     _small_update(code, node, args)
     _wrote(code, node)
     code.depth -= 1
@@ -62,8 +61,10 @@ def _small_update(code: CodeLines, node: Node, args: list[str]) -> None:
     code.emit(f"v{i} = V[{key}] = {new}")
 
 
-def _call_writer(code: CodeLines, node: Node, args: list[str], targets: list[str]) -> None:
-    bound = _writer(code, node)
+def _call_writer(
+    code: CodeLines, node: Node, args: list[str], targets: list[str], copies: bool
+) -> None:
+    bound = _writer(code, node, copies)
     writer = code.param(f"w{len(code.params)}", bound.write_one if bound.single else bound)
     live = [t for t in dict.fromkeys(targets) if t not in args]
     code.emit(" = ".join([*live, "None"]) if live else "pass")
@@ -82,7 +83,7 @@ def _write_targets(code: CodeLines, node: Node, targets: list[str]) -> list[str]
     return targets + [code.new(o) for o in plain]
 
 
-def _writer(code: CodeLines, node: Node) -> Writer:
+def _writer(code: CodeLines, node: Node, copies: bool) -> Writer:
     opdef = node.opdef
     knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
     known = all(shapes.known(code.program.values[v].shape) is not None for v in node.inputs)
@@ -99,8 +100,6 @@ def _writer(code: CodeLines, node: Node) -> Writer:
             attrs = {p: node.attrs[p] for p in wanted}
             inplace = functools.partial(inplace, **attrs)
             native = functools.partial(native, **attrs) if native is not None else None
-    others = [v for i, v in enumerate(node.inputs) if i not in opdef.traits.writes]
-    own = all(code.lives.reusable(v, code.position) for v in others)
     return Writer(
         [code.program.variables[w].op for w in node.writes],
         [code.program.variables[w].key for w in node.writes],
@@ -108,15 +107,15 @@ def _writer(code: CodeLines, node: Node) -> Writer:
         kernel,
         inplace,
         opdef.traits.uninit_ok,
-        copies=not own and opdef.name in ("Assign", "AssignVariableOp"),
+        copies=copies and opdef.role == "assign",
         wants_rt="rt" in opdef.kernel_params,
         native=native,
     )
 
 
 def emit_group(code: CodeLines, step: Grouped) -> None:
+    """Lines that update small variables together."""
     first = step.nodes[0]
-    code.instr.storage, code.instr.implementation = VARIABLE, "grouped update"
     at = gradient_position(first, code.program)
     assert at is not None
     written = first.opdef.traits.writes

@@ -181,7 +181,7 @@ def _shape_message(op: Any, inputs: list[Any]) -> str | None:
             np.broadcast_shapes(*given)
         except ValueError:
             return f"Incompatible shapes: {show(given[0])} vs. {show(given[1])}"
-    if op.type == "MatMul" and len(given) >= 2:
+    if op._opdef.role == "matmul" and len(given) >= 2:
         return f"Matrix size-incompatible: In[0]: {show(given[0])}, In[1]: {show(given[1])}"
     if len(inputs) != len(op._inputs):
         return None  # a step that stands for several operations

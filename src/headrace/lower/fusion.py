@@ -12,6 +12,7 @@ groups, if all of them are in groups: a pass over memory costs more than to comp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import dtypes, shapes
@@ -21,7 +22,7 @@ from headrace.program.nodes import Block, If, Node, Program, While, count_uses
 if TYPE_CHECKING:
     from headrace.lower.select_updates import Grouped
 
-__all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse"]
+__all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse", "statements"]
 
 #: Below this many elements (if known) separate calls are as good.
 MIN_ELEMENTS = 16 * 1024
@@ -37,6 +38,10 @@ LONG_ROWS = 4096
 MAX_USERS, MAX_SHARED = 8, 12
 
 _REDUCED_TYPES = frozenset([dtypes.float32, dtypes.float64])
+
+
+#: The nodes of a group by identity: a producer may come in by several ways.
+_Members = dict[int, Node]
 
 
 class Fused(NamedTuple):
@@ -71,6 +76,21 @@ class PlanWhile(NamedTuple):
 
 PlanStatement = Union[Node, Fused, PlanIf, PlanWhile, "Grouped"]
 PlanBlock = tuple[PlanStatement, ...]
+
+
+def statements(block: PlanBlock) -> Iterator[PlanStatement]:
+    """Every statement in running order, branches and loop bodies included."""
+    stack = [iter(block)]
+    while stack:
+        s = next(stack[-1], None)
+        if s is None:
+            stack.pop()
+            continue
+        yield s
+        if isinstance(s, PlanWhile):
+            stack += [iter(s.body), iter(s.test)]
+        elif isinstance(s, PlanIf):
+            stack.append(iter(s.body))
 
 
 def fuse(program: Program, enabled: bool = True, growing: bool = False) -> PlanBlock:
@@ -159,7 +179,7 @@ class _Sharing:
                     )
                     self.users.setdefault(i, []).append(same)
 
-    def allows(self, value: int, uses: int, times: int, producer: list[Node]) -> bool:
+    def allows(self, value: int, uses: int, times: int, producer: _Members) -> bool:
         """Whether all uses are in groups of the same shape."""
         users = self.users.get(value, [])
         return (
@@ -193,10 +213,10 @@ def _block(
             or uses.get(s.outputs[0], 0) > 0
         )
     sharing = _Sharing(block, program, mutable) if growing else None
-    groups: dict[int, list[Node]] = {}  # output of the group's last node -> its nodes
+    groups: dict[int, _Members] = {}  # output of the group's last node -> its nodes
     out: list[PlanStatement | None] = []
     place: dict[int, int] = {}
-    closed: dict[int, list[Node]] = {}  # groups that end in a reduction
+    closed: dict[int, _Members] = {}  # groups that end in a reduction
     for s in block:
         if isinstance(s, If):
             out.append(
@@ -207,7 +227,7 @@ def _block(
             out.append(PlanWhile(s, test, _block(s.body, program, uses, mutable, enabled, growing)))
         elif enabled and _fusable(s, program, mutable):
             shape = program.values[s.outputs[0]].shape
-            members: list[Node] = []
+            parts: list[_Members] = []
             for i in dict.fromkeys(s.inputs):
                 producer = groups.get(i)
                 times = s.inputs.count(i)
@@ -217,26 +237,25 @@ def _block(
                     if sharing is None or not sharing.allows(i, uses[i], times, producer):
                         continue
                     uses[i] -= times
-                    members.extend(producer)
+                    parts.append(dict(producer))
                     continue
-                members.extend(producer)
+                parts.append(producer)
                 del groups[i]
                 out[place[i]] = None
-            members = [*{id(m): m for m in members}.values(), s]
-            groups[s.outputs[0]] = members
+            groups[s.outputs[0]] = _joined(parts, s)
             place[s.outputs[0]] = len(out)
             out.append(s)
         elif enabled and s.opdef.role == "reduction" and _closes(s, groups, program, uses):
             source = s.inputs[0]
-            members = [*groups.pop(source), s]
+            closed[s.outputs[0]] = _joined([groups.pop(source)], s)
             out[place[source]] = None
             place[s.outputs[0]] = len(out)
-            closed[s.outputs[0]] = members
             out.append(s)
         else:
             out.append(s)
     groups.update(closed)
-    for value, members in groups.items():
+    for value, group in groups.items():
+        members = [*group.values()]
         alone = members[0].opdef.name
         # our own steps see to threads themselves
         like = members[0].opdef.traits.like_elementwise
@@ -248,8 +267,20 @@ def _block(
     return tuple(s for s in out if s is not None)
 
 
+def _joined(parts: list[_Members], node: Node) -> _Members:
+    """The members of all parts, and the node; the largest part takes the others in, so that long
+    chains take no longer than their length.
+    """
+    whole = max(parts, key=len, default={})
+    for part in parts:
+        if part is not whole:
+            whole.update(part)
+    whole[id(node)] = node
+    return whole
+
+
 def _closes(
-    node: Node, groups: dict[int, list[Node]], program: Program, uses: dict[int, int]
+    node: Node, groups: dict[int, _Members], program: Program, uses: dict[int, int]
 ) -> bool:
     """A reduction of a group that nobody else reads, of floats, over all axes or the last."""
     source = node.inputs[0]

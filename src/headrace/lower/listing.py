@@ -2,8 +2,10 @@
 
 An instruction says what is computed (``op``, ``inputs``, ``outputs``), when (``stage``), where the
 result lies (``storage``), by what (``implementation``), why not by something better (``reason``)
-and for which operations of the user's (``source``). The emitter (emit_lines.py) writes its lines of
-Python; ``Listing.lines_of`` gives them.
+and for which operations of the user's (``source``). The passes fill it in (select_steps.py,
+storage_reuse.py; for runs that are bound to shapes select_bound.py, storage_arena.py); then the
+emitter (emit_general.py, emit_bound.py) names the values and writes the instruction's lines of
+Python, which ``Listing.lines_of`` gives.
 
 Branches and loops are instructions, too: what stands between ``if`` and its end is one level
 deeper (``depth``).
@@ -15,8 +17,9 @@ deeper (``depth``).
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from headrace.program.binding_times import Stage
 from headrace.program.nodes import Node, Program
@@ -35,6 +38,7 @@ __all__ = [
     "NEW",
     "VARIABLE",
     "VIEW",
+    "After",
     "Instr",
     "Listing",
     "Stage",
@@ -60,9 +64,20 @@ CALLERS = Storage("caller's")  # a result, written where the caller gets it
 IN_PLACE = "in place"
 
 
+class After(enum.IntEnum):
+    """What becomes of a value that nobody reads any more."""
+
+    NAME = 0  # its name may be used again: it is small
+    CLEAR = 1  # it is let go at once
+    POOL = 2  # its memory goes to the pool of buffers (runtime/buffers.py)
+
+
 class Instr:
-    """One instruction; ``first`` is the number of its first line, counted from the first line of
-    all instructions.
+    """One instruction.
+
+    ``text`` is how it is written: an expression over its inputs, ``{0}``, ``{1}``, … (empty: a call
+    of the op's kernel), ``params`` are the objects that the text names. ``first`` is the number of
+    its first line, counted from the first line of all instructions; the emitter sets it.
     """
 
     # (what is not said is not stored: a plan has thousands)
@@ -70,31 +85,40 @@ class Instr:
     storage = NEW
     implementation = "kernel"
     reason = ""
+    text = ""
+    params: tuple[tuple[str, Any], ...] = ()
+    #: In a bound run, its lines; ``$7`` stands for the name of value 7.
+    code: Sequence[str] = ()
+    #: What follows from the implementation: a segment, the names of guards, how results are given.
+    detail: Any = None
+    #: Values that nobody reads any more.
+    ends: tuple[tuple[int, After], ...] = ()
+    takes_over = False  # an assignment: the variable takes over the memory of what it is given
+    first = 0
 
     def __init__(
         self,
         op: str,
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        source: Step | None,
-        first: int,
-        depth: int,
+        inputs: tuple[int, ...] = (),
+        outputs: tuple[int, ...] = (),
+        source: Step | None = None,
+        depth: int = 0,
     ) -> None:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
         self.source = source
-        self.first = first
         self.depth = depth
 
 
 class Listing:
     """The instructions of one generated function, in their order.
 
-    ``lines`` are the lines of the whole function; ``offset`` is how many of them come before those
-    of the first instruction. ``watched`` are the variables whose version stamps a run compares
-    before it uses what was made of them (instructions of stage WRITE), ``bound`` says
-    whether the shapes of the feeds are known.
+    ``given`` are results that are not copied for the caller, ``watched`` the variables whose
+    version stamps a run compares before it uses what was made of them (instructions of stage
+    WRITE); ``bound`` says whether the shapes of the feeds are known, and ``kept`` how many feeds,
+    the last ones, are values kept between runs. The emitter sets ``lines``, those of the whole
+    function, and ``offset``, how many of them come before those of the first instruction.
     """
 
     __slots__ = (
@@ -104,7 +128,6 @@ class Listing:
         "instrs",
         "kept",
         "lines",
-        "n_reused",
         "offset",
         "program",
         "watched",
@@ -114,9 +137,6 @@ class Listing:
         self,
         program: Program,
         instrs: list[Instr],
-        lines: Sequence[str],
-        offset: int,
-        n_reused: int = 0,
         given: Sequence[int] = (),
         bound: bool = False,
         watched: tuple[str, ...] = (),
@@ -124,14 +144,18 @@ class Listing:
     ) -> None:
         self.program = program
         self.instrs = instrs
-        self.lines = lines
-        self.offset = offset
-        self.n_reused = n_reused  # instructions that write into memory that is no longer needed
-        self.given = given  # results that are not copied for the caller
+        self.given = given
         self.bound = bound
         self.watched = watched
-        self.kept = kept  # so many feeds, the last ones, are values kept between runs
+        self.kept = kept
+        self.lines: Sequence[str] = ()
+        self.offset = 0
         self._steps: dict[int, Step] | None = None
+
+    @property
+    def n_reused(self) -> int:
+        """How many instructions write into memory that is no longer needed."""
+        return sum(i.storage.kind == IN_PLACE for i in self.instrs)
 
     @property
     def steps(self) -> Mapping[int, Step]:
@@ -153,8 +177,10 @@ class Listing:
     def detached(self) -> Listing:
         """The same without constants and graph, for code that outlives them."""
         program = self.program._replace(body=(), constants={})
-        more = self.n_reused, self.given, self.bound, self.watched, self.kept
-        return Listing(program, self.instrs, self.lines, self.offset, *more)
+        more = self.given, self.bound, self.watched, self.kept
+        made = Listing(program, self.instrs, *more)
+        made.lines, made.offset = self.lines, self.offset
+        return made
 
 
 def nodes_of(step: Step) -> tuple[Node, ...]:

@@ -27,6 +27,7 @@ from headrace.core.opdef import traits_of
 from headrace.core.shapes import num_elements
 from headrace.env import native_setting
 from headrace.lower.fusion import Fused
+from headrace.program.constants import ExactFloat
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
@@ -137,10 +138,7 @@ def describe(step: Fused, program: Program) -> Description:
     members = []
     for node in step.nodes:
         name = node.opdef.name
-        attributes = []
-        for attribute in node.opdef.traits.native_attrs:
-            value = node.attrs[attribute]
-            attributes.append((attribute, value.name if isinstance(value, DType) else value))
+        attributes = [(a, _described(node.attrs[a])) for a in node.opdef.traits.native_attrs]
         inputs = tuple(places[i] for i in node.inputs)
         dtype = program.values[node.outputs[0]].dtype.name
         members.append((name, inputs, dtype, tuple(attributes)))
@@ -148,6 +146,13 @@ def describe(step: Fused, program: Program) -> Description:
     rank = len(program.values[step.output].shape or ())
     types = tuple(program.values[i].dtype.name for i in step.inputs)
     return Description(types, tuple(members), rank)
+
+
+def _described(attribute: Any) -> Any:
+    """An attribute as part of a key: attributes that compare equal may be compiled differently."""
+    if isinstance(attribute, DType):
+        return attribute.name
+    return ExactFloat(attribute) if isinstance(attribute, float) else attribute
 
 
 def group_of(described: Description) -> Any:

@@ -15,9 +15,9 @@ The generated code of a plan (emit_general.py) has both ways:
         t7, t9 = r0
 
 A segment is compiled when a session has run it often enough with inputs of the same shapes; no
-clock is asked. Compiling takes a second for a hundred steps, so another thread does it while the
-session goes on with the steps; a fixed number of runs later the function is taken (and waited for
-if it is not there yet).
+clock is asked. Compiling takes half a second for a hundred steps, so another thread does it while
+the session goes on with the steps; the function is taken after as many runs as take about twice
+that (and waited for if it is not there yet, as on a busy machine).
 
 Steps are cut into segments by static facts (segment_cuts.py): which ops they are, and that arrays
 are small. If an op cannot be compiled for the shapes that come in, its segment
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.core import shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.env import native_setting
 from headrace.kernels.numpy import numpy_xp
@@ -51,9 +52,13 @@ __all__ = ["NativeSegment", "SegmentBinder"]
 
 #: Elements of an array of a segment, once shapes are known.
 MAX_BOUND = 1 << 20
-#: Runs of a step (so many runs of a segment of one step) before a session looks at shapes, and
-#: then with the same shapes before it compiles: together about 40 ms of NumPy.
+#: Work before a session looks at shapes, and then with the same shapes before it compiles: runs of
+#: ops, an op of larger arrays counting for more (``_weight``). Together about 40 ms of NumPy.
 HOT_STEPS = 20_000
+#: Elements of an array whose op takes as long again as the call of NumPy does.
+ELEMENTS = 4096
+#: Work (ops, as above) in the time in which another thread compiles an op, with room to spare.
+COMPILING = 2_000
 #: Shapes that a session has kernels for, or counts, at once.
 MAX_SHAPES = 32
 
@@ -264,6 +269,11 @@ def _kernel(node: Node) -> Callable[..., Any]:
 # runs ---------------------------------------------------------------------------------------------
 
 
+def _elements(facts: ShapeFacts, value: int) -> int | None:
+    """The size of a value, if its shape is known before it is computed."""
+    return shapes.num_elements(facts.program.values[value].shape)
+
+
 def _nothing(*inputs: Any) -> None:
     return None
 
@@ -296,9 +306,10 @@ class NativeSegment:
         "number",
         "of_shape",
         "outputs",
-        "patience",
         "steps",
+        "unsized",
         "why_not",
+        "work",
     )
 
     def __init__(
@@ -322,8 +333,14 @@ class NativeSegment:
         #: Inputs that follow from shapes: their values are part of the code.
         self.of_shape = tuple(k for k, v in enumerate(self.inputs) if v in facts.of_shape)
         self.outputs = tuple(v for v in made if is_read_later(v))
+        sizes = [
+            _elements(facts, v) for s in self.steps for n in nodes_of(s) for v in n.outputs[:1]
+        ]
+        known = [n for n in sizes if n is not None]
+        #: Ops whose results have sizes that are known only when they run, and the work of the rest.
+        self.unsized = len(sizes) - len(known)
+        self.work = sum(1 + n // ELEMENTS for n in known)
         self.number = ("segment", next(_numbers))
-        self.patience = HOT_STEPS // len(self.steps)
         self.why_not = "it has not run often enough"
 
     def reason(self, counts: dict[Any, Any]) -> str:
@@ -340,16 +357,28 @@ class NativeSegment:
             return made if made is not None else self._other(found, inputs)
         return self._count(state.hot, found or 0, inputs)
 
-    def _count(self, counts: dict[Any, Any], runs: int, inputs: Sequence[Any]) -> Any:
+    def _weight(self, inputs: Sequence[Any]) -> int:
+        """The work of a run: a function of its ops and their sizes."""
+        if not self.unsized:
+            return self.work
+        largest = max([getattr(x, "size", 1) for x in inputs], default=1)
+        return self.work + self.unsized * (1 + largest // ELEMENTS)
+
+    def _runs_to_compile(self, inputs: Sequence[Any]) -> int:
+        """Runs that take as long as compiling in another thread does."""
+        ops = sum(len(nodes_of(s)) for s in self.steps)
+        return -(-COMPILING * ops // self._weight(inputs))
+
+    def _count(self, counts: dict[Any, Any], done: int, inputs: Sequence[Any]) -> Any:
         setting = native_setting()
         if len(counts) >= MAX_COUNTED:
             counts.clear()
         if setting == "always":
             counts[self.number] = found = _Bindings()
             return self._other(found, inputs)
-        counts[self.number] = runs + 1
-        if runs + 1 >= self.patience and setting != "off":
-            counts[self.number] = _Bindings()
+        done += self._weight(inputs)
+        hot = done >= HOT_STEPS and setting != "off"
+        counts[self.number] = _Bindings() if hot else done
         return None
 
     def _other(self, found: _Bindings, inputs: Sequence[Any]) -> Any:
@@ -367,11 +396,11 @@ class NativeSegment:
             if native_setting() == "always":
                 bound = found.table[signature] = self._bind(inputs)
             else:
-                found.table[signature] = bound + 1
-                if bound + 1 >= self.patience:
+                bound = found.table[signature] = bound + self._weight(inputs)
+                if bound >= HOT_STEPS:
                     copies = [np.array(x) for x in inputs]  # (buffers are used again)
                     build = Build(lambda: self._bind(copies))
-                    found.table[signature] = _Awaited(build, self.patience // 2)
+                    found.table[signature] = _Awaited(build, self._runs_to_compile(inputs))
                 return None
         if type(bound) is _Awaited:
             bound.runs -= 1

@@ -1,10 +1,12 @@
 """The passes between a rewritten program and its listing, in their order.
 
-``stages`` decides when a value is computed, ``select`` by what, ``storage`` where it lies; the
-emitter (emit_general.py, emit_bound.py) writes the instructions that follow from it, each with its
-stage, storage, implementation and reason. A pass is a function from a plan to a plan. ``explain``
-prints how many decisions each has made (``decisions``), and with ``HEADRACE_DEBUG=verify``
-the plan is checked after each.
+``stages`` decides when a value is computed, ``select`` by what, ``storage`` where it lies. The
+first passes go from a plan to a plan: they need the whole program. The last two make the listing
+(``make_listing``): select gives every step its instruction, storage says where its result lies.
+Where the shapes of the feeds are known, both are done together, a step at a time (binding.py).
+The emitter (emit_general.py, emit_bound.py) only names values and writes lines. ``explain`` prints
+how many decisions each pass has made (``decisions``), and with ``HEADRACE_DEBUG=verify`` plan and
+listing are checked after each.
 
     main, written = lower_program(program, "float32")      # written: what is of stage WRITE
 """
@@ -15,18 +17,31 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from headrace.lower import plan_verify
-from headrace.lower.fusion import Fused, PlanWhile, fuse
+from headrace.lower.fusion import Fused, PlanBlock, PlanWhile, fuse
+from headrace.lower.listing import Instr, Listing
+from headrace.lower.listing_verify import checked_listing
 from headrace.lower.native_groups import native_expected
 from headrace.lower.plan import Plan, steps
 from headrace.lower.select_packed import pack
+from headrace.lower.select_steps import Selection, give_results
 from headrace.lower.select_updates import Grouped, group
 from headrace.lower.stage_split import split
 from headrace.lower.storage_appends import find_appends
 from headrace.lower.storage_lifetimes import Lifetimes, lifetimes
+from headrace.lower.storage_reuse import place_results
+from headrace.lower.storage_starts import kept_starts
 from headrace.program.nodes import Program
 from headrace.program.verify import checked
 
-__all__ = ["PASSES", "Pass", "decisions", "lower_program", "make_plan"]
+__all__ = [
+    "PASSES",
+    "Pass",
+    "decisions",
+    "list_steps",
+    "lower_program",
+    "make_listing",
+    "make_plan",
+]
 
 
 class Pass(NamedTuple):
@@ -52,6 +67,10 @@ def _append(plan: Plan, fusion: bool) -> Plan:
     return plan._replace(appends=find_appends(plan.block, plan.program))
 
 
+def _keep_starts(plan: Plan, fusion: bool) -> Plan:
+    return plan._replace(starts=kept_starts(plan.block, plan.program))
+
+
 def _live(plan: Plan, fusion: bool) -> Plan:
     return plan._replace(lives=lifetimes(plan.block, plan.program))
 
@@ -64,6 +83,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("select", "fused groups", _fuse_groups, _count(Fused)),
     Pass("select", "grouped updates", _group_updates, _count(Grouped)),
     Pass("storage", "appended loop variables", _append, lambda plan: len(plan.appends)),
+    Pass("storage", "old values kept for reads", _keep_starts, lambda plan: len(plan.starts)),
     Pass("storage", "values that may be overwritten", _live, lambda plan: len(plan.lives.fresh)),
 )
 
@@ -74,6 +94,21 @@ def make_plan(program: Program, fusion: bool = True, kept: int = 0) -> Plan:
     for one in PASSES:
         plan = plan_verify.checked_plan(one.run(plan, fusion), one.name)
     return plan
+
+
+def make_listing(plan: Plan) -> Listing:
+    """What a plan does while no shape is known."""
+    results = give_results(plan)
+    instrs = [*list_steps(plan, plan.block), results]
+    given = [r.value for r in results.detail if r.is_given]
+    return checked_listing(Listing(plan.program, instrs, given, kept=plan.kept), "selecting")
+
+
+def list_steps(plan: Plan, block: PlanBlock, position: int = 0) -> list[Instr]:
+    """Select, then storage, over steps of a plan, the first of which has this number."""
+    instrs = Selection(plan, position).outermost(block)
+    place_results(instrs, plan.program, plan.lives, position)
+    return instrs
 
 
 def decisions(plan: Plan) -> dict[str, int]:

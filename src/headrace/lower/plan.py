@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile, statements
 from headrace.lower.select_updates import Grouped
 from headrace.lower.storage_lifetimes import Lifetimes
 from headrace.program.nodes import Node, Program
@@ -21,17 +21,11 @@ class Plan(NamedTuple):
     lives: Lifetimes  # storage: who may be overwritten, and when
     kept: int = 0  # stages: so many of the feeds, the last ones, are of stage WRITE
     appends: Mapping[int, int] = {}  # storage: results of appending to a loop variable, their axis
+    starts: frozenset[int] = frozenset()  # storage: variables whose old value is read after a write
 
 
 def steps(block: PlanBlock) -> Iterator[Node | Fused | Grouped]:
-    """Every step, branches and loop bodies included."""
-    stack: list[PlanBlock] = [block]
-    while stack:
-        for s in stack.pop():
-            if isinstance(s, PlanIf):
-                stack.append(s.body)
-            elif isinstance(s, PlanWhile):
-                stack.append(s.test)
-                stack.append(s.body)
-            else:
-                yield s
+    """Every step in running order, branches and loop bodies included."""
+    for s in statements(block):
+        if not isinstance(s, (PlanIf, PlanWhile)):
+            yield s

@@ -1,4 +1,4 @@
-"""Which plans are worth binding to the shapes of their feeds (emit_bound.py), or why not."""
+"""Which plans are worth binding to the shapes of their feeds (binding.py), or why not."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from headrace.lower.plan import Plan
 from headrace.lower.stage_split import before_writes
 from headrace.program.nodes import Node, Program
 
-__all__ = ["OF_KNOWN", "why_unbound"]
+__all__ = ["why_unbound"]
 
 #: Weights from which a plain product is reason enough to bind a plan.
 PRODUCT = 1 << 12
 #: Larger training steps are not bound: it would take as long again to plan them.
 MOST_STATEMENTS = 2000
-#: Ops whose result's shape depends on values, which are shapes: they must be known.
-OF_KNOWN = frozenset(["BroadcastGradientArgs"])
 
 
 def why_unbound(plan: Plan) -> str | None:
@@ -75,7 +73,7 @@ def _is_dense(node: Node) -> bool:
 
 
 def _is_product(node: Node, program: Program) -> bool:
-    if node.opdef.name not in ("MatMul", "_FusedMatMul"):
+    if node.opdef.role != "matmul":
         return False
     size = shapes.num_elements(program.values[node.inputs[1]].shape)
     return size is not None and size >= PRODUCT
@@ -89,11 +87,11 @@ def _why_not_plain(node: Node, plan: Plan) -> str | None:
         return "draws random numbers"
     if traits.host_only:
         return "has no way to write where it is told"
-    if traits.data_dependent_shape and node.opdef.name not in OF_KNOWN:
+    if traits.data_dependent_shape and not traits.computes_shapes:
         return "has a result whose shape depends on values"
     if traits.stateful:
         return "has a state"
-    if "rt" in node.opdef.kernel_params or node.opdef.name in ("Merge", "RefMerge"):
+    if "rt" in node.opdef.kernel_params or node.opdef.role == "merge":
         return "needs the session"
     if any(plan.program.values[o].dtype is dtypes.string for o in node.outputs):
         return "makes strings"

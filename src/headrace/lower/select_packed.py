@@ -18,7 +18,7 @@ from headrace.core.opdef import OpDef, lookup
 from headrace.kernels import accel
 from headrace.kernels.packed_weights import Held, WeightsWay
 from headrace.lower.stage_split import makers_of
-from headrace.ops.internal.packed_ops import HELD, HELD_LSTM_LAYER, HELD_MATMUL
+from headrace.ops.internal.packed_ops import HELD, held_arguments
 from headrace.program.nodes import (
     Block,
     If,
@@ -83,7 +83,8 @@ def min_elements(opdef: OpDef) -> int:
 
 
 def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
-    if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
+    unless = s.opdef.traits.packed_unless
+    if unless and s.attrs.get(unless):  # a gradient needs more than the packed op gives
         return False
     weights = _weights(s)
     if weights not in steady and weights not in program.constants:
@@ -103,11 +104,11 @@ def _is_product_of_variable(s: Node, program: Program) -> bool:
     two halves of a GAN): products with them are bound with the rest of the step instead
     (lower/bound_runs.py).
     """
-    return s.opdef.traits.packed_as == HELD_MATMUL.name and _weights(s) not in program.constants
+    return s.opdef.role == "matmul" and _weights(s) not in program.constants
 
 
 def _weights(s: Node) -> int:
-    return s.inputs[-2 if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name else 1]
+    return s.inputs[s.opdef.traits.packed_input]
 
 
 def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
@@ -154,18 +155,13 @@ class _Replacing:
         return self._node(s) if id(s) in self.chosen else s
 
     def _node(self, s: Node) -> Node:
-        held = self._held(s)
-        if s.opdef.traits.packed_as == HELD_LSTM_LAYER.name:
-            attrs = {k: v for k, v in s.attrs.items() if k != "training"}
-            outputs = s.outputs[: s.attrs["N"] + 1]
-            return Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op)
-        inputs = (*s.inputs[:2], held, *s.inputs[2:])
-        attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
-        attrs["num_args"] = len(s.inputs) - 2
-        if s.opdef.traits.packed_as == HELD_MATMUL.name:
-            attrs["weights"] = _kind_of(s, self.program, self.way, self.misses)
         assert s.opdef.traits.packed_as is not None
-        return Node(lookup(s.opdef.traits.packed_as), inputs, s.outputs, attrs, s.op)
+        packed_op = lookup(s.opdef.traits.packed_as)
+        inputs, attrs = held_arguments(packed_op, s.inputs, s.attrs, self._held(s))
+        if s.opdef.role == "matmul":
+            attrs["weights"] = _kind_of(s, self.program, self.way, self.misses)
+        made = sum(attrs[a.number_attr] if a.number_attr else 1 for a in packed_op.outputs)
+        return Node(packed_op, inputs, s.outputs[:made], attrs, s.op)
 
     def _held(self, s: Node) -> int:
         weights = _weights(s)

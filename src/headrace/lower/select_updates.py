@@ -82,7 +82,7 @@ def group(block: PlanBlock, program: Program) -> PlanBlock:
                 _close(key, open_groups, out, block)
         if not isinstance(s, Node):
             continue
-        if s.opdef.name in ("ReadVariableOp", "Identity") and s.inputs[0] in same:
+        if s.opdef.role in ("read", "identity") and s.inputs[0] in same:
             same[s.outputs[0]] = same[s.inputs[0]]
             continue
         key = _key(s, program, same)

@@ -9,6 +9,7 @@ lock, concurrent updates are never lost, and no run sees a half-written variable
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
@@ -19,14 +20,50 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from headrace import errors
+from headrace.runtime.fork_locks import held_at_fork
 from headrace.runtime.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["RunContext", "State", "Writer"]
+__all__ = ["RunContext", "State", "Stepping", "Writer"]
 
 T = TypeVar("T")
+
+
+class Stepping:
+    """Whether several threads run large steps of a session at the same time.
+
+    ``with stepping as alone`` is around a step. Once two were seen together it is a session of
+    many threads, until ``ALONE`` steps in a row had no other beside them.
+    """
+
+    __slots__ = ("inside", "process", "several", "since")
+
+    ALONE = 64
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self.process = os.getpid()
+        self.inside: set[int] = set()  # threads
+        self.several = False
+        self.since = 0  # steps since two were seen together
+
+    def __enter__(self) -> bool:
+        if self.process != os.getpid():
+            self._begin()  # other threads did not survive the fork
+        self.inside.add(threading.get_ident())
+        if len(self.inside) > 1:
+            self.several, self.since = True, 0
+        elif self.several:
+            self.since += 1
+            self.several = self.since < self.ALONE
+        return not self.several
+
+    def __exit__(self, *_: object) -> None:
+        self.inside.discard(threading.get_ident())
 
 
 class State:
@@ -40,6 +77,7 @@ class State:
         "kept",
         "lock",
         "resources",
+        "stepping",
         "values",
         "versions",
     )
@@ -55,7 +93,8 @@ class State:
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         # by step: the work of its runs so far, then whether it is native (native_groups.py)
         self.hot: dict[Any, Any] = {}
-        self.lock = threading.RLock()
+        self.lock = held_at_fork(threading.RLock())
+        self.stepping = Stepping()  # the threads that run large steps
 
     def need(self, key: str, op: Any) -> Any:
         """The slow way to a value that was not there.

@@ -1,17 +1,22 @@
-"""Large steps that threads of the program ask for run on a thread of ours.
+"""Large steps that threads of the program ask for run on threads of ours.
 
 OpenMP keeps a team of threads for every thread that computes with it, and as soon as these are more
 than there are cores none of them waits ready any longer: sixteen threads that train one model
 (asynchronous training) made every product of every step wait until the system woke its team up.
 What a step is bound to (lower/bound_runs.py) belongs to a thread, too, and was there sixteen times.
 So the steps of all threads but the main one are handed over to as many threads of ours as may work
-at a time (runtime/turns.py: one on two cores); the caller sleeps until its step is done. On the
-main thread, which gets Ctrl-C, steps run as always.
+at a time (runtime/turns.py); the caller sleeps until its step is done. On the main thread, which
+gets Ctrl-C, steps run as always.
+
+Steps of a session that several threads use at the same time keep to one core each, and as many run
+as there are cores: no thread waits for another at the end of each product. (How many threads work
+on a product may change the last bits of its result; here the order of the steps, which nobody
+knows, changes all of them.) Steps of one thread alone are spread over all cores.
 
 Only steps that take turns come here: they wait for no other thread, and call no Python function of
 the user's.
 
-    made = in_turn(function, *args)
+    made = in_turn(function, state, *args)
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from typing import Any
 
 from headrace.kernels.accel import limited_threads
 from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.lower.session_state import State
 from headrace.runtime.float_errors import silence
 from headrace.runtime.thread_pool import thread_count
 from headrace.runtime.turns import TURNS
@@ -36,9 +42,9 @@ class _Job:
 
     __slots__ = ("args", "done", "error", "function", "result", "threads")
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], alone: bool) -> None:
         self.function, self.args = function, args
-        self.threads = thread_count()
+        self.threads = thread_count() if alone else 1
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = threading.Lock()
@@ -47,7 +53,7 @@ class _Job:
     def run(self) -> None:
         """On a thread of ours."""
         try:
-            with TURNS, limited_threads(self.threads):
+            with TURNS if self.threads > 1 else TURNS.half, limited_threads(self.threads):
                 self.result = self.function(*self.args)
         except BaseException as error:
             self.error = error
@@ -58,19 +64,21 @@ class _Job:
 
 
 class _StepThreads:
-    """The threads, started as they are needed."""
+    """The threads, started as they are needed. Those for steps on one core have no teams."""
 
     def __init__(self) -> None:
-        self.jobs: SimpleQueue[_Job] = SimpleQueue()
+        #: by whether their steps are spread over several cores
+        self.jobs: dict[bool, SimpleQueue[_Job]] = {True: SimpleQueue(), False: SimpleQueue()}
         self.lock = threading.Lock()
-        self.started = 0
+        self.started = {True: 0, False: 0}
         self.ours = threading.local()
 
-    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        job = _Job(function, args)
-        if self.started < TURNS.limit():
-            self._start()
-        self.jobs.put(job)
+    def __call__(self, job: _Job) -> Any:
+        spread = job.threads > 1
+        limit = TURNS.limit() if spread else 2 * TURNS.limit()
+        if self.started[spread] < limit:
+            self._start(spread, limit)
+        self.jobs[spread].put(job)
         job.done.acquire()
         if job.error is not None:
             error, job.error = job.error, None
@@ -80,17 +88,20 @@ class _StepThreads:
                 del error  # its traceback refers to this frame
         return job.result
 
-    def _start(self) -> None:
+    def _start(self, spread: bool, limit: int) -> None:
         with self.lock:
-            if self.started < TURNS.limit():
-                self.started += 1
-                threading.Thread(target=self._loop, name="headrace steps", daemon=True).start()
+            if self.started[spread] < limit:
+                self.started[spread] += 1
+                args = (self.jobs[spread],)
+                threading.Thread(
+                    target=self._loop, args=args, name="headrace steps", daemon=True
+                ).start()
 
-    def _loop(self) -> None:
+    def _loop(self, jobs: SimpleQueue[_Job]) -> None:
         self.ours.here = True
         silence()
         while True:
-            job = self.jobs.get()
+            job = jobs.get()
             job.run()
             del job  # its arrays
 
@@ -112,10 +123,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def in_turn(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)`` when it is its turn, on the thread that is best for it."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main or _steps.is_here():
-        with TURNS:
-            return function(*args)
-    return _steps(function, args)
+def in_turn(function: Callable[..., Any], state: State, *args: Any) -> Any:
+    """``function(state, *args)`` when it is its turn, on the thread that is best for it."""
+    if _steps.is_here():
+        return function(state, *args)
+    with state.stepping as alone:
+        if threading.current_thread() is not threading.main_thread():
+            return _steps(_Job(function, (state, *args), alone))
+        if alone:
+            with TURNS:
+                return function(state, *args)
+        with TURNS.half, limited_threads(1):
+            return function(state, *args)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.lower.fusion import PlanBlock, PlanIf, PlanWhile
+from headrace.lower.fusion import PlanBlock, PlanWhile, statements
 from headrace.program.nodes import Node, Program
 
 if TYPE_CHECKING:
@@ -29,14 +29,9 @@ def find_appends(block: PlanBlock, program: Program) -> dict[int, int]:
     ``past``, and the axis.
     """
     found: dict[int, int] = {}
-    stack: list[PlanBlock] = [block]
-    while stack:
-        for s in stack.pop():
-            if isinstance(s, PlanIf):
-                stack.append(s.body)
-            elif isinstance(s, PlanWhile):
-                found.update(_appends_of(s, program))
-                stack += [s.test, s.body]
+    for s in statements(block):
+        if isinstance(s, PlanWhile):
+            found.update(_appends_of(s, program))
     return found
 
 

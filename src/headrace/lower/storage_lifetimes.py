@@ -127,7 +127,7 @@ def _visit_step(
     traits = s.opdef.traits
     if traits.stateful and not s.writes:
         out.escaped.update(s.inputs)
-    view = traits.view or s.opdef.name == "Merge" or bool(s.writes) or traits.stateful
+    view = traits.view or s.opdef.role == "merge" or bool(s.writes) or traits.stateful
     for o in s.outputs:
         out.born[o] = counter.n
         if view:

@@ -21,13 +21,11 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor import Operation
-from headrace.lower.emit_expressions import call_kernel
-from headrace.lower.emit_lines import CodeLines
 from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
 from headrace.lower.select_updates import Grouped
 from headrace.program.nodes import Node
 
-__all__ = ["emit_joins", "emit_start", "independent", "start", "start_queue_operation"]
+__all__ = ["independent", "must_wait", "start", "start_queue_operation"]
 
 #: Seconds that a function is waited for before the next one is started.
 GRACE = 0.05
@@ -91,32 +89,15 @@ def _any(masks: Iterable[int]) -> int:
     return out
 
 
-def emit_start(code: CodeLines, node: Node, args: list[str]) -> None:
-    """The line that starts a Python function on a thread of its own."""
-    kernel, _, given = call_kernel(code, node, args).partition("(")
-    name = f"j{len(code.joining)}"
-    code.joining[name] = node
-    starter = start if node.opdef.traits.calls_user else start_queue_operation
-    code.emit(f"{name} = {code.param(starter.__name__, starter)}({kernel}, {given}")
-    code.instr.implementation = "kernel on a thread"
+def must_wait(statement: PlanStatement | None, started: Node) -> bool:
+    """Whether a statement takes the results of an operation that was started, or comes after it by
+    a control dependency.
 
-
-def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
-    """Lines that wait for the functions whose results a statement takes.
-
-    At the end and before blocks, for all.
+    The end (None), branches and loops wait for all.
     """
-    if not code.joining:
-        return
-    inputs = statement.inputs if isinstance(statement, (Node, Fused, Grouped)) else None
-    for name, node in list(code.joining.items()):
-        if node is None or (inputs is not None and not _needs(statement, inputs, node)):
-            continue
-        code.joining[name] = None
-        code.begin("join", node.outputs, (), node).implementation = "wait"
-        names = [code.new(o) for o in node.outputs]
-        left = f"{', '.join(names)} = " if names else ""
-        code.emit(f"{left}{name}.result()")
+    if not isinstance(statement, (Node, Fused, Grouped)):
+        return True
+    return _needs(statement, statement.inputs, started)
 
 
 def _needs(statement: Any, inputs: tuple[int, ...], started: Node) -> bool:

@@ -70,7 +70,7 @@ class Node:
         self.total = dict(self.own) if self.accounted else dict.fromkeys(STATS, 0)
 
 
-def _graph_nodes(graph: Graph, op_log: Any, run_meta: Any) -> list[Node]:
+def _graph_nodes(graph: Graph, op_log: Any, run_meta: object) -> list[Node]:
     trainable = {v.op.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     logged = {e.name: e for e in op_log.log_entries} if op_log is not None else {}
     times = _times(run_meta)
@@ -342,8 +342,8 @@ def _written(text: str, output: str) -> None:
 
 def profile(
     graph: Any = None,
-    run_meta: Any = None,
-    op_log: Any = None,
+    run_meta: object = None,
+    op_log: object = None,
     cmd: str = "scope",
     options: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -366,14 +366,14 @@ def profile(
     return message
 
 
-def _scope_command(graph: Any, nodes: list[Node], view: _View) -> tuple[list[str], Any]:
+def _scope_command(graph: Graph, nodes: list[Node], view: _View) -> tuple[list[str], Any]:
     root = _scope_tree(nodes)
     _account(root, view)
     lines = _show_scope(root, view)
     return lines, _scope_message(root)
 
 
-def _op_command(graph: Any, nodes: list[Node], view: _View) -> tuple[list[str], Any]:
+def _op_command(graph: Graph, nodes: list[Node], view: _View) -> tuple[list[str], Any]:
     root = Node(ROOT)
     lines = _show_ops(root, _by_type(graph, nodes, view), view)
     return lines, _op_message(root)
@@ -397,7 +397,7 @@ class Profiler:
         self._op_log = op_log
         self._steps: dict[int, Any] = {}
 
-    def add_step(self, step: int, run_meta: Any) -> None:
+    def add_step(self, step: int, run_meta: object) -> None:
         """Keep the trace of a step."""
         self._steps[step] = run_meta
 

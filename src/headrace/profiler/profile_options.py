@@ -14,7 +14,7 @@ __all__ = ["ProfileOptionBuilder"]
 _LIMITS = ("min_bytes", "min_micros", "min_params", "min_float_ops", "min_occurrence")
 
 
-def _options(select: list[str], order_by: str, types: str = ".*", **more: Any) -> dict[str, Any]:
+def _options(select: list[str], order_by: str, types: str = ".*", **more: object) -> dict[str, Any]:
     return {
         "max_depth": 10000,
         **dict.fromkeys(_LIMITS, 0),
@@ -75,7 +75,7 @@ class ProfileOptionBuilder:
         """The options, a copy."""
         return copy.deepcopy(self._options)
 
-    def _set(self, **changes: Any) -> ProfileOptionBuilder:
+    def _set(self, **changes: object) -> ProfileOptionBuilder:
         self._options.update(copy.copy(changes))
         return self
 

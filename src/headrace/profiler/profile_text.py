@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.profiler.model_profile import Node
+
 
 __all__ = ["op_line", "report", "scope_line", "table"]
 
@@ -62,7 +68,7 @@ def table(view: str, options: Mapping[str, Any], lines: Iterable[str]) -> str:
     return f"\nDoc:\n{docs}\n\nProfile:\n{legend}\n{body}\n"
 
 
-def _value(options: Mapping[str, Any], name: str, default: Any) -> str:
+def _value(options: Mapping[str, Any], name: str, default: object) -> str:
     value = options.get(name, default)
     if name == "output":
         kind, _, rest = value.partition(":")
@@ -95,11 +101,11 @@ def _memory(count: int) -> str:
     return f"{count}B"
 
 
-def scope_line(node: Any, depth: int, select: Iterable[str]) -> str:
+def scope_line(node: Node, depth: int, select: Iterable[str]) -> str:
     """``  net/w (10x4, 40/40 params)``."""
     selected, parts = set(select), []
 
-    def pair(key: str, text: Any) -> str:
+    def pair(key: str, text: Callable[..., Any]) -> str:
         own = text(node.own[key]) if node.accounted else "--"
         return f"{own}/{text(node.total[key])}"
 
@@ -119,14 +125,14 @@ def scope_line(node: Any, depth: int, select: Iterable[str]) -> str:
     return f"{'  ' * depth}{node.name} ({', '.join(parts)})"
 
 
-def _shared(text: str, node: Any, root: Any, key: str) -> str:
+def _shared(text: str, node: Node, root: Node, key: str) -> str:
     all_of_it, after = root.total[key], node.total[key]
     total = 100 * after / all_of_it if after and all_of_it else 0.0
     own = 100 * node.own[key] / all_of_it if after and all_of_it else 0.0
     return f"{text} ({total:.2f}%, {own:.2f}%)".rjust(30)
 
 
-def op_line(node: Any, root: Any, select: Iterable[str]) -> str:
+def op_line(node: Node, root: Node, select: Iterable[str]) -> str:
     """``MatMul    768 float_ops (100.00%, 84.67%)``: of this and what follows, of this alone."""
     selected, own, parts = set(select), node.own, []
     if "bytes" in selected:

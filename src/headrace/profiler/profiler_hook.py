@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.profiler.timeline import Timeline
 from headrace.train.monitored import training_files
 from headrace.train.monitored.hooks import SecondOrStepTimer, global_step_read
 from headrace.train.monitored.session_run_hook import SessionRunArgs, SessionRunHook
+
+if TYPE_CHECKING:
+    from headrace.train.monitored.session_run_hook import SessionRunContext
+
 
 __all__ = ["ProfilerHook"]
 
@@ -49,7 +53,7 @@ class ProfilerHook(SessionRunHook):
         requests = {"global_step": self._global_step}
         return SessionRunArgs(requests, options=_full_trace() if self._request_summary else None)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         stale = run_values.results["global_step"]
         if self._next_step is None:  # the first trace comes after N steps or seconds
             self._timer.update_last_triggered_step(stale)

@@ -47,7 +47,7 @@ class _Trace:
         )
 
     def add(
-        self, kind: str, category: str, name: str, pid: int, tid: int, time: int, **more: Any
+        self, kind: str, category: str, name: str, pid: int, tid: int, time: int, **more: object
     ) -> None:
         event = {"ph": kind, "cat": category, "name": name, "pid": pid, "tid": tid, "ts": time}
         self.events.append({**event, **more})

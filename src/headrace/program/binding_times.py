@@ -6,7 +6,7 @@ alone until one of them is written, everything else in the run.
 
 - Folding (rewrite/rules/shape_rules.py) computes what is of stage BUILD.
 - Stage WRITE is kept between runs (lower/stage_split.py) and packed (lower/select_packed.py).
-- A run that is bound to shapes (lower/emit_bound.py) computes stages BUILD and SHAPE once, and
+- A run that is bound to shapes (lower/select_bound.py) computes stages BUILD and SHAPE once, and
   WRITE when a variable's version stamp has changed.
 
     stage_of(node, {3: Stage.BUILD, 4: Stage.BUILD}, shapes_known=False)   # Stage.BUILD
@@ -65,7 +65,12 @@ def is_function(node: Node) -> bool:
 
 
 def stage_of(node: Node, stages: Stages, shapes_known: bool) -> Stage:
-    """The stage of what a node makes. What only runs on the host, or has no inputs, is of RUN."""
+    """The stage of what a node makes. What only runs on the host, or has no inputs, is of RUN; a
+    user's function without state is of BUILD if it is given constants alone.
+    """
+    if node.opdef.traits.calls_user:
+        known = all(stages.get(i, Stage.RUN) is Stage.BUILD for i in node.inputs)
+        return Stage.BUILD if known and is_function(node) else Stage.RUN
     if not node.inputs or node.opdef.traits.host_only or not is_function(node):
         return Stage.RUN
     latest = max([stages.get(i, Stage.RUN) for i in node.inputs])

@@ -24,7 +24,7 @@ import numpy as np
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["Constants", "RecordedConstants", "exact_key", "peek"]
+__all__ = ["Constants", "ExactFloat", "RecordedConstants", "exact_key", "peek"]
 
 
 class RecordedConstants(MutableMapping[int, Any]):
@@ -86,6 +86,18 @@ def peek(constants: Constants, value: int) -> Array | None:
     What the code is must not depend on its elements.
     """
     return constants.get(value) if isinstance(constants, dict) else constants.peek(value)
+
+
+class ExactFloat(float):
+    """A number that is part of a key: 0.0 and -0.0 are two, and NaN equals itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is ExactFloat and struct.pack("<d", self) == struct.pack("<d", other)
+
+    def __hash__(self) -> int:
+        return hash(struct.pack("<d", self))
 
 
 def exact_key(value: Any) -> Hashable:

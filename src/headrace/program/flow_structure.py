@@ -79,8 +79,8 @@ def place_flat_operations(graph: Graph) -> None:
     """
     for op in graph._flat_placed:
         op._context = None
-        op.__dict__.pop("_cond_context", None)
-        op._cond_pred, op._merge_swapped = None, False
+        op._cond_context = op._cond_pred = None
+        op._merge_swapped = False
     flat = dict.fromkeys(graph._flat_flow)
     inside: dict[Operation, None] = {}
     for op in graph._ops:
@@ -299,7 +299,9 @@ class _Finder:
                 frame, guards = self.places[op]
                 guard = (root, self.used_sides.get(op, 1))
                 inner = guards if guard in guards else (*guards, guard)
-                op.__dict__["_cond_context"] = self._context(_Place(frame, inner))
+                context = self._context(_Place(frame, inner))
+                assert isinstance(context, CondContext)
+                op._cond_context = context
             elif op.type == "Identity" and op._inputs[0]._op._opdef.role == "switch":
                 context = op._context
                 if isinstance(context, CondContext) and context.pivot is context.pred:
@@ -320,8 +322,6 @@ class _Finder:
             if switch is None:
                 continue
             leave = self.exits.get(switch._outputs[0])
-            if leave is not None:
-                leave.__dict__["_loop"] = context
             context.pivot = context.pivot or self.readers.get(switch._outputs[1])
             exit_tensor = None if leave is None else leave._outputs[0]
             variables.append(
@@ -333,7 +333,7 @@ class _Finder:
                     exit_tensor,
                 )
             )
-        context.__dict__["loop_variables"] = variables
+        context.loop_variables = variables
 
 
 def _depth(frame: _Frame | None) -> int:

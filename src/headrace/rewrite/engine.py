@@ -34,19 +34,33 @@ from headrace.rewrite.analysis.stored_shapes import Stores
 from headrace.rewrite.rewrite_state import CONSTANT, RewriteState
 from headrace.rewrite.rules.composites import replace_composites
 from headrace.rewrite.rules.dead_code import remove_dead
+from headrace.rewrite.rules.loop_rounds import may_unroll
+from headrace.rewrite.rules.resolved_lists import resolve_lists
 from headrace.rewrite.rules.unread_stacks import remove_unread_stacks
 
-__all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "ROUNDS", "Answer", "Rule", "rewrite"]
+__all__ = [
+    "ALL_CONSTANT",
+    "BRANCH",
+    "CONSTANT",
+    "LOOP",
+    "ROUNDS",
+    "UNROLL",
+    "Answer",
+    "Rule",
+    "rewrite",
+]
 
 Answer = tuple[int, ...] | Node | None
 
 #: Stand for statements where a rule names op types: a branch (the rule is asked by the walk), a
-#: node inside a loop, a loop.
+#: node inside a loop, a loop, a loop that may be written out.
 BRANCH = "<if>"
 LOOP = "<while>"
 ROUNDS = "<rounds>"
+UNROLL = "<unroll>"
 #: Where a rule names what makes its inputs: all of them are constants.
 ALL_CONSTANT = (CONSTANT, "all")
+_NOT_OPS = ("", CONSTANT)
 
 #: A node is replaced by another at most this often: rules only ever simplify, this guards against
 #: two that disagree.
@@ -80,6 +94,7 @@ class _Table:
         self.branch = next((r for r in rules if BRANCH in r.ops), None)
         self.loop = next((r for r in rules if LOOP in r.ops), None)
         self.rounds = [r for r in rules if ROUNDS in r.ops]
+        self.unroll = next((r for r in rules if UNROLL in r.ops), None)
         self.found: dict[tuple[str, ...], tuple[Rule, ...]] = {}
 
     def find(self, key: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -99,8 +114,14 @@ def _may_apply(rule: Rule, key: tuple[str, ...]) -> bool:
 
 
 def _is_one_of(name: str, kinds: tuple[str, ...]) -> bool:
-    """Whether an op is among kinds, which are names or roles."""
-    return name in kinds or traits_of(name).role in kinds
+    """Whether an op is among kinds, which are names or roles.
+
+    "" (a feed or a parameter) and CONSTANT are no ops: looking them up would load every op there
+    is, in the first run of every program.
+    """
+    if name in kinds:
+        return True
+    return name not in _NOT_OPS and traits_of(name).role in kinds
 
 
 _tables: dict[int, _Table] = {}
@@ -118,9 +139,15 @@ def _table_of(rules: Sequence[Rule]) -> _Table:
 def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     """Apply the rules, then drop what nobody needs any more."""
     table = _table_of(rules)
-    program = replace_composites(program, table.composites)
+    program = replace_composites(_unrolled(program, table), table.composites)
     state = RewriteState(program)
     body = tuple(_Walk(state, table, program).block(program.body))
+    result = _finished(program, state, body)
+    return result if state.stores is None else remove_unread_stacks(result)
+
+
+def _finished(program: Program, state: RewriteState, body: Block) -> Program:
+    """The program after a walk."""
     get = state.replaced.get
     fetches = tuple(None if f is None else get(f, f) for f in program.fetches)
     notes = dict(program.notes)
@@ -136,15 +163,41 @@ def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
         firings=(*program.firings, *state.firings),
         near_misses=(*program.near_misses, *state.misses),
     )
-    result = remove_dead(result)
-    return result if state.stores is None else remove_unread_stacks(result)
+    return remove_dead(result)
+
+
+#: Rules of the walk that writes loops out: what the number of rounds and indices depend on.
+_COUNTING = ("known shape", "known size of a list", "known part of a shape", "constant folding")
+
+
+def _unrolled(program: Program, table: _Table) -> Program:
+    """The program with its short loops of products written out (rules/loop_rounds.py).
+
+    This comes before composites: steps that were rounds may be a layer.
+    """
+    if table.unroll is None or not any(
+        isinstance(s, While) and may_unroll(s) for s in program.body
+    ):
+        return program
+    state = RewriteState(program)
+    state.stores = Stores(program)
+    counting = _Table([r for r in table.rules if r.name in _COUNTING])
+    body = tuple(_Walk(state, counting, program, table.unroll).block(program.body))
+    if not any(f.rule == table.unroll.name for f in state.firings):
+        return program._replace(
+            near_misses=tuple(m for m in state.misses if m.rule == table.unroll.name)
+        )
+    return remove_dead(resolve_lists(_finished(program, state, body), state))
 
 
 class _Walk:
     """The walk over blocks inside blocks."""
 
-    def __init__(self, state: RewriteState, table: _Table, program: Program) -> None:
+    def __init__(
+        self, state: RewriteState, table: _Table, program: Program, unroll: Rule | None = None
+    ) -> None:
         self.state = state
+        self.unroll = unroll
         self.program = program
         self.table = table
         self.out: list[Statement] = []
@@ -243,7 +296,38 @@ class _Walk:
         if body:
             self.out.append(If(pred, s.branch, body))
 
+    def unrolled(self, loop: While) -> bool:
+        """Whether the loop was written out; its values are those of the last round then."""
+        state, rule = self.state, self.unroll
+        rounds = None if rule is None else rule.apply(loop, state)
+        if rule is None or rounds is None:
+            if rule is not None and state.reason is not None:
+                state.misses.append(NearMiss(rule.name, loop.op.name, state.reason))
+            state.reason = None
+            return False
+        get = state.replaced.get
+        now = {v.value: get(v.init, v.init) for v in loop.values}
+        for _ in range(rounds):
+            inside = self.round((*loop.test, *loop.body), now)
+            now = {v.value: inside.get(v.next, get(v.next, v.next)) for v in loop.values}
+        state.replaced.update({**inside, **now})
+        state.firings.append(Firing(rule.name, loop.op.name))
+        return True
+
+    def round(self, block: Block, now: dict[int, int]) -> dict[int, int]:
+        """A copy of a loop's nodes in which its values are ``now``; what each value became."""
+        state, became = self.state, dict(now)
+        for node in block:
+            assert isinstance(node, Node)
+            inputs = tuple([became.get(i, i) for i in node.inputs])
+            outputs = tuple([state.copy_of(o) for o in node.outputs])
+            self.node(node._replace(inputs=inputs, outputs=outputs))
+            became.update((o, state.replaced.get(n, n)) for o, n in zip(node.outputs, outputs))
+        return became
+
     def loop(self, loop: While) -> None:
+        if self.unrolled(loop):
+            return
         state = self.state
         get = state.replaced.get
         changing = []

@@ -149,6 +149,11 @@ class RewriteState:
         self.values.append(ValueInfo(dtype, shape, None))
         return len(self.values) - 1
 
+    def copy_of(self, value: int) -> int:
+        """A new value like another one, for a copy of the node that makes it."""
+        self.values.append(self.values[value])
+        return len(self.values) - 1
+
     def constant(self, array: Array, like: int) -> int:
         """A constant in the place of the value ``like``."""
         info = self.values[like]
@@ -171,7 +176,7 @@ class RewriteState:
         dtype: DType,
         shape: Shape,
         op: Operation,
-        **attrs: Any,
+        **attrs: object,
     ) -> int:
         """A new node before the present one; it goes through the rules itself. Returns its
         value.

@@ -23,17 +23,19 @@ from headrace.ops.math import binary as _math_binary  # noqa: F401
 from headrace.ops.math import unary as _math_unary  # noqa: F401
 from headrace.program.constants import exact_key
 from headrace.program.nodes import Node
-from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, Rule
+from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, UNROLL, Rule
 from headrace.rewrite.rewrite_state import RewriteState, is_pure
 from headrace.rewrite.rules import algebra, attention, composites, conditionals, loop_cells
 from headrace.rewrite.rules import concat_gradients as joined
 from headrace.rewrite.rules import fused_products as products
 from headrace.rewrite.rules import loop_invariants as loops
 from headrace.rewrite.rules import loop_product_sums as sums
+from headrace.rewrite.rules import loop_rounds as rounds
 from headrace.rewrite.rules import norm_patterns as normalisation
 from headrace.rewrite.rules import pairwise_distances as distances
 from headrace.rewrite.rules import pool_gradients as windows
 from headrace.rewrite.rules import rearrangements as layout
+from headrace.rewrite.rules import resolved_lists as lists
 from headrace.rewrite.rules import shape_rules as shapes
 from headrace.rewrite.rules import thin_products as thin
 
@@ -65,6 +67,14 @@ def _key(node: Node) -> Hashable | None:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        rounds.RULE,
+        (UNROLL,),
+        rounds.rounds_of,
+        "A short loop of products whose number of rounds is known is written out, and "
+        "TensorArrays that are read and written at known indices become values.",
+        "for i in 20 rounds: h = tanh(xs.read(i) @ w + h @ u) -> 20 times tanh(x_i @ w + h @ u)",
+    ),
     # composites with their gradients
     Rule(
         "softmax in training",
@@ -137,6 +147,13 @@ RULES: tuple[Rule, ...] = (
         "Shape, size and rank of a tensor whose static shape is complete are constants.",
         "tf.shape(x) -> [3, 4]",
         value_free=True,
+    ),
+    Rule(
+        "known size of a list",
+        ("TensorArraySizeV3",),
+        lists.known_size,
+        "The size of a TensorArray that does not grow is known if it was made with a constant.",
+        "tf.TensorArray(tf.float32, 4).size() -> 4",
     ),
     Rule(
         "known part of a shape",
@@ -607,6 +624,9 @@ RULES: tuple[Rule, ...] = (
 )
 
 EXACT_RULES: tuple[Rule, ...] = tuple(r for r in RULES if r.exact)
+#: Without those that make plans larger: for the first plan of a program.
+_FIRST_RULES: tuple[Rule, ...] = tuple(r for r in RULES if UNROLL not in r.ops)
+_FIRST_EXACT: tuple[Rule, ...] = tuple(r for r in _FIRST_RULES if r.exact)
 VALUE_FREE_RULES: tuple[Rule, ...] = tuple(r for r in RULES if r.value_free)
 _EXACT_VALUE_FREE: tuple[Rule, ...] = tuple(r for r in EXACT_RULES if r.value_free)
 
@@ -621,8 +641,12 @@ def bits_depend_on_values(notes: Mapping[str, int]) -> bool:
     return not _VALUES_CHANGE_BITS.isdisjoint(notes)
 
 
-def rules_for(exact: bool = False, value_free: bool = False) -> tuple[Rule, ...]:
-    """The rules that may be used."""
+def rules_for(
+    exact: bool = False, value_free: bool = False, often: bool = False
+) -> tuple[Rule, ...]:
+    """The rules that may be used; all of them for a program that has run ``often``."""
     if value_free:
         return _EXACT_VALUE_FREE if exact else VALUE_FREE_RULES
-    return EXACT_RULES if exact else RULES
+    if often:
+        return EXACT_RULES if exact else RULES
+    return _FIRST_EXACT if exact else _FIRST_RULES

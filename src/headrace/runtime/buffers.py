@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.runtime.fork_locks import held_at_fork
+
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
@@ -44,7 +46,7 @@ class _Shelf:
 
 
 _shelves: OrderedDict[tuple[tuple[int, ...], Any], _Shelf] = OrderedDict()
-_lock = threading.Lock()
+_lock = held_at_fork(threading.Lock())
 _made: dict[int, weakref.ref[Any]] = {}  # the arrays that come from here, by identity
 _state = {"clock": 0, "bytes": 0, "limit": 1 << 62}
 

@@ -8,14 +8,13 @@ systems read too.
 from __future__ import annotations
 
 import os
-from typing import Any
 
 __all__ = ["local_path"]
 
 _SCHEME = "file://"
 
 
-def local_path(path: Any) -> str:
+def local_path(path: bytes | str) -> str:
     """The path as text, without ``file://``."""
     text: str = os.fsdecode(path)
     return text[len(_SCHEME) :] if text.startswith(_SCHEME) else text

@@ -8,14 +8,13 @@ OpenMP's threads as soon as there are some (kernels/native/openmp_team.py).
 from __future__ import annotations
 
 import os
-from typing import Any
 
 __all__ = ["parallel_address", "set_runtime"]
 
 _address = 0
 
 
-def set_runtime(library: Any) -> None:
+def set_runtime(library: object) -> None:
     """``library`` (ctypes) is libgomp, or anything that has its ``GOMP_parallel``."""
     import ctypes
 

@@ -2,8 +2,9 @@
 
 Every large step spreads its work over all cores. When many threads of a program run such steps at
 once (asynchronous training: sixteen workers on two cores), their teams wait for each other at every
-product, and all are slower than one after the other. So at most ``slots`` of them work at a time;
-the others wait in the order in which they came, and none is passed over.
+product, and all are slower than one after the other. So at most ``slots`` of them work at a time,
+or twice as many that keep to one core each; the others wait in the order in which they came, and
+none is passed over.
 
 Only what cannot wait for another thread may take a turn: no queues, no Python functions of the
 user's. A thread that has a turn may ask again (a step that calls another).
@@ -25,17 +26,22 @@ __all__ = ["TURNS", "Turns"]
 
 
 class Turns:
-    """So many at a time, in the order in which they come. A context manager."""
+    """So many at a time, in the order in which they come. A context manager.
+
+    ``with turns`` is a step on several cores. ``with turns.half`` is one that keeps to a single
+    core: two of these may work in the place of one of the others.
+    """
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = slots
+        self.half = _Half(self)
         self._reset()
 
     def _reset(self) -> None:
         self.local = threading.local()
         self.lock = threading.Lock()
-        self.working = 0
-        self.waiting: deque[threading.Lock] = deque()
+        self.working = 0  # halves
+        self.waiting: deque[tuple[threading.Lock, int]] = deque()
 
     def limit(self) -> int:
         """How many may work at a time."""
@@ -44,31 +50,40 @@ class Turns:
         return self.slots
 
     def __enter__(self) -> None:
+        self.enter(2)
+
+    def enter(self, halves: int) -> None:
+        """Wait for a turn, unless the calling thread has one."""
         depth = getattr(self.local, "depth", 0)
         if not depth:
-            self._take()
+            self._take(halves)
+            self.local.halves = halves
         self.local.depth = depth + 1
 
-    def _take(self) -> None:
+    def _take(self, halves: int) -> None:
         with self.lock:
-            if self.working < self.limit() and not self.waiting:
-                self.working += 1
+            if not self.waiting and self._fits(halves):
+                self.working += halves
                 return
             mine = threading.Lock()
             mine.acquire()
-            self.waiting.append(mine)
+            self.waiting.append((mine, halves))
         try:
             mine.acquire()  # until the turn is handed over
         except BaseException:  # Ctrl-C
-            self._leave(mine)
+            self._leave((mine, halves))
             raise
 
-    def _leave(self, mine: threading.Lock) -> None:
+    def _fits(self, halves: int) -> bool:
+        return self.working + halves <= 2 * self.limit()
+
+    def _leave(self, mine: tuple[threading.Lock, int]) -> None:
         with self.lock:
             if mine in self.waiting:
                 self.waiting.remove(mine)
+                self._hand_over()  # those behind it may need less
                 return
-        self._next()  # it was handed over in the meantime
+        self._end(mine[1])  # it was handed over in the meantime
 
     def __exit__(
         self,
@@ -78,14 +93,39 @@ class Turns:
     ) -> None:
         self.local.depth -= 1
         if not self.local.depth:
-            self._next()
+            self._end(self.local.halves)
 
-    def _next(self) -> None:
+    def _end(self, halves: int) -> None:
         with self.lock:
-            if self.waiting:
-                self.waiting.popleft().release()
-            else:
-                self.working -= 1
+            self.working -= halves
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """To whoever waits longest, as long as there is room (under the lock)."""
+        while self.waiting and self._fits(self.waiting[0][1]):
+            mine, halves = self.waiting.popleft()
+            self.working += halves
+            mine.release()
+
+
+class _Half:
+    """A turn that keeps to a single core."""
+
+    __slots__ = ("turns",)
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+
+    def __enter__(self) -> None:
+        self.turns.enter(1)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.turns.__exit__(kind, error, traceback)
 
 
 #: Of this process.

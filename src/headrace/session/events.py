@@ -15,8 +15,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.runtime import notices
+from headrace.runtime.fork_locks import held_at_fork
 
 if TYPE_CHECKING:
+    from headrace.lower.executable import Executable
     from headrace.session.session import BaseSession
 
 __all__ = ["EVENTS", "listen", "snapshot", "timing"]
@@ -26,7 +28,7 @@ class Events:
     """The process-wide counters."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = held_at_fork(threading.Lock())
         self.listeners: list[Callable[[str, dict[str, Any]], None]] = []
         self.timing = False
         self.runs = 0
@@ -42,7 +44,7 @@ class Events:
         for listener in self.listeners:
             listener(name, data)
 
-    def emit_plan(self, session: BaseSession | None, executable: Any) -> None:
+    def emit_plan(self, session: BaseSession | None, executable: Executable) -> None:
         """A plan was made.
 
         "plan", "rewrite" for each rule that fired, "fallback" for what the machine cannot do.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from headrace.lower.native_groups import compiler_status, reason_alone, reason_f
 from headrace.lower.native_kernels import reason_compiled
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.passes import decisions
+from headrace.lower.plan import steps as steps_of
 from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
 from headrace.program.nodes import Node, Program, walk
@@ -27,6 +29,7 @@ from headrace.session.step_times import StepTimes
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
+    from headrace.session.session import Session
 
 __all__ = ["Binding", "Explanation", "Step", "explain"]
 
@@ -99,7 +102,7 @@ class Explanation:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        return "\n".join(_text(self))
+        return "\n".join([part for line in _text(self) for part in _wrapped(line)])
 
 
 def explain(
@@ -117,7 +120,7 @@ def explain(
     run = executable.details.general_run or executable.run
     plan = executable.plan
     program = plan.program
-    fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
+    fused = [s for s in steps_of(plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
     segments = {id(s): g for g in executable.details.segments for s in g.steps}
     _steps(executable.plan.block, program, steps, 0, session._state, segments)
@@ -159,7 +162,7 @@ def explain(
     )
 
 
-def _bound_listings(session: Any, run: Any) -> list[str]:
+def _bound_listings(session: Session, run: BoundRuns | Callable[..., Any]) -> list[str]:
     if not isinstance(run, BoundRuns):
         return []
     return [text_of_listing(found) for _, found in run.listings(session._state)]
@@ -169,7 +172,7 @@ def _kept(part: Executable | None) -> list[str]:
     return [] if part is None else [n.op.name for n in walk(part.plan.program.body)]
 
 
-def _bound(session: Any, run: Callable[..., Any] | BoundRuns) -> list[Binding]:
+def _bound(session: Session, run: Callable[..., Any] | BoundRuns) -> list[Binding]:
     if not isinstance(run, BoundRuns):
         return []
     found = []
@@ -179,7 +182,9 @@ def _bound(session: Any, run: Callable[..., Any] | BoundRuns) -> list[Binding]:
     return found
 
 
-def _refused(session: Any, run: Any) -> list[tuple[list[tuple[int, ...]], str]]:
+def _refused(
+    session: Session, run: BoundRuns | Callable[..., Any]
+) -> list[tuple[list[tuple[int, ...]], str]]:
     return run.refused(session._state) if isinstance(run, BoundRuns) else []
 
 
@@ -206,18 +211,6 @@ def _label(element: Tensor) -> str:
 def _feed_label(program: Program, value: int) -> str:
     tensor = program.values[value].tensor
     return "?" if tensor is None else tensor.name
-
-
-def _flat(block: PlanBlock) -> list[Any]:
-    out: list[Any] = []
-    for s in block:
-        if isinstance(s, PlanIf):
-            out += _flat(s.body)
-        elif isinstance(s, PlanWhile):
-            out += _flat(s.test) + _flat(s.body)
-        else:
-            out.append(s)
-    return out
 
 
 def _steps(
@@ -290,6 +283,21 @@ def _line(node: Node) -> str:
     return trace.user_line(node.op._frames)
 
 
+def _wrapped(line: str) -> list[str]:
+    """A line in parts of at most ``WIDTH`` columns, the further ones below the first one's text."""
+    if len(line) <= WIDTH:
+        return [line]
+    indent = " " * min(13, len(line) - len(line.lstrip()) + 5)
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        subsequent_indent=indent,
+        replace_whitespace=False,
+        drop_whitespace=True,
+        break_on_hyphens=False,
+    )
+
+
 def _bound_text(e: Explanation) -> str:
     if not e.may_be_bound:
         return f"no: {e.unbound or 'this executor does not bind runs to shapes'}"
@@ -356,5 +364,7 @@ def _text(e: Explanation) -> list[str]:
 
 
 _MISSES_SHOWN = 10
+#: The columns of the text.
+WIDTH = 100
 OTHERWISE = "NumPy or library"
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])

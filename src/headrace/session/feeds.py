@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, FeedDict
     from headrace.core.graph import Graph
 
-__all__ = ["TensorFed", "expand_feeds", "is_symbolic", "make_converter"]
+__all__ = ["TensorFed", "check_feeds", "expand_feeds", "is_symbolic", "make_converter"]
 
 Converter = Callable[[Any], Any]
 
@@ -119,9 +119,10 @@ def _as_array(value: object, tensor: Tensor, want: np.dtype[Any]) -> Array:
     try:
         array = np.asarray(value, dtype=want)
     except (ValueError, TypeError, OverflowError) as error:
-        if isinstance(value, int):
+        if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
             raise _too_wide(value, tensor) from None
-        raise type(error)(
+        kind = TypeError if want.kind == "c" else type(error)
+        raise kind(
             f"Cannot turn the value fed to {tensor.name} into an array of "
             f"{tensor._dtype.name}: {error}"
         ) from None
@@ -157,18 +158,14 @@ def _check_shape(shape: tuple[int, ...], tensor: Tensor) -> None:
 
 def _string_converter(tensor: Tensor) -> Converter:
     def convert(value: object) -> Any:
-        if value is None:
-            raise TypeError(
-                f"The value fed to {tensor.name} is None. Feed a string or an array of strings."
-            )
         if is_symbolic(value):
             raise TensorFed
         if isinstance(value, int):
             raise _too_wide(value, tensor)
         given = np.asarray(value, dtype=object)
         _check_shape(given.shape, tensor)
-        other = next((x for x in given.reshape(-1) if not isinstance(x, (str, bytes))), None)
-        if other is not None:
+        other = next((x for x in given.reshape(-1) if not isinstance(x, (str, bytes))), "")
+        if other != "":
             kind = type(other).__name__
             text = f"Unsupported object type {kind}: {tensor.name} takes strings"
             raise errors.InternalError(None, tensor._op, text)
@@ -193,6 +190,13 @@ def expand_feeds(graph: Graph, feed_dict: FeedDict) -> list[tuple[Tensor, Callab
     return out
 
 
+def check_feeds(graph: Graph, feed_dict: FeedDict) -> None:
+    """Raise what is wrong with the values that are fed, if anything is."""
+    values = list(feed_dict.values()) if feed_dict else []
+    for tensor, pick in expand_feeds(graph, feed_dict) if values else ():
+        make_converter(tensor)(pick(values))
+
+
 def _from(n: int, pick: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     if pick is None:
         return lambda values: values[n]
@@ -206,7 +210,7 @@ def _sparse_shape(dense_shape: Tensor) -> Callable[[Any], Any]:
 
 
 def _converted_key(
-    conversion: Conversion, key: Any, value: Any
+    conversion: Conversion, key: object, value: object
 ) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
     """The tensors behind a key of a registered type."""
     feed = conversion.feed

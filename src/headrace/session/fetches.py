@@ -51,7 +51,7 @@ def _copy(value: Array | np.generic | None) -> Array | np.generic | None:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
+def plan_fetches(graph: Graph, fetches: object) -> tuple[list[Element], Rebuild]:
     """The unique elements that ``fetches`` needs, and how its result is put together from their
     values.
     """
@@ -73,7 +73,7 @@ def _first(values: tuple[Any, ...]) -> Any:
     return values[0]
 
 
-def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
+def _plan(graph: Graph, fetch: Any, slots: Slots) -> Rebuild:
     if isinstance(fetch, (list, tuple)):
         return _sequence(graph, fetch, slots)
     if isinstance(fetch, Mapping):
@@ -124,7 +124,7 @@ def _mapping(kind: type[Any], items: list[tuple[Any, Any]]) -> Any:
 
 
 def _composite(
-    graph: Any, fetch: object, slots: Slots, cls: type[Any], names: tuple[str, ...]
+    graph: Graph, fetch: object, slots: Slots, cls: type[Any], names: tuple[str, ...]
 ) -> Rebuild:
     parts = [
         None if getattr(fetch, n) is None else slots.taker(_element(graph, getattr(fetch, n)))

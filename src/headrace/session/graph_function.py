@@ -137,7 +137,7 @@ class GraphFunction:
             if held[0]:
                 release_blas()
 
-    def attempt(self, state: State, *feeds: Any) -> tuple[Any, ...] | None:
+    def attempt(self, state: State, *feeds: object) -> tuple[Any, ...] | None:
         """As a call, but None where it fails, which does not count as a failed run.
 
         The caller has another way.

@@ -40,7 +40,7 @@ class PartialRun:
     fetched: set[Any] = field(default_factory=set)
 
 
-def setup(session: Any, fetches: Any, feeds: Any) -> str:
+def setup(session: Any, fetches: object, feeds: Any) -> str:
     """Announce what the partial runs will fetch and feed; returns their handle."""
     elements, _ = plan_fetches(session.graph, fetches)
     if not elements:
@@ -53,7 +53,7 @@ def setup(session: Any, fetches: Any, feeds: Any) -> str:
     return handle
 
 
-def run(session: Any, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
+def run(session: Any, handle: str, fetches: object, feed_dict: dict[Any, Any]) -> Any:
     """Continue a partial run."""
     state: PartialRun | None = session._partial_runs.get(handle)
     if state is None:

@@ -32,16 +32,25 @@ from headrace.program.snapshot import snapshot
 from headrace.runtime import buffers
 from headrace.runtime.allocator import give_back
 from headrace.runtime.float_errors import restore, silence
+from headrace.runtime.fork_locks import held_at_fork
 from headrace.session.deadlines import check_metadata, run_within, timeout_of
 from headrace.session.events import EVENTS
-from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
+from headrace.session.feeds import (
+    TensorFed,
+    check_feeds,
+    expand_feeds,
+    is_symbolic,
+    make_converter,
+)
 from headrace.session.fetches import plan_fetches, with_dead_check
 from headrace.session.placement import Placement, check_target
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 
-    from headrace.core.annotations import FeedDict, TensorLike
+    from headrace.core.annotations import FeedDict, Fetches, TensorLike
+    from headrace.core.stacks import Entered
+    from headrace.session.explain import Explanation
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
 
@@ -75,7 +84,7 @@ class PlanCache:
     """The plans of one graph, least recently used first."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = held_at_fork(threading.Lock())
         self.plans: OrderedDict[Any, Executable] = OrderedDict()
         self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
         self.changes = 0
@@ -223,7 +232,7 @@ class BaseSession:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
 
-    def as_default(self) -> Any:
+    def as_default(self) -> Entered:
         return stacks.default_sessions.entered(self)
 
     def reset(self, *_: Any) -> None:
@@ -337,7 +346,11 @@ class BaseSession:
                 "The Session graph is empty.  Add operations to the graph before calling run()."
             )
         feed_dict = self._plain_feeds(feed_dict)
-        call = self._prepare(fetches, feed_dict)
+        try:
+            call = self._prepare(fetches, feed_dict)
+        except errors.OpError:  # TensorFlow looks at what is fed before it looks at the graph
+            check_feeds(self._graph, feed_dict)
+            raise
         if key is not None:
             self._remember(key, call)
         EVENTS.runs += 1
@@ -437,7 +450,7 @@ class BaseSession:
 
     # other ways to run --------------------------------------------------------------------------
     def make_callable(
-        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+        self, fetches: Operation | Tensor, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the fed values, in the order of ``feed_list``."""
         self._check_open()
@@ -466,7 +479,7 @@ class BaseSession:
         self._check_open()
         return setup(self, fetches, feeds)
 
-    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+    def partial_run(self, handle: str, fetches: Fetches, feed_dict: Any = None) -> Any:
         from headrace.session.partial_run import run
 
         self._check_open()
@@ -474,7 +487,7 @@ class BaseSession:
 
     def explain(
         self, fetches: object, feed_dict: Any = None, times: bool = False, runs: int = 20
-    ) -> Any:
+    ) -> Explanation:
         """What a run would do, as data.
 
         Printing it gives text. ``feed_dict`` may be just the keys. With ``times`` the run is done
@@ -498,7 +511,7 @@ class BaseSession:
             self, self._executable(elements, [t for t, _ in feeds], shared=False), elements
         )
 
-    def _explain_times(self, fetches: Any, feed_dict: FeedDict, runs: int) -> Any:
+    def _explain_times(self, fetches: object, feed_dict: FeedDict, runs: int) -> Explanation:
         from headrace.session.explain import explain
         from headrace.session.step_times import measure
 
@@ -530,7 +543,7 @@ def _structure_key(fetches: object) -> Any:
     raise TypeError("no key")
 
 
-def _nothing(values: tuple[Any, ...]) -> Any:
+def _nothing(values: tuple[Any, ...]) -> None:
     return None
 
 
@@ -552,7 +565,7 @@ def make_call(
     executable: Executable,
     converters: list[Any],
     picks: list[Any] | None,
-    rebuild: Any,
+    rebuild: Callable[..., Any] | type[Any],
 ) -> Callable[[Any], Any]:
     """The function behind one kind of call: feed_dict in, result out."""
     state = session._state

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import trace
 from headrace.lower.bound_runs import BoundRuns
@@ -21,6 +21,12 @@ from headrace.lower.executable import Executable
 from headrace.lower.listing import Listing, nodes_of
 from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["Span", "StepTime", "StepTimes", "measure", "timed_spans"]
 
@@ -155,14 +161,14 @@ def _spans(
         if current[0] is not None:
             spans.append(Span(current[0], current[1], now))
 
-    def local(frame: FrameType, event: str, _: Any) -> Any:
+    def local(frame: FrameType, event: str, _: Sequence[TensorLike] | None) -> Callable[..., Any]:
         now = clock()
         close(now)
         current[0] = codes[frame.f_code].get(frame.f_lineno) if event == "line" else None
         current[1] = clock()
         return local
 
-    def begins(frame: FrameType, event: str, _: Any) -> Any:
+    def begins(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
         return local if frame.f_code in codes else None
 
     before = sys.gettrace()

@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core.annotations import Array
@@ -26,6 +26,10 @@ from headrace.variables.partitioned_variable import PartitionedVariable
 from headrace.variables.scope_state import _get_default_variable_store
 from headrace.variables.variable import Variable
 from headrace.wire.slice_files import SliceFileReader
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = [
     "CheckpointReader",
@@ -64,11 +68,11 @@ class CheckpointReader:
         """The types of all tensors, by name."""
         return {name: as_dtype(self._file.dtype(name)) for name in self._file.names()}
 
-    def has_tensor(self, tensor_str: Any) -> bool:
+    def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is a tensor of this name."""
         return local_path(tensor_str) in self._file
 
-    def get_tensor(self, tensor_str: Any) -> Array:
+    def get_tensor(self, tensor_str: str) -> Array:
         """The value of a tensor; NotFoundError if there is none of this name."""
         name = local_path(tensor_str)
         if name not in self._file:
@@ -100,13 +104,13 @@ def _type_name(dtype: int) -> bytes:
 _TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
-def checkpoint_filename(ckpt_dir_or_file: Any) -> str | None:
+def checkpoint_filename(ckpt_dir_or_file: str) -> str | None:
     """The prefix of a checkpoint; of a folder the newest one, or None."""
     path = local_path(ckpt_dir_or_file)
     return latest_checkpoint(path) if os.path.isdir(path) else path
 
 
-def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
     """A reader of a checkpoint, or of the newest one of a folder."""
     prefix = checkpoint_filename(ckpt_dir_or_file)
     if prefix is None:
@@ -117,18 +121,18 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     return CheckpointReader(prefix)
 
 
-def load_variable(ckpt_dir_or_file: Any, name: str) -> Array:
+def load_variable(ckpt_dir_or_file: str, name: str) -> Array:
     """The value of a variable in a checkpoint."""
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
-def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
     """(name, shape) of everything in a checkpoint, by name."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 def wait_for_new_checkpoint(
-    checkpoint_dir: Any,
+    checkpoint_dir: str,
     last_checkpoint: str | None = None,
     seconds_to_sleep: float = 1,
     timeout: float | None = None,
@@ -147,7 +151,7 @@ def wait_for_new_checkpoint(
 
 
 def checkpoints_iterator(
-    checkpoint_dir: Any,
+    checkpoint_dir: str,
     min_interval_secs: float = 0,
     timeout: float | None = None,
     timeout_fn: Callable[[], Any] | None = None,
@@ -180,7 +184,7 @@ def checkpoints_iterator(
 # initial values -----------------------------------------------------------------------------------
 
 
-def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Mapping[str, Any]) -> None:
+def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
     """Let variables be initialized from a checkpoint instead of their initializers.
 
     Nothing is read before an initializer runs.
@@ -221,7 +225,9 @@ def _variables_of(target: Any, store: Mapping[str, Any]) -> Any:
     return parts or None
 
 
-def _check_tensor(found: Any, name: str, shapes: Mapping[str, list[int]], where: Any) -> None:
+def _check_tensor(
+    found: TensorLike, name: str, shapes: Mapping[str, list[int]], where: str
+) -> None:
     if name not in shapes:
         raise ValueError(f"Tensor {name} is not found in {where} checkpoint {shapes}")
     if isinstance(found, Variable) and not found.get_shape().is_compatible_with(shapes[name]):
@@ -232,7 +238,7 @@ def _check_tensor(found: Any, name: str, shapes: Mapping[str, list[int]], where:
 
 
 def _of_scope(
-    name: str, target: str, store: Mapping[str, Any], shapes: Mapping[str, list[int]], where: Any
+    name: str, target: str, store: Mapping[str, Any], shapes: Mapping[str, list[int]], where: str
 ) -> Iterator[tuple[str, Any]]:
     """(name in the checkpoint, variable) of everything below a scope."""
     scope = target.rpartition("/")[0]

@@ -17,7 +17,7 @@ from headrace.session.placement import LOCAL_TARGETS, LocalServer, check_cluster
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
 
-__all__ = ["ClusterSpec", "Server"]
+__all__ = ["ClusterSpec", "Server", "create_local_cluster"]
 
 
 class ClusterSpec:
@@ -181,3 +181,26 @@ class Server:
             "ServerDef messages are not in Headrace; ClusterSpec.as_cluster_def() "
             "describes the cluster."
         )
+
+
+def create_local_cluster(
+    num_workers: int,
+    num_ps: int,
+    protocol: str = "grpc",
+    worker_config: object = None,
+    ps_config: object = None,
+) -> tuple[list[Server], list[Server]]:
+    """Started servers of a cluster with jobs "worker" and "ps": the workers, the parameter servers.
+
+    >>> workers, _ = create_local_cluster(2, 1)
+    >>> Session(workers[0].target)
+    """
+    counts = {"worker": num_workers, "ps": num_ps}
+    cluster = ClusterSpec(
+        {job: [f"localhost:{next(_local_ports)}" for _ in range(n)] for job, n in counts.items()}
+    )
+    workers, servers = (
+        [Server(cluster, job, i, protocol, config) for i in range(counts[job])]
+        for job, config in (("worker", worker_config), ("ps", ps_config))
+    )
+    return workers, servers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.graph import Graph, GraphKeys
@@ -12,6 +12,10 @@ from headrace.ops.state.ref_state import assign_add
 from headrace.train.tensor_helpers import op_of, state_graph
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = [
     "assert_global_step",
@@ -25,7 +29,7 @@ __all__ = [
 GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
 
 
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
     """The value of the global step in a session."""
     return int(sess.run(global_step_tensor))
 
@@ -88,7 +92,7 @@ def assert_global_step(global_step_tensor: Tensor) -> None:
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
 
 
-def _get_global_step_read(graph: Graph | None = None) -> Any:
+def _get_global_step_read(graph: Graph | None = None) -> Tensor | None:
     found = (graph or state_graph()).get_collection(GLOBAL_STEP_READ_KEY)
     if len(found) > 1:
         raise RuntimeError(

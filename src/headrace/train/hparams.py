@@ -252,6 +252,6 @@ class HParams:
         return hparam_messages.write(self._hparam_types, self.values())
 
     @staticmethod
-    def from_proto(hparam_def: Any, import_scope: str | None = None) -> HParams:
+    def from_proto(hparam_def: object, import_scope: str | None = None) -> HParams:
         """The settings of an HParamDef message."""
         return HParams(hparam_def=hparam_def)

@@ -32,6 +32,8 @@ from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.variables.variable import Variable
 
@@ -41,7 +43,7 @@ _AVERAGED = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def assign_moving_average(
-    variable: Any,
+    variable: Tensor | Variable,
     value: Tensor | Variable,
     decay: Any,
     zero_debias: bool = True,
@@ -61,7 +63,7 @@ def assign_moving_average(
             return assign_sub(variable, (variable - value) * rate, name=scope)
 
 
-def _zero_debias(unbiased: Any, value: Any, rate: Any) -> Any:
+def _zero_debias(unbiased: Tensor | Variable, value: Any, rate: Any) -> Any:
     with variable_scope(unbiased.name[: -len(":0")], values=[unbiased, value, rate]):
         with init_scope():
             zeros = zeros_initializer()
@@ -109,9 +111,9 @@ def weighted_moving_average(
     decay: float,
     weight: Tensor,
     truediv: bool = True,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``moving_average(value * weight) / moving_average(weight)``.
 
     Both are kept in variables of their own.
@@ -205,7 +207,7 @@ class ExponentialMovingAverage:
         updates = casting.cast(self._num_updates, dtypes.float32, name="num_updates")
         return apply_op("Minimum", decay, (1.0 + updates) / (10.0 + updates))
 
-    def average(self, var: TensorLike) -> Any:
+    def average(self, var: TensorLike) -> Variable | None:
         """The variable that holds the average, or None."""
         return self._averages.get(id(var))
 

@@ -10,6 +10,7 @@ first; a slot of an optimizer is filed under the variable that it belongs to.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def is_table(value: object) -> bool:
     return hasattr(value, "_gather_saveables_for_checkpoint") and not isinstance(value, Variable)
 
 
-def object_graph(root: Any) -> ObjectGraph:
+def object_graph(root: object) -> ObjectGraph:
     """The objects below ``root`` as they are now."""
     return ObjectGraph(root)
 
@@ -177,6 +178,13 @@ def _optimizer_v2_children(optimizer: Any) -> list[tuple[str, Any]]:
 def _is_tracked(value: Tensor) -> bool:
     if isinstance(value, (Variable, Module, Optimizer, OptimizerV2)) or is_table(value):
         return True
+    if hasattr(value, "_iterator_resource"):
+        warnings.warn(
+            "The position of a dataset's iterator is not saved: after a restore it goes on where "
+            "it is. Save the number of elements and use Dataset.skip.",
+            stacklevel=2,
+        )
+        return False
     if isinstance(value, (list, tuple)):
         return any(_is_tracked(v) for v in value)
     return isinstance(value, dict) and any(_is_tracked(v) for v in value.values())

@@ -22,8 +22,11 @@ from headrace.train.optimizers.optimizer_v2 import OptimizerV2
 from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Operation, Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "CrossShardOptimizer", "batch_parallel", "bfloat16_scope", "cross_replica_sum",
@@ -59,13 +62,16 @@ class CrossShardOptimizer(Optimizer):
         _check_groups(group_assignment)
 
     def compute_gradients(  # type: ignore[override]
-        self, loss: Any, var_list: Any = None, **kwargs: Any
+        self, loss: TensorLike, var_list: object = None, **kwargs: Any
     ) -> Any:
         """The optimizer's own gradients."""
         return self._opt.compute_gradients(loss, var_list=var_list, **kwargs)
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Any,
+        global_step: Tensor | Variable | None = None,
+        name: str | None = None,
     ) -> Any:
         """The optimizer's own update."""
         summed = [(g if g is None else cross_replica_sum(g), v) for g, v in grads_and_vars]
@@ -75,7 +81,7 @@ class CrossShardOptimizer(Optimizer):
         """A slot of the optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
+    def get_slot_names(self, *args: object, **kwargs: object) -> Any:
         """Names of the optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
@@ -91,7 +97,9 @@ def _check_groups(groups: Any) -> None:
         )
 
 
-def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> Any:
+def cross_replica_sum(
+    x: TensorLike, group_assignment: Sequence[TensorLike] | None = None, name: str | None = None
+) -> Any:
     """The sum of ``x`` over shards: ``x``, as there is one."""
     _check_groups(group_assignment)
     return x if name is None else identity(x, name=name)
@@ -101,7 +109,7 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
 def bfloat16_scope() -> Iterator[Any]:
     """Variables that are asked for in bfloat16 are kept in float32 and cast."""
 
-    def in_float32(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def in_float32(getter: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         if kwargs.get("dtype") != dtypes.bfloat16:
             return getter(*args, **kwargs)
         return cast(getter(*args, **{**kwargs, "dtype": dtypes.float32}), dtypes.bfloat16)
@@ -110,7 +118,7 @@ def bfloat16_scope() -> Iterator[Any]:
         yield scope
 
 
-def initialize_system(embedding_config: Any = None, job: str | None = None) -> Tensor:
+def initialize_system(embedding_config: object = None, job: str | None = None) -> Tensor:
     """A topology as TF gives it, serialized: empty, as there is no TPU."""
     if embedding_config is not None:
         raise ValueError("Headrace has no TPU embeddings: leave embedding_config out.")
@@ -125,8 +133,8 @@ def shutdown_system(job: str | None = None) -> Operation:
 def rewrite(
     computation: Callable[..., Any],
     inputs: Any = None,
-    infeed_queue: Any = None,
-    device_assignment: Any = None,
+    infeed_queue: object = None,
+    device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
     """``computation(*inputs)``: its tensors as a list; None gives an operation."""
@@ -140,19 +148,19 @@ def rewrite(
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def _check_no_infeed(infeed_queue: Any, device_assignment: Any = None) -> None:
+def _check_no_infeed(infeed_queue: object, device_assignment: object = None) -> None:
     if infeed_queue is not None or device_assignment is not None:
         raise ValueError("Headrace has no TPU: there are no infeed queues and device assignments.")
 
 
 def replicate(
     computation: Callable[..., Any],
-    inputs: Any = None,
-    infeed_queue: Any = None,
-    device_assignment: Any = None,
+    inputs: Sequence[TensorLike] | None = None,
+    infeed_queue: object = None,
+    device_assignment: object = None,
     name: str | None = None,
-    maximum_shapes: Any = None,
-) -> Any:
+    maximum_shapes: object = None,
+) -> list[list[Tensor]]:
     """``rewrite`` for one replica: ``inputs`` is a list of one list, and so is the result."""
     if maximum_shapes is not None:
         raise ValueError("maximum_shapes pads inputs for a TPU, which Headrace does not have.")
@@ -164,13 +172,13 @@ def replicate(
 
 def shard(
     computation: Callable[..., Any],
-    inputs: Any = None,
+    inputs: Sequence[TensorLike] | None = None,
     num_shards: int = 1,
     input_shard_axes: Any = None,
-    outputs_from_all_shards: Any = True,
+    outputs_from_all_shards: bool = True,
     output_shard_axes: Any = None,
-    infeed_queue: Any = None,
-    device_assignment: Any = None,
+    infeed_queue: object = None,
+    device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
     """``rewrite`` for one shard; the axes say how more would be split and make no difference."""
@@ -193,10 +201,10 @@ def shard(
 
 def batch_parallel(
     computation: Callable[..., Any],
-    inputs: Any = None,
+    inputs: Sequence[TensorLike] | None = None,
     num_shards: int = 1,
-    infeed_queue: Any = None,
-    device_assignment: Any = None,
+    infeed_queue: object = None,
+    device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
     """``shard`` along the batch."""
@@ -210,6 +218,8 @@ def batch_parallel(
     )
 
 
-def outside_compilation(computation: Callable[..., Any], *args: TensorLike, **kwargs: Any) -> Any:
+def outside_compilation(
+    computation: Callable[..., Any], *args: TensorLike, **kwargs: object
+) -> Any:
     """``computation(*args)``: nothing is compiled for a TPU."""
     return computation(*args, **kwargs)

@@ -61,11 +61,11 @@ class Strategy:
         """The data set: one replica gets all of it."""
         return dataset
 
-    def group(self, value: Any, name: str | None = None) -> Any:
+    def group(self, value: object, name: str | None = None) -> Any:
         """An operation that does ``value``."""
         return group(value, name=name)
 
-    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: object, value: Any, axis: int | None = None) -> Any:
         """The value of the one replica, reduced over ``axis`` if it is given."""
         if axis is None:
             return value

@@ -86,7 +86,7 @@ class SaveableObject:
         """Whether a checkpoint without it is complete."""
         return False
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: object) -> Any:
         """The operation that gives ``op`` the values read.
 
         ``restored_shapes`` is None or what to reshape them to.
@@ -100,7 +100,7 @@ class ReferenceVariableSaveable(SaveableObject):
     def __init__(self, var: Any, slice_spec: str, name: str) -> None:
         super().__init__(var, [SaveSpec(var, slice_spec, name, dtype=var.dtype)], name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Any:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshape(value, restored_shapes[0])
@@ -126,7 +126,7 @@ class ResourceVariableSaveable(SaveableObject):
             )
         super().__init__(var, [SaveSpec(tensor, slice_spec, name, var.dtype, var.device)], name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Any:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshape(value, restored_shapes[0])

@@ -26,7 +26,7 @@ from headrace.ops.random.random_ops import random_normal
 from headrace.train.tensor_helpers import cast
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Hyperparameter, TensorLike
 
 __all__ = [
     "cosine_decay",
@@ -48,7 +48,7 @@ def _late_when_eager(schedule: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(schedule)
-    def decorated(*args: object, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: object) -> Any:
         if not get_default_graph()._is_eager:
             return schedule(*args, **kwargs)
 
@@ -173,7 +173,7 @@ def _as_limit(boundary: Tensor, dtype: dtypes.DType) -> Tensor:
 
 @_late_when_eager
 def polynomial_decay(
-    learning_rate: Any,
+    learning_rate: Hyperparameter,
     global_step: TensorLike,
     decay_steps: TensorLike,
     end_learning_rate: TensorLike = 0.0001,
@@ -203,14 +203,14 @@ def polynomial_decay(
         return apply_op("Add", fall, end, name=scope)
 
 
-def _cosine(fraction: Tensor) -> Any:
+def _cosine(fraction: Tensor) -> Tensor:
     """From 1 at fraction 0 to 0 at fraction 1."""
     return 0.5 * (1.0 + apply_op("Cos", constant(math.pi, dtype=fraction.dtype) * fraction))
 
 
 @_late_when_eager
 def cosine_decay(
-    learning_rate: Any,
+    learning_rate: Hyperparameter,
     global_step: TensorLike,
     decay_steps: TensorLike,
     alpha: float = 0.0,
@@ -230,7 +230,7 @@ def cosine_decay(
 
 @_late_when_eager
 def cosine_decay_restarts(
-    learning_rate: Any,
+    learning_rate: Hyperparameter,
     global_step: TensorLike,
     first_decay_steps: TensorLike,
     t_mul: TensorLike = 2.0,
@@ -328,7 +328,7 @@ def noisy_linear_cosine_decay(
 
 
 def _linear_cosine(
-    learning_rate: Any,
+    learning_rate: Hyperparameter,
     global_step: Any,
     decay_steps: object,
     noise: Any,

@@ -6,10 +6,14 @@ Functions of the step, over TF 1's formulas.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.train import schedules
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = [
     "CosineDecay",
@@ -176,7 +180,7 @@ class CosineDecay(_Decay):
         self,
         initial_learning_rate: object,
         decay_steps: Any,
-        alpha: Any = 0.0,
+        alpha: TensorLike = 0.0,
         name: str | None = "CosineDecay",
     ) -> None:
         self.initial_learning_rate = initial_learning_rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import errors
 from headrace.core.graph import GraphKeys
@@ -12,6 +12,10 @@ from headrace.core.scopes import get_collection
 from headrace.train.checkpoint_readers import checkpoint_filename, init_from_checkpoint
 from headrace.train.saveables import op_list_to_dict
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["VocabInfo", "warm_start"]
 
@@ -31,8 +35,8 @@ class VocabInfo(NamedTuple):
 
 
 def warm_start(
-    ckpt_to_initialize_from: Any,
-    vars_to_warm_start: Any = ".*",
+    ckpt_to_initialize_from: str,
+    vars_to_warm_start: TensorLike = ".*",
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
@@ -72,7 +76,7 @@ def warm_start(
         _log.info("Warm-started %d variables.", len(chosen))
 
 
-def _grouped(wanted: Any) -> dict[str, list[Any]]:
+def _grouped(wanted: TensorLike) -> dict[str, list[Any]]:
     """Variables by the name under which they are saved; parts of one together."""
     if isinstance(wanted, str) or wanted is None:
         _log.info("Warm-starting variables only in TRAINABLE_VARIABLES.")
@@ -97,7 +101,7 @@ def _grouped(wanted: Any) -> dict[str, list[Any]]:
     return grouped
 
 
-def _object_names(path: Any, names: Mapping[str, Any]) -> dict[str, str]:
+def _object_names(path: str, names: Mapping[str, Any]) -> dict[str, str]:
     """Keys in a checkpoint of objects, by variable; {} for a checkpoint by names."""
     from headrace.train.object_checkpoints import object_graph_key_mapping
 

@@ -88,7 +88,9 @@ class Initializer:
 
     dtype: DType
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
@@ -106,7 +108,9 @@ class Zeros(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         return zeros(shape, self.dtype if dtype is None else dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -119,7 +123,9 @@ class Ones(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         return ones(shape, self.dtype if dtype is None else dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -145,7 +151,7 @@ class Constant(Initializer):
         self,
         shape: Any,
         dtype: Any = None,
-        partition_info: Any = None,
+        partition_info: object = None,
         verify_shape: bool | None = None,
     ) -> Tensor:
         verify = self._verify_shape if verify_shape is None else verify_shape
@@ -171,7 +177,9 @@ class RandomUniform(Initializer):
         self.seed = seed
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         return random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
@@ -199,7 +207,9 @@ class RandomNormal(Initializer):
         self.seed = seed
         self.dtype = _float_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         return random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
@@ -215,7 +225,9 @@ class RandomNormal(Initializer):
 class TruncatedNormal(RandomNormal):
     """Normal numbers within two standard deviations of the mean."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         return truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
@@ -224,13 +236,15 @@ class UniformUnitScaling(Initializer):
     """Uniform numbers whose range keeps the scale of a layer's input."""
 
     def __init__(
-        self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+        self, factor: float = 1.0, seed: int | None = None, dtype: DType | str = dtypes.float32
     ) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _float_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: Any = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         full = _dims(shape if partition_info is None else partition_info.full_shape)
         limit = math.sqrt(3 / max(float(math.prod(full[:-1])), 1.0)) * self.factor
@@ -268,7 +282,9 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _float_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: Any = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         fans = _fans(_dims(shape if partition_info is None else partition_info.full_shape))
         scale = self.scale / max(1.0, _connections(self.mode, *fans))
@@ -351,13 +367,15 @@ class Orthogonal(Initializer):
     """A random orthogonal matrix; more dimensions are flattened to the last one."""
 
     def __init__(
-        self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+        self, gain: float = 1.0, seed: int | None = None, dtype: DType | str = dtypes.float32
     ) -> None:
         self.gain = gain
         self.seed = seed
         self.dtype = _float_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         dims = _dims(shape)
         if len(dims) < 2:
@@ -392,7 +410,9 @@ def _orthogonal(shape: list[int], dtype: object, seed: int | None) -> Tensor:
 class ConvolutionDeltaOrthogonal(Orthogonal):
     """A convolution kernel that is zero but for an orthogonal matrix at its centre."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: object = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         dims = _dims(shape)
         if not 3 <= len(dims) <= 5:
@@ -416,7 +436,9 @@ class Identity(Initializer):
         self.gain = gain
         self.dtype = _float_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: DType | None = None, partition_info: Any = None
+    ) -> Tensor:
         dims = _dims(shape if partition_info is None else partition_info.full_shape)
         if len(dims) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
@@ -459,7 +481,7 @@ def contrib_variance_scaling_initializer(
     mode: str = "FAN_IN",
     uniform: bool = False,
     seed: int | None = None,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
 ) -> Callable[..., Any]:
     """``tf.contrib.layers.variance_scaling_initializer``, with its own factor for truncation."""
     if not dtypes.as_dtype(dtype).is_floating:

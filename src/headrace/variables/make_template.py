@@ -9,13 +9,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import trace
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.variables import variable_scope as scopes
 from headrace.variables.scope_state import _STORE_KEY, _get_unique_variable_scope
 from headrace.variables.variable_store import EagerStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 __all__ = ["Template", "make_template"]
 
@@ -109,7 +113,7 @@ class Template:
         found = [v for v in self._store._vars.values() if v.name.startswith(prefix)]
         return sorted(found, key=lambda v: str(v.name))
 
-    def _call(self, args: Any, kwargs: Any) -> Any:
+    def _call(self, args: Any, kwargs: Mapping[str, Any]) -> Any:
         before = len(self._trainable())
         try:
             result = self._func(*args, **kwargs)

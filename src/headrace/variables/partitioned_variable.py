@@ -200,7 +200,7 @@ class PartitionedVariable:
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> list[Any]:
         return self._apply("assign_sub", value, name, read_value, use_locking=use_locking)
 
 

@@ -15,7 +15,9 @@ from headrace.core.shapes import TensorShape
 from headrace.variables.partitioned_variable import PartitionedVariable
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import InitializerLike
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import InitializerLike, ReuseLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -104,13 +106,13 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 
 def create_partitioned_variables(
     shape: Any,
-    slicing: Any,
+    slicing: Sequence[int],
     initializer: InitializerLike,
     dtype: DType = dtypes.float32,
     trainable: bool = True,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: ReuseLike = None,
 ) -> list[Any]:
     """The shards of a new partitioned variable (pre-1.0.
 

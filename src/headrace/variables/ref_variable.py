@@ -27,7 +27,8 @@ from headrace.variables.variable import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ConstraintLike, ShapeLike, TensorLike
+    from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 __all__ = ["RefVariable"]
 
@@ -41,15 +42,15 @@ class RefVariable(Variable):
         trainable: bool | None = None,
         collections: object = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        variable_def: Any = None,
+        variable_def: object = None,
         dtype: Any = None,
         expected_shape: object = None,
         import_scope: str | None = None,
-        constraint: Any = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        constraint: ConstraintLike | None = None,
+        synchronization: VariableSynchronization | None = None,
+        aggregation: VariableAggregation | None = None,
         shape: object = None,
     ) -> None:
         if variable_def is not None:
@@ -172,7 +173,7 @@ class RefVariable(Variable):
     def shape(self) -> TensorShape:
         return self._variable.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Add knowledge about the static shape."""
         self._variable.set_shape(shape)
         self._snapshot.set_shape(shape)
@@ -208,5 +209,5 @@ class RefVariable(Variable):
         """Count up by one; OutOfRangeError at ``limit``."""
         return state.count_up_to(self._variable, limit)
 
-    def _scatter(self, op_type: str, indices: Tensor, updates: Tensor, name: str | None) -> Any:
+    def _scatter(self, op_type: str, indices: Tensor, updates: Tensor, name: str | None) -> Tensor:
         return apply_op(op_type, self._variable, indices, updates, name=name)

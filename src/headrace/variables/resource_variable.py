@@ -22,8 +22,11 @@ from headrace.variables.initial_values import checked_initial_value, guarded
 from headrace.variables.variable import Variable, checked_collections, checked_distribution
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import ConstraintLike, ShapeLike, TensorLike
     from headrace.core.opdef import OpDef
+    from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 __all__ = ["ResourceVariable", "is_resource_variable"]
 
@@ -53,17 +56,17 @@ class ResourceVariable(Variable):
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: Sequence[str] | None = None,
         validate_shape: bool = True,
         caching_device: object = None,
         name: str | None = None,
         dtype: Any = None,
-        variable_def: Any = None,
+        variable_def: object = None,
         import_scope: str | None = None,
-        constraint: Any = None,
-        distribute_strategy: Any = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        constraint: ConstraintLike | None = None,
+        distribute_strategy: object = None,
+        synchronization: VariableSynchronization | None = None,
+        aggregation: VariableAggregation | None = None,
         shape: object = None,
         expected_shape: object = None,
     ) -> None:
@@ -216,7 +219,7 @@ class ResourceVariable(Variable):
     def shape(self) -> TensorShape:
         return self._shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         self._shape = self._shape.merge_with(shape)
         self._graph_element.set_shape(shape)
 
@@ -245,7 +248,7 @@ class ResourceVariable(Variable):
     def assign_add(
         self,
         delta: TensorLike,
-        use_locking: Any = None,
+        use_locking: object = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -254,17 +257,19 @@ class ResourceVariable(Variable):
     def assign_sub(
         self,
         delta: TensorLike,
-        use_locking: Any = None,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> Operation | Variable | None:
         return self._write(ops.ASSIGN_SUB_VARIABLE, delta, name, read_value)
 
     def count_up_to(self, limit: int) -> Tensor:
         """Count up by one; OutOfRangeError at ``limit``."""
         return apply(ops.RESOURCE_COUNT_UP_TO, self._handle, limit=limit, T=self._dtype)
 
-    def _scatter(self, op_type: str, indices: Tensor, updates: Tensor, name: str | None) -> Any:
+    def _scatter(
+        self, op_type: str, indices: Tensor, updates: Tensor, name: str | None
+    ) -> Variable:
         values = conversion.convert(updates, self._dtype)
         return self._lazy_read(
             apply_operation(lookup(op_type), self._handle, indices, values, name=name)

@@ -17,7 +17,16 @@ from headrace.variables.variable import VariableAggregation, VariableSynchroniza
 from headrace.variables.variable_store import VariableStore
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, RegularizerLike, TensorLike
+    from collections.abc import Callable
+
+    from headrace.core.annotations import (
+        ConstraintLike,
+        DTypeLike,
+        InitializerLike,
+        Partitioner,
+        RegularizerLike,
+        TensorLike,
+    )
 
 __all__ = ["VariableScope", "get_variable_scope", "get_variable_scope_store"]
 
@@ -32,15 +41,15 @@ class VariableScope:
         self,
         reuse: Any,
         name: str = "",
-        initializer: Any = None,
+        initializer: InitializerLike | None = None,
         regularizer: object = None,
-        caching_device: Any = None,
+        caching_device: object = None,
         partitioner: object = None,
         custom_getter: object = None,
         name_scope: str = "",
         dtype: Any = dtypes.float32,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: ConstraintLike | None = None,
     ) -> None:
         self._name = name
         self._initializer = initializer
@@ -103,7 +112,7 @@ class VariableScope:
         """From here on variables of this scope are shared, not made."""
         self._reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike) -> None:
         self._initializer = initializer
 
     def set_dtype(self, dtype: Any) -> None:
@@ -118,10 +127,10 @@ class VariableScope:
     def set_caching_device(self, caching_device: object) -> None:
         self._caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Partitioner | None) -> None:
         self._partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Any) -> None:
+    def set_custom_getter(self, custom_getter: Callable[..., Any]) -> None:
         self._custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
@@ -142,20 +151,20 @@ class VariableScope:
         var_store: VariableStore,
         name: str,
         shape: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        regularizer: object = None,
+        reuse: object = None,
         trainable: bool | None = None,
         collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        caching_device: str | None = None,
+        partitioner: object = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
         custom_getter: int | None = None,
-        constraint: Any = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """The variable ``name`` of this scope, with the scope's defaults for what is not given."""
         full_name = f"{self._name}/{name}" if self._name else name

@@ -32,7 +32,8 @@ from headrace.variables.variable_slices import SaveSliceInfo as _SliceInfo
 from headrace.variables.variable_slices import sliced_variable
 
 if TYPE_CHECKING:
-    from headrace.session.session import BaseSession
+    from headrace.core.annotations import ConstraintLike
+    from headrace.session.session import BaseSession, Session
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization", "default_variable_creator"]
 
@@ -60,7 +61,10 @@ class VariableAggregation(enum.Enum):
 
 
 def checked_distribution(
-    synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
+    synchronization: VariableSynchronization | None,
+    aggregation: VariableAggregation | None,
+    trainable: bool | None,
+    name: str | None,
 ) -> tuple[VariableSynchronization, VariableAggregation, bool]:
     """The three arguments with their defaults.
 
@@ -90,7 +94,7 @@ def checked_distribution(
 # making one -------------------------------------------------------------------------------------
 
 
-def default_variable_creator(next_creator: Any = None, **kwargs: Any) -> Any:
+def default_variable_creator(next_creator: object = None, **kwargs: Any) -> Any:
     """The innermost creator: chooses the kind of variable."""
     from headrace.variables.ref_variable import RefVariable
     from headrace.variables.resource_variable import ResourceVariable
@@ -119,10 +123,7 @@ def _lifted(graph: Any, use_resource: bool | None, kwargs: dict[str, Any]) -> An
 
 
 def _creators(graph: Graph) -> list[Callable[..., Any]]:
-    stack = graph.__dict__.get("_variable_creators")
-    if stack is None:
-        stack = graph.__dict__["_variable_creators"] = []
-    return stack
+    return graph._variable_creators
 
 
 @contextmanager
@@ -137,21 +138,21 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 
 def create_variable(
-    initial_value: Any = None,
+    initial_value: object = None,
     trainable: bool | None = None,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     validate_shape: bool = True,
-    caching_device: Any = None,
+    caching_device: DeviceLike | None = None,
     name: str | None = None,
-    variable_def: Any = None,
-    dtype: Any = None,
-    expected_shape: Any = None,
+    variable_def: object = None,
+    dtype: DTypeLike | None = None,
+    expected_shape: object = None,
     import_scope: str | None = None,
-    constraint: Any = None,
+    constraint: ConstraintLike | None = None,
     use_resource: bool | None = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
-    shape: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+    shape: ShapeLike | None = None,
 ) -> Any:
     """What ``Variable(...)`` does."""
     kwargs = dict(locals())
@@ -234,7 +235,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
             validate_shape: bool = True,
             caching_device: DeviceLike = None,
             name: str | None = None,
-            variable_def: Any = None,
+            variable_def: object = None,
             dtype: DTypeLike | None = None,
             expected_shape: ShapeLike | None = None,
             import_scope: str | None = None,
@@ -363,7 +364,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         """The value in a session (the default one)."""
         return self._as_graph_element().eval(session=session)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Session | None = None) -> None:
         """Give the variable a value in a session without adding to the graph."""
         if self._initializer_op is None:
             raise ValueError(f"Variable {self.name} has no initializer to load a value through")
@@ -445,10 +446,14 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
     ) -> Any:
         return self._scatter(self._scatter_prefix + "ScatterNdSub", indices, updates, name)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_add(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
         return self._scatter(self._scatter_prefix + "ScatterNdAdd", indices, updates, name)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_update(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
         return self._scatter(self._scatter_prefix + "ScatterNdUpdate", indices, updates, name)
 
     def batch_scatter_update(
@@ -509,7 +514,7 @@ def gather_rows(params: TensorLike, indices: TensorLike, name: str | None = None
 
 def _convert(
     value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     if dtype is not None and dtype._base is not value.dtype._base:
         if dtype.name == "resource" and hasattr(value, "handle"):
             return value.handle

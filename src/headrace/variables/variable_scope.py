@@ -36,6 +36,7 @@ from headrace.variables.variable_store import AUTO_REUSE
 if TYPE_CHECKING:
     from headrace.core.annotations import (
         ConstraintLike,
+        DeviceLike,
         DTypeLike,
         InitializerLike,
         Partitioner,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     )
     from headrace.core.dtypes import DType
     from headrace.variables.partitioned_variable import PartitionedVariable
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AUTO_REUSE",
@@ -100,12 +102,12 @@ class _pure_variable_scope:
         initializer: Any = None,
         regularizer: Any = None,
         caching_device: Any = None,
-        partitioner: Any = None,
+        partitioner: Partitioner | None = None,
         custom_getter: object = None,
         old_name_scope: str | None = None,
         dtype: Any = None,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: ConstraintLike | None = None,
     ) -> None:
         self._name_or_scope = name_or_scope
         self._reuse = reuse
@@ -203,14 +205,14 @@ class variable_scope:
         default_name: str | None = None,
         values: Any = None,
         initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
-        reuse: Any = None,
+        regularizer: object = None,
+        caching_device: DeviceLike | None = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: object = None,
+        reuse: object = None,
         dtype: Any = None,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: ConstraintLike | None = None,
         auxiliary_name_scope: bool = True,
     ) -> None:
         if default_name is None and name_or_scope is None:
@@ -328,9 +330,9 @@ def variable_op_scope(
     default_name: str | None = None,
     initializer: InitializerLike | None = None,
     regularizer: RegularizerLike | None = None,
-    caching_device: Any = None,
+    caching_device: DeviceLike | None = None,
     partitioner: Partitioner | None = None,
-    custom_getter: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
     reuse: bool | None = None,
     dtype: DType | None = None,
     use_resource: bool | None = None,
@@ -360,22 +362,34 @@ def variable_op_scope(
 def get_variable(
     name: str,
     shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    dtype: DTypeLike | None = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool | None = None,
-    collections: Any = None,
+    collections: TensorLike | None = None,
     caching_device: Any = None,
     partitioner: Any = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
     custom_getter: Any = None,
-    constraint: Any = None,
+    constraint: ConstraintLike | None = None,
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
-) -> Any:
-    """The variable of this name in the current scope: an existing one, or a new one."""
-    return get_variable_scope().get_variable(
+) -> Variable:
+    """The variable of this name in the current scope: an existing one, or a new one.
+
+    ``shape`` is needed for a new variable unless ``initializer`` is a value. Whether a variable
+    must exist, may exist or must be new is the scope's ``reuse``.
+
+        >>> with tf.variable_scope("layer"):
+        ...     w = tf.get_variable("w", [3, 2], initializer=tf.zeros_initializer())
+        >>> w.name
+        'layer/w:0'
+
+    With a ``partitioner`` (here or of the scope) it is a PartitionedVariable, and a
+    ``custom_getter`` may return something else; the declared type is that of the common case.
+    """
+    found: Variable = get_variable_scope().get_variable(
         _get_default_variable_store(),
         name,
         shape,
@@ -394,6 +408,7 @@ def get_variable(
         synchronization,
         aggregation,
     )
+    return found
 
 
 def get_local_variable(
@@ -412,7 +427,7 @@ def get_local_variable(
     constraint: ConstraintLike | None = None,
     synchronization: object = VariableSynchronization.AUTO,
     aggregation: object = VariableAggregation.NONE,
-) -> Any:
+) -> Variable:
     """As :func:`get_variable`, for a variable that is neither trained nor saved."""
     listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(

@@ -14,6 +14,7 @@ from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
     from headrace.variables.variable import Variable
 
 __all__ = ["SaveSliceInfo", "sliced_variable"]
@@ -60,7 +61,7 @@ class SaveSliceInfo:
         return slice_info_to_proto(self, export_scope)
 
 
-def sliced_variable(variable: Variable, key: Any) -> Tensor:
+def sliced_variable(variable: Variable, key: object) -> Tensor:
     """``variable[key]``: a tensor that can also be assigned to."""
     result: Tensor = variable.value()[key]
     op = result._op
@@ -73,7 +74,7 @@ def sliced_variable(variable: Variable, key: Any) -> Tensor:
     return result
 
 
-def _assign_slice(variable: Any, op: Any, value: TensorLike, name: str | None) -> Any:
+def _assign_slice(variable: Any, op: Operation, value: TensorLike, name: str | None) -> Any:
     begin, end, strides = op._inputs[1:4]
     masks = {mask: op._attrs[mask] for mask in _MASKS}
     if hasattr(variable, "handle"):

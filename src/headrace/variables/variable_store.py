@@ -31,19 +31,30 @@ from headrace.variables.variable import (
 from headrace.variables.variable_slices import SaveSliceInfo
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike
+    from headrace.core.annotations import (
+        ConstraintLike,
+        DeviceLike,
+        DTypeLike,
+        InitializerLike,
+        Partitioner,
+        RegularizerLike,
+        ReuseLike,
+        TensorLike,
+    )
     from headrace.variables.initializers import GlorotUniform, Zeros
     from headrace.variables.variable import Variable
 
-__all__ = ["AUTO_REUSE", "VariableStore"]
+__all__ = ["AUTO_REUSE", "ReuseMode", "VariableStore"]
 
 
-class _ReuseMode(enum.Enum):
+class ReuseMode(enum.Enum):
+    """What ``reuse`` may be beside True, False and None."""
+
     AUTO_REUSE = 1
 
 
 #: Make the variable if it does not exist, share it if it does.
-AUTO_REUSE = _ReuseMode.AUTO_REUSE
+AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 
 class _Request(NamedTuple):
@@ -80,20 +91,20 @@ class VariableStore:
         self,
         name: str,
         shape: Any = None,
-        dtype: Any = dtypes.float32,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        dtype: DTypeLike = dtypes.float32,
+        initializer: object = None,
+        regularizer: object = None,
+        reuse: object = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: TensorLike | None = None,
         caching_device: Any = None,
-        partitioner: Any = None,
+        partitioner: object = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Any = None,
+        custom_getter: object = None,
         constraint: Any = None,
         synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """An existing variable, or a new one; by way of ``custom_getter`` if there is one."""
         if custom_getter is not None and not callable(custom_getter):
@@ -128,18 +139,18 @@ class VariableStore:
         name: str,
         shape: Any = None,
         dtype: DTypeLike = dtypes.float32,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        initializer: InitializerLike | None = None,
+        regularizer: RegularizerLike | None = None,
+        reuse: ReuseLike = None,
         trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        collections: Sequence[str] | None = None,
+        caching_device: DeviceLike | None = None,
+        partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        constraint: Any = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        constraint: ConstraintLike | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """What a custom getter is given to call, with TF's parameters in TF's order."""
         request = _Request(
@@ -248,7 +259,7 @@ class VariableStore:
         return found
 
     # a partitioned one --------------------------------------------------------------------------
-    def _partitioned(self, request: _Request, partitioner: Any) -> PartitionedVariable:
+    def _partitioned(self, request: _Request, partitioner: object) -> PartitionedVariable:
         name = request.name
         if name in self._vars:
             raise ValueError(
@@ -405,7 +416,7 @@ def _already_exists(name: str, variable: Variable) -> str:
     return f"{message} Originally defined at:\n\n{''.join(traceback.format_list(frames))}"
 
 
-def _add_to_collections(variable: Any, request: _Request) -> None:
+def _add_to_collections(variable: Variable, request: _Request) -> None:
     """What graphs do for each variable: eager variables of a store are in collections too."""
     graph = get_default_graph()
     graph.add_to_collections(request.collections or [GraphKeys.GLOBAL_VARIABLES], variable)

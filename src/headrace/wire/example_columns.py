@@ -128,7 +128,7 @@ class _Walk:
     def byte(self, at: Array) -> Any:
         return self.data.take(at, mode="clip")
 
-    def length(self, at: Any) -> tuple[Any, Any]:
+    def length(self, at: Array) -> tuple[Any, Any]:
         """The lengths that are stored at ``at``, and the places after them."""
         byte = self.byte(at).astype(np.int64)
         at = at + 1

@@ -61,7 +61,7 @@ def _new_file(name: str) -> Any:
 
 
 def _add(
-    message: Any, number: int, name: str, kind: int | str, repeated: bool = False, **more: Any
+    message: Any, number: int, name: str, kind: int | str, repeated: bool = False, **more: object
 ) -> None:
     """A field; a string as ``kind`` names a message."""
     field = message.field.add(name=name, number=number, label=3 if repeated else 1, **more)

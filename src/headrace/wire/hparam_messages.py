@@ -69,7 +69,7 @@ def _describe() -> Any:
 
 
 @functools.cache
-def hparam_def_class() -> Any:
+def hparam_def_class() -> type[Any]:
     """The message class."""
     from google.protobuf import descriptor_pool, message_factory
 

@@ -341,7 +341,7 @@ class BundleWriter:
         self._place = 0
         self._entries: dict[bytes, Entry] = {}
 
-    def add(self, name: str, value: Any, dtype: int | None = None) -> None:
+    def add(self, name: str, value: Array, dtype: int | None = None) -> None:
         """Add a tensor.
 
         ``dtype``: TensorFlow's number where NumPy's type does not tell it (quantized types).
@@ -387,7 +387,7 @@ class BundleWriter:
             self._entries[key] = entry._replace(shard=0, offset=self._place)
             self._place += entry.size
 
-    def _numbers(self, array: Any) -> tuple[int, int]:
+    def _numbers(self, array: Array) -> tuple[int, int]:
         array = np.ascontiguousarray(array)
         if array.dtype.byteorder == ">":
             array = array.astype(array.dtype.newbyteorder("<"))

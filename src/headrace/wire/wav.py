@@ -7,9 +7,13 @@ b'RIFF'
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 
 __all__ = ["read_wav", "wav_bytes"]
 
@@ -18,7 +22,7 @@ _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _FORMAT = struct.Struct("<IHHIIHH")
 
 
-def wav_bytes(samples: Any, sample_rate: int) -> bytes:
+def wav_bytes(samples: Array, sample_rate: int) -> bytes:
     """The file of ``samples``, an array of frames x channels with values from -1 to 1.
 
     Values beyond are cut off. ValueError for what a WAV file cannot hold.

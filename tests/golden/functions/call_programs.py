@@ -82,6 +82,40 @@ def defun_gradients(tf: Any, results: dict[str, Any]) -> dict[str, Any]:
     return {f"d{k}": tf.gradients(tf.reduce_sum(results[k]), x)[0] for k in "abcdefg"}
 
 
+def nested(tf: Any, function: Any, factor: float) -> None:
+    """A function with a gradient of its own, called alone, by another function and in a branch."""
+
+    @function.Defun(tf.float32, tf.float32, tf.float32, tf.float32, func_name="pair_grad")
+    def pair_grad(x: Any, y: Any, ds: Any, dp: Any) -> Any:
+        return ds * factor + y, dp * x - ds
+
+    @function.Defun(tf.float32, tf.float32, grad_func=pair_grad, func_name="pair")
+    def pair(x: Any, y: Any) -> Any:
+        return x * x, x * y
+
+    @function.Defun(tf.float32, func_name="around")
+    def around(x: Any) -> Any:
+        s, p = pair(x, x + 1.0)
+        return s * p
+
+    x = tf.placeholder(tf.float32, [3], name="x")
+    first, second = pair(x, 2.0 * x)
+    tf.identity(first, name="out_a")
+    tf.identity(second, name="out_b")
+    tf.identity(first * second, name="out_c")
+    tf.identity(around(x), name="out_d")
+
+
+def imported_gradients(tf: Any, message: Any, names: str) -> list[Any]:
+    """Gradients of a GraphDef's results by its placeholder."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.import_graph_def(message, name="")
+        x = graph.get_tensor_by_name("x:0")
+        ys = [graph.get_tensor_by_name(f"out_{n}:0") for n in names]
+        grads = [tf.gradients(tf.reduce_sum(y), x)[0] for y in ys]
+        return [session.run(g, {x: X}).tolist() for g in grads]
+
+
 def calls(tf: Any) -> dict[str, Any]:
     """Results by name of a graph that calls tf.functions."""
     v = tf.get_variable("v", [], initializer=tf.constant_initializer(3.0), use_resource=True)
@@ -179,6 +213,12 @@ if __name__ == "__main__":
     import tensorflow as tf
     from tensorflow.python.framework import function
 
+    def read(folder: str, name: str) -> Any:
+        message = tf.GraphDef()
+        with open(os.path.join(folder, f"{name}.pb"), "rb") as file:
+            message.ParseFromString(file.read())
+        return message
+
     here = os.path.dirname(os.path.abspath(__file__))
     answers: dict[str, Any] = {}
     for name in ("defun", "calls"):
@@ -193,6 +233,14 @@ if __name__ == "__main__":
             session.run("v/Assign")
             values = {k: session.run(t, {"x:0": X}).tolist() for k, t in sorted(made.items())}
             answers[name] = {"names": names, "nodes": described(message), "values": values}
+    answers["imported"] = {"defun": imported_gradients(tf, read(here, "defun"), "abcdefg")}
+    for name, factor in (("nested_10", 10.0), ("nested_20", 20.0)):
+        with tf.Graph().as_default() as graph:
+            nested(tf, function, factor)
+        message = graph.as_graph_def()
+        with open(os.path.join(here, f"{name}.pb"), "wb") as file:
+            file.write(message.SerializeToString())
+        answers["imported"][name] = imported_gradients(tf, message, "abcd")
     answers["attributes"] = attributes(tf, function)
     with open(os.path.join(here, "answers.json"), "w") as file:
         json.dump(answers, file)

@@ -27,6 +27,9 @@ from headrace.ops.nn.weights_broadcasting import (
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import Array
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -49,7 +52,7 @@ def get_name_scope() -> str:
 
 
 def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: DType | None = None, name: str | None = None
+    value: object, dtype: DType | None = None, name: str | None = None
 ) -> SparseTensor | Tensor:
     """A tensor, or a SparseTensor if one is given."""
     if isinstance(value, SparseTensorValue):
@@ -159,8 +162,8 @@ def py_func(
     func: Callable[..., Any],
     args: Any = (),
     kwargs: dict[str, Any] | None = None,
-    output_types: Any = None,
-    output_shapes: Any = None,
+    output_types: dict[str, Any] | None = None,
+    output_shapes: dict[str, Any] | None = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
@@ -178,7 +181,7 @@ def py_func(
     shapes = output_shapes(*args, **kwargs) if callable(output_shapes) else output_shapes
     given = (args, kwargs)
 
-    def flat_func(*values: Any) -> Any:
+    def flat_func(*values: object) -> list[Array]:
         positional, named = nest.pack_sequence_as(given, values)
         results = func(*positional, **named)
         nest.assert_shallow_structure(types, results)
@@ -196,7 +199,10 @@ def py_func(
 
 
 def smart_case(
-    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, name: str = "smart_case"
+    pred_fn_pairs: Sequence[Any],
+    default: Callable[..., Any] | None = None,
+    exclusive: bool = False,
+    name: str = "smart_case",
 ) -> Any:
     """``tf.case``, decided while building as far as the conditions are known."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)

@@ -36,7 +36,7 @@ def _embeddings(shape: object, initializer: object, regularizer: object, trainab
 
 
 def bow_encoder(
-    ids: Any,
+    ids: TensorLike,
     vocab_size: int,
     embed_dim: int,
     sparse_lookup: bool = True,

@@ -6,17 +6,21 @@ The messages are TensorBoard's own.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.api.missing import module_getattr
 from headrace.api.platform import file_io
+
+if TYPE_CHECKING:
+    from headrace.train.summaries.event_files import FileWriter
+
 
 __all__ = ["visualize_embeddings"]
 
 _MESSAGES = "tensorboard.plugins.projector.projector_config_pb2"
 
 
-def visualize_embeddings(summary_writer: Any, config: Any) -> None:
+def visualize_embeddings(summary_writer: FileWriter, config: Any) -> None:
     """Write ``config``, a ProjectorConfig, where the summaries of ``summary_writer`` are."""
     logdir = summary_writer.get_logdir()
     if logdir is None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.api.missing import module_getattr
 from headrace.profiler.model_profile import profile
 from headrace.profiler.profile_options import ProfileOptionBuilder
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
+
 
 __all__ = [
     "FLOAT_OPS_OPTIONS", "PRINT_ALL_TIMING_MEMORY", "TRAINABLE_VARS_PARAMS_STAT_OPTIONS",
@@ -20,9 +24,9 @@ PRINT_ALL_TIMING_MEMORY = {**ProfileOptionBuilder.time_and_memory(), "order_by":
 
 
 def print_model_analysis(
-    graph: Any,
-    run_meta: Any = None,
-    op_log: Any = None,
+    graph: Graph,
+    run_meta: object = None,
+    op_log: object = None,
     tfprof_cmd: str = "scope",
     tfprof_options: Mapping[str, Any] | None = None,
 ) -> Any:

@@ -81,8 +81,10 @@ class FileIO:
             self._file.close()
             self._file = None
         if self._file is None:
-            # reading neither makes a file nor cuts it off, whatever the mode
-            kind = "r" if not writing and mode in ("w+", "a+") else mode
+            # reading neither makes a file nor cuts it off, whatever the mode; a write does both,
+            # "r+" being "w+"
+            kind = "w+" if mode == "r+" else mode
+            kind = "r" if not writing and kind in ("w+", "a+") else kind
             with _translated(self._name):
                 # bytes underneath: positions and sizes are bytes, as in TensorFlow
                 self._file = open(_path(self._name), kind + "b")  # noqa: SIM115
@@ -124,6 +126,10 @@ class FileIO:
                 None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
         self._opened().seek(where, whence)
+
+    def seekable(self) -> bool:
+        """Files are."""
+        return True
 
     def tell(self) -> int:
         if self._file is None and "r" not in self._mode:
@@ -273,7 +279,7 @@ def read_file_to_string(filename: object, binary_mode: bool = False) -> Any:
         return f.read()
 
 
-def write_string_to_file(filename: Any, file_content: object) -> None:
+def write_string_to_file(filename: str, file_content: object) -> None:
     with FileIO(filename, "w") as f:
         f.write(file_content)
 

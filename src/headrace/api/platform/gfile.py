@@ -93,7 +93,7 @@ def stat_v2(path: object) -> file_io.FileStatistics:
 
 
 def walk_v2(
-    top: Any, topdown: bool = True, onerror: Callable[[OSError], Any] | None = None
+    top: str, topdown: bool = True, onerror: Callable[[OSError], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (directory, its subdirectories, its files) for a directory and all below it.
 

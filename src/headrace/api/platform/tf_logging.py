@@ -42,7 +42,7 @@ def get_logger() -> logging.Logger:
     return logger
 
 
-def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: Any, *args: object, **kwargs: Any) -> None:
     """Log ``msg % args`` at a level such as ``tf.logging.INFO``, with the caller's line."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
@@ -50,7 +50,7 @@ def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 vlog = log
 
 
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+def debug(msg: str, *args: object, **kwargs: Any) -> None:
     """Log ``msg % args`` at level DEBUG; hidden unless ``set_verbosity`` allows it."""
     get_logger().debug(msg, *args, stacklevel=2, **kwargs)
 
@@ -60,7 +60,7 @@ def info(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().info(msg, *args, stacklevel=2, **kwargs)
 
 
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warning(msg: str, *args: object, **kwargs: Any) -> None:
     """Log ``msg % args`` at level WARN, which is shown by default."""
     get_logger().warning(msg, *args, stacklevel=2, **kwargs)
 
@@ -68,12 +68,12 @@ def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
 warn = warning
 
 
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+def error(msg: Any, *args: object, **kwargs: Any) -> None:
     """Log ``msg % args`` at level ERROR."""
     get_logger().error(msg, *args, stacklevel=2, **kwargs)
 
 
-def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: str, *args: object, **kwargs: Any) -> None:
     """Log ``msg % args`` at level FATAL. The process goes on, as in TensorFlow."""
     get_logger().fatal(msg, *args, stacklevel=2, **kwargs)
 

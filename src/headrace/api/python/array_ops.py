@@ -17,7 +17,10 @@ __all__ = ["rank_internal", "shape_internal", "size_internal"]
 
 
 def shape_internal(
-    input: Any, name: str | None = None, optimize: bool = True, out_type: DType = dtypes.int32
+    input: TensorLike,
+    name: str | None = None,
+    optimize: bool = True,
+    out_type: DType = dtypes.int32,
 ) -> Tensor:
     """The shape; ``optimize=False`` makes an operation where a constant would do."""
     return shape(input, name, out_type) if optimize else _made("Shape", input, name, out_type)

@@ -16,7 +16,9 @@ from headrace.train.metrics.ranking_metrics import (
 )
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "_aggregate_variable", "_confusion_matrix_at_thresholds", "_remove_squeezable_dimensions",
@@ -33,14 +35,18 @@ def _aggregate_variable(v: Tensor, collections: Sequence[str] | None) -> Tensor:
 
 
 def _confusion_matrix_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Any, weights: Any = None, includes: Any = None
-) -> Any:
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Any,
+    weights: TensorLike | None = None,
+    includes: Any = None,
+) -> tuple[dict[str, Variable], dict[str, Tensor]]:
     """Variables and updates of the counts that ``includes`` names (all by default)."""
     return confusion_at_thresholds(
         labels, predictions, thresholds, weights, tuple(COUNTS) if includes is None else includes
     )
 
 
-def _safe_scalar_div(numerator: Any, denominator: Any, name: str) -> Any:
+def _safe_scalar_div(numerator: Tensor, denominator: Tensor, name: str) -> Tensor:
     """The quotient; 0 for a denominator of 0."""
     return div_no_nan(numerator, denominator, name=name)

@@ -40,7 +40,7 @@ def _bahdanau_score(
 
 def _prepare_memory(
     memory: Any,
-    memory_sequence_length: Any = None,
+    memory_sequence_length: object = None,
     memory_mask: object = None,
     check_inner_dims_defined: bool = True,
 ) -> Any:
@@ -51,9 +51,9 @@ def _prepare_memory(
 
 def _maybe_mask_score(
     score: Tensor,
-    memory_sequence_length: Any = None,
+    memory_sequence_length: object = None,
     memory_mask: object = None,
-    score_mask_value: Any = None,
+    score_mask_value: object = None,
 ) -> Any:
     if memory_mask is not None:
         raise NotImplementedError("Headrace masks scores by lengths, not by memory_mask")

@@ -14,7 +14,7 @@ __all__ = ["estimator_export", "keras_export", "tf_export"]
 class tf_export:
     """``@tf_export("name")``."""
 
-    def __init__(self, *args: str, **kwargs: Any) -> None:
+    def __init__(self, *args: str, **kwargs: object) -> None:
         self._names = args
 
     def __call__(self, func: Any) -> Any:

@@ -9,7 +9,7 @@ AttributeError that says what it is and what is near.
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from headrace import errors
 from headrace import formats as _formats
@@ -84,7 +84,8 @@ from headrace.ops.math.comparison import (
     equal, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, logical_and,
     logical_not, logical_or, logical_xor, not_equal,
 )
-from headrace.ops.linalg.contraction import einsum, tensordot
+from headrace.ops.linalg.contraction import einsum_v1 as einsum
+from headrace.ops.linalg.contraction import tensordot
 from headrace.ops.control.dependencies import group, tuple
 from headrace.ops.control.control_flow import (cond)
 from headrace.ops.control.case_branches import (case, switch_case)
@@ -419,7 +420,7 @@ __all__ = [
 ]
 
 # static names: begin (tools/static_names.py)
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from typing import Any as _Any
 
     from headrace import autograph as autograph
@@ -523,27 +524,27 @@ if _TYPE_CHECKING:
     from headrace.ops.io.file_ops import matching_files as matching_files
     from headrace.ops.io.file_ops import read_file as read_file
     from headrace.ops.io.file_ops import write_file as write_file
-    from headrace.ops.io.parsing_features import (
-        parse_single_sequence_example as parse_single_sequence_example,
-    )
     from headrace.ops.io.parsing_features import FixedLenFeature as FixedLenFeature
     from headrace.ops.io.parsing_features import FixedLenSequenceFeature as FixedLenSequenceFeature
     from headrace.ops.io.parsing_features import SparseFeature as SparseFeature
     from headrace.ops.io.parsing_features import VarLenFeature as VarLenFeature
     from headrace.ops.io.parsing_features import parse_example as parse_example
     from headrace.ops.io.parsing_features import parse_single_example as parse_single_example
+    from headrace.ops.io.parsing_features import (
+        parse_single_sequence_example as parse_single_sequence_example,
+    )
     from headrace.ops.io.printing import Print as Print
     from headrace.ops.io.printing import print_v2 as print
     from headrace.ops.io.printing import timestamp as timestamp
-    from headrace.ops.linalg.decompositions import (
-        matrix_triangular_solve as matrix_triangular_solve,
-    )
     from headrace.ops.linalg.decompositions import cholesky as cholesky
     from headrace.ops.linalg.decompositions import cholesky_solve as cholesky_solve
     from headrace.ops.linalg.decompositions import matrix_determinant as matrix_determinant
     from headrace.ops.linalg.decompositions import matrix_inverse as matrix_inverse
     from headrace.ops.linalg.decompositions import matrix_solve as matrix_solve
     from headrace.ops.linalg.decompositions import matrix_solve_ls as matrix_solve_ls
+    from headrace.ops.linalg.decompositions import (
+        matrix_triangular_solve as matrix_triangular_solve,
+    )
     from headrace.ops.linalg.decompositions import qr as qr
     from headrace.ops.linalg.decompositions import self_adjoint_eig as self_adjoint_eig
     from headrace.ops.linalg.decompositions import self_adjoint_eigvals as self_adjoint_eigvals
@@ -582,18 +583,18 @@ if _TYPE_CHECKING:
     from headrace.ops.nn.fake_quantization import (
         fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501
     )
+    from headrace.ops.queues.accumulators import ConditionalAccumulator as ConditionalAccumulator
     from headrace.ops.queues.accumulators import (
         ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     )
     from headrace.ops.queues.accumulators import (
         SparseConditionalAccumulator as SparseConditionalAccumulator,
     )
-    from headrace.ops.queues.accumulators import ConditionalAccumulator as ConditionalAccumulator
     from headrace.ops.queues.file_readers import FixedLengthRecordReader as FixedLengthRecordReader
     from headrace.ops.queues.file_readers import IdentityReader as IdentityReader
     from headrace.ops.queues.file_readers import ReaderBase as ReaderBase
-    from headrace.ops.queues.file_readers import TFRecordReader as TFRecordReader
     from headrace.ops.queues.file_readers import TextLineReader as TextLineReader
+    from headrace.ops.queues.file_readers import TFRecordReader as TFRecordReader
     from headrace.ops.queues.file_readers import WholeFileReader as WholeFileReader
     from headrace.ops.queues.queues import FIFOQueue as FIFOQueue
     from headrace.ops.queues.queues import PaddingFIFOQueue as PaddingFIFOQueue
@@ -602,26 +603,23 @@ if _TYPE_CHECKING:
     from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
-    from headrace.ops.sparse.sparse_arithmetic import (
-        sparse_reduce_max_sparse as sparse_reduce_max_sparse,
-    )
-    from headrace.ops.sparse.sparse_arithmetic import (
-        sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
-    )
     from headrace.ops.sparse.sparse_arithmetic import sparse_add as sparse_add
     from headrace.ops.sparse.sparse_arithmetic import sparse_maximum as sparse_maximum
     from headrace.ops.sparse.sparse_arithmetic import sparse_minimum as sparse_minimum
     from headrace.ops.sparse.sparse_arithmetic import sparse_reduce_max as sparse_reduce_max
+    from headrace.ops.sparse.sparse_arithmetic import (
+        sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    )
     from headrace.ops.sparse.sparse_arithmetic import sparse_reduce_sum as sparse_reduce_sum
+    from headrace.ops.sparse.sparse_arithmetic import (
+        sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    )
     from headrace.ops.sparse.sparse_arithmetic import sparse_softmax as sparse_softmax
+    from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
+    from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
     from headrace.ops.sparse.sparse_tensor import (
         convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     )
-    from headrace.ops.sparse.sparse_tensor import (
-        sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
-    )
-    from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
-    from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
     from headrace.ops.sparse.sparse_tensor import sparse_concat as sparse_concat
     from headrace.ops.sparse.sparse_tensor import sparse_fill_empty_rows as sparse_fill_empty_rows
     from headrace.ops.sparse.sparse_tensor import sparse_mask as sparse_mask
@@ -633,16 +631,13 @@ if _TYPE_CHECKING:
     from headrace.ops.sparse.sparse_tensor import sparse_retain as sparse_retain
     from headrace.ops.sparse.sparse_tensor import sparse_slice as sparse_slice
     from headrace.ops.sparse.sparse_tensor import sparse_split as sparse_split
+    from headrace.ops.sparse.sparse_tensor import (
+        sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+    )
     from headrace.ops.sparse.sparse_tensor import sparse_tensor_to_dense as sparse_tensor_to_dense
     from headrace.ops.sparse.sparse_tensor import sparse_to_dense as sparse_to_dense
     from headrace.ops.sparse.sparse_tensor import sparse_to_indicator as sparse_to_indicator
     from headrace.ops.sparse.sparse_tensor import sparse_transpose as sparse_transpose
-    from headrace.ops.strings.string_ops import (
-        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
-    )
-    from headrace.ops.strings.string_ops import (
-        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
-    )
     from headrace.ops.strings.string_ops import as_string as as_string
     from headrace.ops.strings.string_ops import decode_base64 as decode_base64
     from headrace.ops.strings.string_ops import decode_raw as decode_raw
@@ -653,19 +648,25 @@ if _TYPE_CHECKING:
     from headrace.ops.strings.string_ops import string_split as string_split
     from headrace.ops.strings.string_ops import string_strip as string_strip
     from headrace.ops.strings.string_ops import string_to_hash_bucket as string_to_hash_bucket
+    from headrace.ops.strings.string_ops import (
+        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    )
+    from headrace.ops.strings.string_ops import (
+        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
+    )
     from headrace.ops.strings.string_ops import string_to_number as string_to_number
     from headrace.ops.strings.string_ops import substr as substr
     from headrace.variables.make_template import make_template as make_template
     from headrace.variables.partitioners import (
         create_partitioned_variables as create_partitioned_variables,
     )
+    from headrace.variables.partitioners import fixed_size_partitioner as fixed_size_partitioner
     from headrace.variables.partitioners import (
         min_max_variable_partitioner as min_max_variable_partitioner,
     )
     from headrace.variables.partitioners import (
         variable_axis_size_partitioner as variable_axis_size_partitioner,
     )
-    from headrace.variables.partitioners import fixed_size_partitioner as fixed_size_partitioner
     AttrValue: _Any
     ConfigProto: _Any
     Event: _Any
@@ -734,7 +735,7 @@ if _TYPE_CHECKING:
     ]
 # static names: end
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = module_getattr("", __name__, MESSAGES, LAZY_MODULES, LAZY_NAMES)
 
 

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.control.assertions import (
     Assert, assert_equal, assert_greater, assert_greater_equal, assert_integer, assert_less,
@@ -26,4 +28,5 @@ __all__ = [
     "is_strictly_increasing",
 ]
 
-__getattr__ = module_getattr("debugging", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("debugging", __name__)

@@ -1,5 +1,7 @@
 """``tf.distributions``."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.layers.distributions.discrete import (
     Bernoulli,
@@ -24,4 +26,5 @@ __all__ = [
     "kl_divergence",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("distributions", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("distributions", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.core.dtypes import (
     as_dtype, bfloat16, bool, complex128, complex64, double, DType, float16, float32, float64,
@@ -19,4 +21,5 @@ __all__ = [
     "saturate_cast", "string", "uint16", "uint32", "uint64", "uint8", "variant",
 ]
 
-__getattr__ = module_getattr("dtypes", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("dtypes", __name__)

@@ -1,5 +1,7 @@
 """``tf.estimator``: the names of modes. Estimators themselves are not here yet."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 
 __all__ = ["ModeKeys"]
@@ -13,4 +15,5 @@ class ModeKeys:
     PREDICT = "infer"
 
 
-__getattr__ = module_getattr("estimator", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("estimator", __name__)

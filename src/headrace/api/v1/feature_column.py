@@ -1,5 +1,7 @@
 """``tf.feature_column``."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.train.feature_columns.categorical_columns import (
     categorical_column_with_hash_bucket,
@@ -29,4 +31,5 @@ __all__ = [
     "weighted_categorical_column",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("feature_column", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("feature_column", __name__)

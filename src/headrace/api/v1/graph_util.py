@@ -1,5 +1,7 @@
 """``tf.graph_util``: GraphDefs cut, frozen and imported."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.formats.freezing import convert_variables_to_constants
 from headrace.formats.graphdef_reader import import_graph_def
@@ -15,4 +17,5 @@ __all__ = [
     "remove_training_nodes", "tensor_shape_from_node_def_name",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("graph_util", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("graph_util", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.array.arranging import extract_image_patches
 from headrace.ops.image.color_adjust import (
@@ -62,4 +64,5 @@ __all__ = [
     "yiq_to_rgb", "yuv_to_rgb",
 ]
 
-__getattr__ = module_getattr("image", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("image", __name__)

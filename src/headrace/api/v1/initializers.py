@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.variables.initializers import (
     Constant as constant, GlorotNormal as glorot_normal, GlorotUniform as glorot_uniform,
@@ -24,4 +26,5 @@ __all__ = [
     "uniform_unit_scaling", "variables", "variance_scaling", "zeros",
 ]
 
-__getattr__ = module_getattr("initializers", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("initializers", __name__)

@@ -1,5 +1,7 @@
 """``tf.layers``."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.layers.base import InputSpec, Layer
 from headrace.layers.batch_norm_layer import BatchNormalization, batch_normalization
@@ -43,6 +45,14 @@ __all__ = [
     "separable_conv1d", "separable_conv2d",
 ]  # fmt: skip
 
-__getattr__ = module_getattr(
-    "layers", __name__, modules={"experimental": "headrace.api.v1.layers_experimental"}
-)
+# static names: begin (tools/static_names.py)
+if _typing.TYPE_CHECKING:
+    from headrace.api.v1 import layers_experimental as experimental
+
+    __all__ += ["experimental"]
+# static names: end
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr(
+        "layers", __name__, modules={"experimental": "headrace.api.v1.layers_experimental"}
+    )

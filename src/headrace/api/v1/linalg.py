@@ -3,10 +3,13 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.missing import module_getattr
+import typing as _typing
+
+from headrace.api.missing import late, module_getattr
 from headrace.ops.array.array_shape import matrix_transpose, matrix_transpose as transpose
 from headrace.ops.math.clip import global_norm
-from headrace.ops.linalg.contraction import einsum, tensordot
+from headrace.ops.linalg.contraction import einsum_v1 as einsum
+from headrace.ops.linalg.contraction import tensordot
 from headrace.ops.linalg.diagonals import (
     diag as tensor_diag, diag_part as tensor_diag_part, matrix_band_part as band_part,
     matrix_diag as diag, matrix_diag_part as diag_part, matrix_set_diag as set_diag,
@@ -22,6 +25,28 @@ from headrace.ops.linalg.norms import eye, norm, normalize, trace
 from headrace.ops.nn.normalization import l2_normalize
 from headrace.ops.array.ranges import cross
 
+_OPERATORS = "headrace.layers.linear_operators."
+
+#: Linear operators are imported when asked for.
+LAZY_NAMES = late({
+    _OPERATORS + "operator_base": "LinearOperator",
+    _OPERATORS + "diagonal_operators": (
+        "LinearOperatorDiag LinearOperatorIdentity LinearOperatorScaledIdentity "
+        "LinearOperatorZeros"
+    ),
+    _OPERATORS + "dense_operators": (
+        "LinearOperatorFullMatrix LinearOperatorHouseholder LinearOperatorLowerTriangular "
+        "LinearOperatorToeplitz"
+    ),
+    _OPERATORS + "composed_operators": (
+        "LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorComposition "
+        "LinearOperatorInversion LinearOperatorKronecker LinearOperatorLowRankUpdate"
+    ),
+    _OPERATORS + "circulant_operators": (
+        "LinearOperatorCirculant LinearOperatorCirculant2D LinearOperatorCirculant3D"
+    ),
+})
+
 __all__ = [
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
     "eigh", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet",
@@ -30,4 +55,5 @@ __all__ = [
     "tensor_diag_part", "tensordot", "trace", "transpose", "triangular_solve",
 ]
 
-__getattr__ = module_getattr("linalg", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("linalg", __name__, names=LAZY_NAMES)

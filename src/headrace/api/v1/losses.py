@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.nn.losses import (
     absolute_difference, add_loss, compute_weighted_loss, cosine_distance, get_losses,
@@ -18,4 +20,5 @@ __all__ = [
     "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
 ]
 
-__getattr__ = module_getattr("losses", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("losses", __name__)

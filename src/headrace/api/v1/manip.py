@@ -3,6 +3,8 @@
 
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.array.arranging import batch_to_space_nd, reverse, roll, space_to_batch_nd
 from headrace.ops.array.array_shape import reshape
@@ -14,4 +16,5 @@ __all__ = [
     "space_to_batch_nd", "tile",
 ]
 
-__getattr__ = module_getattr("manip", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("manip", __name__)

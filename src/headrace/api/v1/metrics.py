@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.train.metrics.confusion_counts import (
     false_negatives, false_negatives_at_thresholds, false_positives, false_positives_at_thresholds,
@@ -34,4 +36,5 @@ __all__ = [
     "true_positives", "true_positives_at_thresholds",
 ]
 
-__getattr__ = module_getattr("metrics", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("metrics", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import late, module_getattr
 from headrace.ops.array.arranging import depth_to_space, space_to_batch, space_to_depth
 from headrace.ops.math.unary import sigmoid, tanh
@@ -78,14 +80,32 @@ __all__ = [
     "weighted_moments", "xw_plus_b", "zero_fraction",
 ]
 
-__getattr__ = module_getattr(
-    "nn",
-    __name__,
-    modules={"rnn_cell": "headrace.api.v1.rnn_cell"},
-    names=late({
-        "headrace.layers.rnn.bidirectional": "bidirectional_dynamic_rnn static_bidirectional_rnn",
-        "headrace.layers.rnn.dynamic_rnn": "dynamic_rnn",
-        "headrace.layers.rnn.raw_rnn": "raw_rnn",
-        "headrace.layers.rnn.static_rnn": "static_rnn static_state_saving_rnn",
-    }),
-)
+# static names: begin (tools/static_names.py)
+if _typing.TYPE_CHECKING:
+    from headrace.api.v1 import rnn_cell as rnn_cell
+    from headrace.layers.rnn.bidirectional import (
+        bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
+    )
+    from headrace.layers.rnn.bidirectional import (
+        static_bidirectional_rnn as static_bidirectional_rnn,
+    )
+    from headrace.layers.rnn.dynamic_rnn import dynamic_rnn as dynamic_rnn
+    from headrace.layers.rnn.raw_rnn import raw_rnn as raw_rnn
+    from headrace.layers.rnn.static_rnn import static_rnn as static_rnn
+    from headrace.layers.rnn.static_rnn import static_state_saving_rnn as static_state_saving_rnn
+# static names: end
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr(
+        "nn",
+        __name__,
+        modules={"rnn_cell": "headrace.api.v1.rnn_cell"},
+        names=late({
+            "headrace.layers.rnn.bidirectional": (
+                "bidirectional_dynamic_rnn static_bidirectional_rnn"
+            ),
+            "headrace.layers.rnn.dynamic_rnn": "dynamic_rnn",
+            "headrace.layers.rnn.raw_rnn": "raw_rnn",
+            "headrace.layers.rnn.static_rnn": "static_rnn static_state_saving_rnn",
+        }),
+    )

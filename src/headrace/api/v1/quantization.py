@@ -1,5 +1,7 @@
 """``tf.quantization``: simulated quantization."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.nn.fake_quantization import (
     fake_quant_with_min_max_args,
@@ -21,4 +23,5 @@ __all__ = [
     "quantize_and_dequantize",
 ]
 
-__getattr__ = module_getattr("quantization", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("quantization", __name__)

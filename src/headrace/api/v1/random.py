@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.core.seeds import get_seed, set_random_seed, set_random_seed as set_seed
 from headrace.ops.nn.candidate_sampling import (
@@ -28,4 +30,5 @@ __all__ = [
     "uniform_candidate_sampler",
 ]
 
-__getattr__ = module_getattr("random", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("random", __name__)

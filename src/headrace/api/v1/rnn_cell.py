@@ -1,5 +1,7 @@
 """``tf.nn.rnn_cell``."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.layers.rnn.basic_cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell
 from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
@@ -15,4 +17,5 @@ __all__ = [
     "LSTMStateTuple", "MultiRNNCell", "RNNCell", "ResidualWrapper",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("nn.rnn_cell", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("nn.rnn_cell", __name__)

@@ -1,5 +1,7 @@
 """``tf.sets``: set operations on rows."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.sparse.set_ops import (
     set_difference,
@@ -18,4 +20,5 @@ __all__ = [
     "size", "union",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("sets", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("sets", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.math.segments import (
     sparse_segment_mean as segment_mean, sparse_segment_sqrt_n as segment_sqrt_n,
@@ -37,4 +39,5 @@ __all__ = [
     "split", "to_dense", "to_indicator", "transpose",
 ]
 
-__getattr__ = module_getattr("sparse", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("sparse", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.math.fft import (
     fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, rfft, rfft2d, rfft3d,
@@ -14,4 +16,5 @@ __all__ = [
     "irfft3d", "rfft", "rfft2d", "rfft3d",
 ]
 
-__getattr__ = module_getattr("spectral", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("spectral", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.ops.io.printing import string_format as format
 from headrace.ops.strings.string_ops import (
@@ -20,4 +22,5 @@ __all__ = [
     "to_hash_bucket_strong", "to_number", "upper",
 ]
 
-__getattr__ = module_getattr("strings", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("strings", __name__)

@@ -1,5 +1,7 @@
 """``tf.summary`` of TF 1: summary ops and event files."""
 
+import typing as _typing
+
 from headrace.api.missing import late, module_getattr
 from headrace.train.summaries.event_files import FileWriter, FileWriterCache
 from headrace.train.summaries.summary_functions import (
@@ -38,4 +40,19 @@ __all__ = [
 
 LAZY_NAMES = late({"headrace.train.summaries.summary_writers": "all_v2_summary_ops initialize"})
 
-__getattr__ = module_getattr("summary", __name__, messages=MESSAGES, names=LAZY_NAMES)
+# static names: begin (tools/static_names.py)
+if _typing.TYPE_CHECKING:
+    from typing import Any as _Any
+
+    from headrace.train.summaries.summary_writers import all_v2_summary_ops as all_v2_summary_ops
+    from headrace.train.summaries.summary_writers import initialize as initialize
+
+    Event: _Any
+    SessionLog: _Any
+    Summary: _Any
+    SummaryDescription: _Any
+    TaggedRunMetadata: _Any
+# static names: end
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("summary", __name__, messages=MESSAGES, names=LAZY_NAMES)

@@ -1,5 +1,7 @@
 """``tf.tpu`` and ``tf.contrib.tpu`` on one device."""
 
+import typing as _typing
+
 from headrace.api.missing import module_getattr
 from headrace.train.one_device_tpu import (
     CrossShardOptimizer,
@@ -27,4 +29,5 @@ __all__ = [
     "shutdown_system",
 ]
 
-__getattr__ = module_getattr("tpu", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("tpu", __name__)

@@ -8,7 +8,7 @@ nothing is turned on.
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from headrace import errors
 from headrace.ops.math import operators as _operators
@@ -199,9 +199,7 @@ __all__ = [
 ]
 
 # static names: begin (tools/static_names.py)
-if _TYPE_CHECKING:
-    from typing import Any as _Any
-
+if _typing.TYPE_CHECKING:
     from headrace import autograph as autograph
     from headrace.api import raw_ops as raw_ops
     from headrace.api import version as version
@@ -225,10 +223,8 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
-    from headrace.eager.py_function import py_function as py_function
     from headrace.formats.tensor_proto import make_ndarray as make_ndarray
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
-    from headrace.functions.function import function as function
     __all__ += [
         "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
         "get_logger", "graph_util", "image", "initializers", "io", "keras", "lookup",
@@ -237,5 +233,5 @@ if _TYPE_CHECKING:
     ]
 # static names: end
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = module_getattr("", __name__, modules=LAZY_MODULES, names=LAZY_NAMES)

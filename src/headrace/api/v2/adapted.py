@@ -28,9 +28,21 @@ from headrace.variables import initializers
 from headrace.variables import variable as variables
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import AxisLike, DTypeLike, ShapeLike, SparseLike, TensorLike
+    from collections.abc import Sequence
+
+    from headrace.autodiff.gradients import UnconnectedGradients
+    from headrace.core.annotations import (
+        AxisLike,
+        ConstraintLike,
+        DeviceLike,
+        DTypeLike,
+        ShapeLike,
+        SparseLike,
+        TensorLike,
+    )
     from headrace.core.dtypes import DType
     from headrace.ops.sparse.sparse_tensor import SparseTensor
+    from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 __all__ = ["Variable"]
 
@@ -38,7 +50,9 @@ __all__ = ["Variable"]
 # tensors ----------------------------------------------------------------------------------------
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+def constant(
+    value: TensorLike, dtype: DTypeLike | None = None, shape: Any = None, name: str = "Const"
+) -> Tensor:
     """A tensor with the given value; ``shape`` reshapes it or repeats a single number."""
     if isinstance(value, Tensor):
         return convert.convert_to_tensor(value, dtype)
@@ -75,7 +89,7 @@ def get_static_value(tensor: object, partial: bool = False) -> Any:
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
@@ -89,8 +103,8 @@ def cond(
 
 
 def case(
-    pred_fn_pairs: Any,
-    default: Any = None,
+    pred_fn_pairs: Sequence[Any],
+    default: Callable[..., Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
@@ -146,7 +160,7 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 
 def numpy_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
+    inp: Sequence[TensorLike] | None = None,
     Tout: DType | None = None,
     stateful: bool = True,
     name: str | None = None,
@@ -161,14 +175,14 @@ def numpy_function(
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
+    ys: TensorLike,
+    xs: TensorLike,
     grad_ys: Any = None,
     name: str = "gradients",
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
-    unconnected_gradients: Any = autodiff.UnconnectedGradients.NONE,
+    aggregation_method: object = None,
+    stop_gradients: object = None,
+    unconnected_gradients: UnconnectedGradients = autodiff.UnconnectedGradients.NONE,
 ) -> list[Any]:
     """In a graph: d(sum of ys)/dx for each x. Eagerly an error: use a GradientTape."""
     return autodiff.gradients(
@@ -227,7 +241,9 @@ def assert_none_equal(
     return checks.assert_none_equal_v2(x, y, message, summarize, name)
 
 
-def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> Any:
+def assert_scalar(
+    tensor: TensorLike, message: str | None = None, name: str | None = None
+) -> Tensor:
     """Check while the graph is built that a tensor has rank 0; returns the tensor."""
     return checks.assert_scalar(tensor, name, message)
 
@@ -292,7 +308,7 @@ def string_to_number(
 
 def sparse_concat(
     axis: int, sp_inputs: SparseLike, expand_nonconcat_dims: bool = False, name: str | None = None
-) -> Any:
+) -> SparseTensor:
     """Sparse tensors of one rank put together along ``axis``.
 
     ``expand_nonconcat_dims=True`` lets the other dimensions differ: the result has the largest.
@@ -387,18 +403,18 @@ class Variable(variables.Variable, metaclass=_Variables):
 
 
 def _make_variable(
-    initial_value: Any = None,
+    initial_value: object = None,
     trainable: bool | None = None,
     validate_shape: bool = True,
-    caching_device: Any = None,
+    caching_device: DeviceLike | None = None,
     name: str | None = None,
-    variable_def: Any = None,
+    variable_def: object = None,
     dtype: DTypeLike | None = None,
     import_scope: str | None = None,
-    constraint: Any = None,
-    synchronization: Any = variables.VariableSynchronization.AUTO,
-    aggregation: Any = variables.VariableAggregation.NONE,
-    shape: Any = None,
+    constraint: ConstraintLike | None = None,
+    synchronization: VariableSynchronization = variables.VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = variables.VariableAggregation.NONE,
+    shape: ShapeLike | None = None,
     experimental_enable_variable_lifting: bool = True,
 ) -> Any:
     return variables.create_variable(

@@ -1,5 +1,7 @@
 """``tf.compat`` of the v2 API, with ``tf.compat.v1`` and ``tf.compat.v2``."""
 
+import typing as _typing
+
 from headrace.api import v1, v2
 from headrace.api.v1.compat import (
     as_bytes,
@@ -24,4 +26,5 @@ __all__ = [
     "integral_types", "path_to_str", "real_types", "v1", "v2",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("compat", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("compat", __name__)

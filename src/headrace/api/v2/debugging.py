@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import (
     assert_all_finite, assert_none_equal, assert_scalar,
@@ -30,4 +32,5 @@ __all__ = [
     "is_numeric_tensor",
 ]
 
-__getattr__ = module_getattr("debugging", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("debugging", __name__)

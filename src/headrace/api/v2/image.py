@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.array.arranging import extract_image_patches_v2 as extract_patches
 from headrace.ops.image.boxes import (
@@ -59,4 +61,5 @@ __all__ = [
     "yuv_to_rgb",
 ]
 
-__getattr__ = module_getattr("image", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("image", __name__)

@@ -1,5 +1,7 @@
 """``tf.initializers`` (``tf.keras.initializers``)."""
 
+import typing as _typing
+
 from headrace.api.v1.initializers import he_normal, he_uniform, lecun_normal, lecun_uniform
 from headrace.api.v2.adapted import RandomNormal, RandomUniform, TruncatedNormal
 from headrace.api.v2.name_lookup import module_getattr
@@ -27,4 +29,5 @@ __all__ = [
     "variance_scaling", "zeros",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("initializers", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("initializers", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.array.array_shape import matrix_transpose
 from headrace.ops.math.clip import global_norm
@@ -30,4 +32,5 @@ __all__ = [
     "tensor_diag_part", "tensordot", "trace", "triangular_solve",
 ]
 
-__getattr__ = module_getattr("linalg", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("linalg", __name__)

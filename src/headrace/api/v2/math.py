@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.array.casting import angle, conj, imag, real
 from headrace.ops.math.comparison import (
@@ -64,4 +66,5 @@ __all__ = [
     "zero_fraction", "zeta",
 ]
 
-__getattr__ = module_getattr("math", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("math", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import avg_pool2d
 from headrace.ops.array.arranging import (
@@ -84,4 +86,5 @@ __all__ = [
     "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]
 
-__getattr__ = module_getattr("nn", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("nn", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import poisson
 from headrace.core.seeds import set_random_seed as set_seed
@@ -29,4 +31,5 @@ __all__ = [
     "stateless_uniform", "truncated_normal", "uniform", "uniform_candidate_sampler",
 ]
 
-__getattr__ = module_getattr("random", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("random", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.math.fft import (
     fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft2d, irfft3d, rfft,
@@ -20,4 +22,5 @@ __all__ = [
     "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft",
 ]
 
-__getattr__ = module_getattr("signal", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("signal", __name__)

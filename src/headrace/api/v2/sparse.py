@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import (
     sparse_concat as concat, sparse_reduce_max as reduce_max, sparse_reduce_sum as reduce_sum,
@@ -30,4 +32,5 @@ __all__ = [
     "split", "to_dense", "to_indicator", "transpose",
 ]
 
-__getattr__ = module_getattr("sparse", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("sparse", __name__)

@@ -3,6 +3,8 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import (
     string_length as length, string_to_hash_bucket as to_hash_bucket,
@@ -25,4 +27,5 @@ __all__ = [
     "to_hash_bucket_strong", "to_number", "upper",
 ]
 
-__getattr__ = module_getattr("strings", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("strings", __name__)

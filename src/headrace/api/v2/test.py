@@ -79,7 +79,7 @@ def _by_gradient(f: Callable[..., Any], at: list[Any], i: int) -> Array:
     return out
 
 
-def _by_differences(f: Callable[..., Any], at: list[Any], i: int, step: float) -> Any:
+def _by_differences(f: Callable[..., Any], at: list[Any], i: int, step: float) -> Array:
     from headrace.core.convert import convert_to_tensor
 
     def value(moved: Any) -> Any:

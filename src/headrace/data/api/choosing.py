@@ -17,6 +17,8 @@ from headrace.data.functions.user_functions import call_with
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
+    from headrace.data.api.dataset import DatasetV2
+    from headrace.data.api.dataset_v1 import DatasetV1
 
 __all__ = ["choose_from_datasets", "rejection_resample", "sample_from_datasets"]
 
@@ -37,7 +39,7 @@ def choose_from_datasets(
     return _directed(choice_dataset, datasets, stop_on_empty_dataset)
 
 
-def _directed(selector: Any, datasets: Sequence[Any], stop_on_empty: bool) -> Any:
+def _directed(selector: DatasetV1 | DatasetV2, datasets: Sequence[Any], stop_on_empty: bool) -> Any:
     first = datasets[0]
     spec = first.element_spec
     for other in datasets[1:]:
@@ -146,7 +148,7 @@ def rejection_resample(
         value = element[0] if len(element) == 1 else element
         return call_with(class_func, value), value
 
-    def kept(chances: Any, label: Any) -> Any:
+    def kept(chances: TensorLike, label: TensorLike) -> Any:
         chance = apply_op("GatherV2", chances, label, 0)
         return apply_op("Less", random_uniform([], seed=seed, dtype=target.dtype), chance)
 
@@ -174,7 +176,7 @@ def _counting(target: Any) -> tuple[Any, Any]:
     if n is None:
         raise ValueError("rejection_resample needs to know the number of classes of `target_dist`.")
 
-    def count(seen: Any, element: Any) -> Any:
+    def count(seen: object, element: Any) -> Any:
         label = element[0]
         hot = apply_op("OneHot", label, n, np.int64(1), np.int64(0), axis=-1)
         seen = apply_op("AddV2", seen, hot)

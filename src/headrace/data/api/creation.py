@@ -57,7 +57,7 @@ class Creation:
     _base: ClassVar[Any]
 
     @classmethod
-    def _of_base(cls, *args: Any) -> Self:
+    def _of_base(cls, *args: object) -> Self:
         """An instance of ``_base``; type checkers see the class of the dataset it is made from."""
         made: Self = cls._base(*args)
         return made
@@ -120,10 +120,10 @@ class Creation:
     def from_generator(
         cls,
         generator: Callable[..., Any],
-        output_types: Any = None,
-        output_shapes: Any = None,
-        args: Any = None,
-        output_signature: Any = None,
+        output_types: object = None,
+        output_shapes: Sequence[Any] | None = None,
+        args: Sequence[TensorLike] | None = None,
+        output_signature: object = None,
         name: str | None = None,
     ) -> Self:
         """What a Python function's iterator yields; each pass calls the function again."""
@@ -153,7 +153,7 @@ class Creation:
         return cls._of_base(variant, spec)
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
+    def zip(cls, *args: object, datasets: object = None, name: str | None = None) -> Self:
         """Elements of several datasets side by side, in the structure that the datasets are given
         in.
         """

@@ -39,7 +39,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 _MAX_INT32, _MIN_INT32 = 2**31 - 1, -(2**31)
 
 
-def _default(value: Array | str | DType | Sequence[float | str]) -> Any:
+def _default(value: Array | str | DType | Sequence[float | str]) -> Tensor:
     """A column's default as a tensor; a type alone means that the value must be there."""
     if isinstance(value, dtypes.DType):
         return convert_to_tensor(np.zeros(0, value.np_dtype), value)
@@ -55,13 +55,13 @@ class _Csv:
         self,
         filenames: TensorLike,
         record_defaults: Any,
-        compression_type: Any = None,
+        compression_type: str | None = None,
         buffer_size: Any = None,
         header: Any = False,
-        field_delim: Any = ",",
-        use_quote_delim: Any = True,
-        na_value: Any = "",
-        select_cols: Any = None,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Sequence[Any] | None = None,
         exclude_cols: Any = None,
     ) -> None:
         if exclude_cols is not None and len(exclude_cols):
@@ -123,11 +123,11 @@ class CsvDatasetV1(_Csv, DatasetV1):
 
 def make_csv_dataset(
     file_pattern: Any,
-    batch_size: Any,
+    batch_size: int,
     column_names: Any = None,
     column_defaults: Any = None,
     label_name: str | None = None,
-    select_columns: Any = None,
+    select_columns: TensorLike | None = None,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     na_value: str = "",
@@ -176,7 +176,7 @@ def make_csv_dataset(
     reader = CsvDatasetV1 if kind is None or issubclass(kind, DatasetV1) else CsvDatasetV2
     base: Any = reader._base
 
-    def read(name: Any) -> Any:
+    def read(name: str) -> Any:
         return reader(
             [name],
             column_defaults,
@@ -215,7 +215,7 @@ def _repeated(dataset: Any, shuffle: bool, size: int, seed: object, epochs: obje
     return dataset if epochs == 1 else dataset.repeat(epochs)
 
 
-def _file_names(pattern: str, shuffle: bool, seed: Any) -> list[str]:
+def _file_names(pattern: str, shuffle: bool, seed: int | None) -> list[str]:
     """The files of one or several patterns, in an order that the seed gives."""
     from headrace.data.api.file_names import matching_files
 
@@ -230,7 +230,7 @@ def _file_names(pattern: str, shuffle: bool, seed: Any) -> list[str]:
     return found
 
 
-def _opened(path: str, compression: Any) -> Any:
+def _opened(path: str, compression: object) -> Any:
     if compression == "GZIP":
         return gzip.open(path, "rt", newline="")
     if compression == "ZLIB":
@@ -239,7 +239,7 @@ def _opened(path: str, compression: Any) -> Any:
     return open(path, newline="")
 
 
-def _header(files: list[str], form: dict[str, Any], compression: Any) -> list[str]:
+def _header(files: list[str], form: dict[str, Any], compression: object) -> list[str]:
     """The names of the columns, which all files must have."""
     found: list[str] | None = None
     for path in files:
@@ -280,7 +280,7 @@ def _inferred(
     header: bool,
     rows: int | None,
     missing: str,
-    compression: Any,
+    compression: object,
     n: int,
 ) -> list[Any]:
     """Defaults by the types that the values of the first rows have.

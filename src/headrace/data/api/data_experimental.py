@@ -30,6 +30,8 @@ from headrace.data.api.saving import load as _load
 from headrace.data.api.saving import snapshot as _snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
@@ -120,7 +122,7 @@ def shuffle_and_repeat(
     Rounds follow each other without the buffer running empty.
     """
 
-    def apply(dataset: Any) -> Any:
+    def apply(dataset: DatasetV1) -> Any:
         size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
         first, second = seed_pair(seed)
         again = -1 if count is None else count
@@ -191,7 +193,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 
 def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
-    bucket_boundaries: Any,
+    bucket_boundaries: Sequence[int],
     bucket_batch_sizes: object,
     padded_shapes: object = None,
     padding_values: object = None,
@@ -288,7 +290,7 @@ def assert_cardinality(expected_cardinality: TensorLike) -> Transformation:
 
 
 def dense_to_ragged_batch(
-    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+    batch_size: int, drop_remainder: bool = False, row_splits_dtype: DType = dtypes.int64
 ) -> Transformation:
     """Raises: Headrace has no RaggedTensors; the error names what to use instead."""
     raise NotImplementedError(
@@ -364,13 +366,16 @@ def get_next_as_optional(iterator: IteratorBase) -> Optional:
 
 
 def load(
-    path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None
+    path: str,
+    element_spec: object = None,
+    compression: str | None = None,
+    reader_func: object = None,
 ) -> Any:
     """What ``save`` wrote."""
     return _load(DatasetV1, path, element_spec, compression, reader_func)
 
 
-def to_variant(dataset: DatasetV2) -> Any:
+def to_variant(dataset: DatasetV2) -> Tensor:
     """The dataset as a scalar tensor of type variant; ``from_variant`` is its inverse."""
     return dataset._variant_tensor
 

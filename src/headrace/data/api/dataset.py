@@ -38,6 +38,8 @@ from headrace.data.ops import sparse_variant_ops as ops_sparse
 from headrace.data.runtime.stages import INFINITE, UNKNOWN, Stage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.data.api.iterators import OwnedIterator
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "DatasetV2"]
@@ -98,11 +100,11 @@ class DatasetV2(Creation, Transformed, Mapped):
     def _inputs(self) -> list[Any]:
         return list(self._parts)
 
-    def _new(self, variant: Tensor, spec: Any, *others: Any) -> Self:
+    def _new(self, variant: Tensor, spec: object, *others: object) -> Self:
         """A dataset made of this one."""
         return self._of_base(variant, spec, (self, *others))
 
-    def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Self:
+    def _unary(self, op: str, *inputs: object, spec: object = None, **attrs: Any) -> Self:
         """A dataset by an op that takes this one first."""
         spec = self.element_spec if spec is None else spec
         variant = apply_op(op, self._variant_tensor, *inputs, **_described(spec), **attrs)
@@ -216,9 +218,9 @@ class DatasetV2(Creation, Transformed, Mapped):
     def load(
         cls,
         path: str,
-        element_spec: Any = None,
+        element_spec: object = None,
         compression: str | None = None,
-        reader_func: Any = None,
+        reader_func: Callable[..., Any] | None = None,
         wait: bool = False,
     ) -> Any:
         """The dataset that ``save`` wrote.
@@ -334,7 +336,7 @@ class DatasetSpec(TypeSpec):
     def to_components(self, value: Any) -> list[Any]:
         return [value._variant_tensor]
 
-    def from_components(self, tensors: Any) -> Any:
+    def from_components(self, tensors: Sequence[Tensor]) -> Any:
         if self._dataset_shape.rank == 0:
             return DatasetV2._base(tensors[0], self._element_spec)
         return NestedDatasets(tensors[0], self._element_spec, self._dataset_shape)

@@ -127,7 +127,7 @@ class DatasetV1(DatasetV2):
     def map_with_legacy_function(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
+        num_parallel_calls: object = None,
         deterministic: bool | None = None,
     ) -> Self:
         return self._map(map_func, num_parallel_calls, deterministic, False)

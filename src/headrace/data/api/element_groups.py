@@ -12,13 +12,14 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import TensorSpec
+from headrace.core.tensor import Tensor
 from headrace.data.functions.user_functions import DataFunction, traced
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.specs import TypeSpec
-    from headrace.core.tensor import Tensor
     from headrace.data.api.dataset import DatasetV2
+    from headrace.data.api.dataset_v1 import DatasetV1
 
 __all__ = ["Reducer", "bucket_by_sequence_length", "group_by_reducer", "group_by_window"]
 
@@ -28,10 +29,16 @@ def _as_int64(value: np.generic | Tensor) -> Tensor:
     return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
 
+def _int64_number(value: Any) -> Any:
+    """Numbers of Python and NumPy are what is asked for; a tensor says itself what it is."""
+    return value if isinstance(value, Tensor) else convert_to_tensor(value, dtypes.int64)
+
+
 def _number(
     fn: Callable[..., Any], spec: TypeSpec, name: str, any_int: bool = False
 ) -> DataFunction:
-    f = traced(fn, spec, f"tf.data.experimental.{name}()", convert=_as_int64 if any_int else None)
+    convert = _as_int64 if any_int else _int64_number
+    f = traced(fn, spec, f"tf.data.experimental.{name}()", convert=convert)
     leaf = f.output_spec
     if (
         not isinstance(leaf, TensorSpec)
@@ -83,8 +90,8 @@ def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
     bucket_boundaries: Sequence[int],
     bucket_batch_sizes: Sequence[int],
-    padded_shapes: Any = None,
-    padding_values: Any = None,
+    padded_shapes: Sequence[Any] | None = None,
+    padding_values: object = None,
     pad_to_bucket_boundary: bool = False,
     no_padding: bool = False,
     drop_remainder: bool = False,
@@ -157,7 +164,9 @@ class Reducer(NamedTuple):
     finalize_func: Any
 
 
-def group_by_reducer(dataset: DatasetV2, key_func: Callable[..., Any], reducer: Reducer) -> Any:
+def group_by_reducer(
+    dataset: DatasetV2, key_func: Callable[..., Any], reducer: Reducer
+) -> DatasetV1 | DatasetV2:
     """One element for each key."""
     from headrace.data.api.reducing import _settled
 

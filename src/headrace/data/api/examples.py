@@ -51,7 +51,7 @@ def parse_example_dataset(
 def make_batched_features_dataset(
     file_pattern: str,
     batch_size: int,
-    features: Any,
+    features: dict[str, Any],
     reader: Any = None,
     label_key: str | None = None,
     reader_args: Any = None,
@@ -64,7 +64,7 @@ def make_batched_features_dataset(
     parser_num_threads: int | None = None,
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
-    kind: Any = None,
+    kind: type[Any] | None = None,
 ) -> Any:
     """Batches of parsed Examples from files: dicts, or (dict, label) with ``label_key``."""
     if reader is None:

@@ -58,7 +58,7 @@ class ElementConverter:
         self.nested = nest.is_nested(spec)
         self.leaves = [_leaf_converter(leaf) for leaf in nest.flatten(spec)]
 
-    def parts(self, value: Any) -> Sequence[Any]:
+    def parts(self, value: object) -> Sequence[Any]:
         return _parts(self.spec, value, len(self.leaves)) if self.nested else (value,)
 
     def __call__(self, value: Any) -> Element:
@@ -130,7 +130,7 @@ def _leaf_converter(leaf: TypeSpec) -> Callable[[Any], Any]:
     return convert
 
 
-def _array(value: Any, dtype: DType) -> Any:
+def _array(value: Any, dtype: DType) -> Array:
     if hasattr(value, "numpy"):
         value = value.numpy()
     try:

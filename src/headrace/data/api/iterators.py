@@ -32,10 +32,12 @@ from headrace.eager.eager_tensor import Handle, wrap
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
-    from headrace.data.api.dataset import DatasetV2
+    from headrace.data.api.dataset import DatasetSpec, DatasetV2
     from headrace.data.api.mapped import Mapped
 
 __all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy_elements"]
@@ -44,7 +46,7 @@ __all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy
 MANY_CALLS = 32
 
 
-def described(spec: Any) -> dict[str, Any]:
+def described(spec: object) -> dict[str, Any]:
     return {
         "output_types": structure.component_types(spec),
         "output_shapes": structure.component_shapes(spec),
@@ -93,10 +95,10 @@ class IteratorV1(IteratorBase):
         self,
         iterator_resource: object,
         initializer: object,
-        output_types: Any,
+        output_types: object,
         output_shapes: Any,
         output_classes: Any,
-        element_spec: Any = None,
+        element_spec: object = None,
     ) -> None:
         self._iterator_resource = iterator_resource
         self._initializer = initializer
@@ -214,7 +216,7 @@ class OwnedIterator(IteratorBase):
     _is_dataset_iterator = True
 
     def __init__(
-        self, dataset: Any = None, components: object = None, element_spec: Any = None
+        self, dataset: Any = None, components: object = None, element_spec: TensorSpec | None = None
     ) -> None:
         if dataset is None:
             self._iterator_resource, self._element_spec = components, element_spec
@@ -298,13 +300,13 @@ class IteratorSpec(TypeSpec):
     def to_components(self, value: IteratorBase) -> list[Any]:
         return [value._iterator_resource]
 
-    def from_components(self, tensors: Any) -> OwnedIterator:
+    def from_components(self, tensors: Sequence[TensorLike]) -> OwnedIterator:
         return OwnedIterator(components=tensors[0], element_spec=self._element_spec)
 
     def is_subtype_of(self, other: object) -> bool:
         return bool(self == other)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         return self in (spec_or_value, getattr(spec_or_value, "_type_spec", None))
 
     def most_specific_common_supertype(self, others: Any) -> Any:
@@ -314,7 +316,7 @@ class IteratorSpec(TypeSpec):
 register_type_spec(OwnedIterator, lambda value: value._type_spec)
 
 
-def _maker(spec: Any) -> Callable[[Any], Any]:
+def _maker(spec: object) -> Callable[[Any], Any]:
     """Elements of arrays as structures of eager tensors."""
     if isinstance(spec, TensorSpec) and spec.dtype._kind != "r":
         dtype = spec.dtype
@@ -328,7 +330,7 @@ def _maker(spec: Any) -> Callable[[Any], Any]:
     if len(makers) == len(leaves):
         return lambda element: nest.pack_sequence_as(spec, [m(a) for m, a in zip(makers, element)])
 
-    def make(element: Any) -> Any:
+    def make(element: Sequence[Any]) -> Any:
         tensors = [
             Handle(a, dtype=t) if t._kind == "r" else wrap(a, t) for a, t in zip(element, types)
         ]
@@ -337,7 +339,7 @@ def _maker(spec: Any) -> Callable[[Any], Any]:
     return make
 
 
-def _leaf_maker(leaf: Any) -> Callable[[Any], Any] | None:
+def _leaf_maker(leaf: DatasetSpec | SparseTensorSpec | TensorSpec) -> Callable[[Any], Any] | None:
     """For a leaf that travels as one component."""
     if not isinstance(leaf, (TensorSpec, SparseTensorSpec)):
         return None
@@ -345,7 +347,7 @@ def _leaf_maker(leaf: Any) -> Callable[[Any], Any] | None:
     if isinstance(leaf, TensorSpec):
         return None if dtype._kind == "r" else lambda array: wrap(array, dtype)
 
-    def sparse(parts: Any) -> Any:
+    def sparse(parts: Array) -> Any:
         if parts.shape != (3,):  # a batch of sparse tensors, which are joined
             return structure.from_components(leaf, [Handle(parts, dtype=dtypes.variant)])
         indices, values, dense_shape = parts

@@ -32,15 +32,17 @@ class Mapped:
 
         _keeps_cardinality: bool
 
-        def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Self: ...
-        def _new(self, variant: Tensor, spec: Any, *others: Any) -> Self: ...
+        def _unary(
+            self, op: str, *inputs: object, spec: object = None, **attrs: object
+        ) -> Self: ...
+        def _new(self, variant: Tensor, spec: object, *others: object) -> Self: ...
 
     def map(
         self,
         map_func: Callable[..., Any],
         num_parallel_calls: object = None,
         deterministic: bool | None = None,
-        synchronous: Any = None,
+        synchronous: object = None,
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Self:
@@ -201,10 +203,10 @@ class Mapped:
     def bucket_by_sequence_length(
         self,
         element_length_func: Callable[..., Any],
-        bucket_boundaries: Any,
+        bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Any,
         padded_shapes: Any = None,
-        padding_values: Any = None,
+        padding_values: object = None,
         pad_to_bucket_boundary: bool = False,
         no_padding: bool = False,
         drop_remainder: bool = False,

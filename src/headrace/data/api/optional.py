@@ -87,13 +87,13 @@ class OptionalSpec(TypeSpec):
     def to_components(self, value: Any) -> list[Any]:
         return [value._variant_tensor]
 
-    def from_components(self, tensors: Sequence[Any]) -> Any:
+    def from_components(self, tensors: Sequence[Any]) -> Optional:
         return Optional(tensors[0], self._element_spec)
 
     def is_subtype_of(self, other: object) -> bool:
         return bool(self == other)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         return self in (spec_or_value, getattr(spec_or_value, "_type_spec", None))
 
     def most_specific_common_supertype(self, others: Any) -> Any:

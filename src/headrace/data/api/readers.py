@@ -86,7 +86,7 @@ class _Records(_Reader):
         self,
         filenames: Any,
         compression_type: Any = None,
-        buffer_size: Any = None,
+        buffer_size: object = None,
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
@@ -111,7 +111,7 @@ class _FixedLength(_Reader):
         header_bytes: object = None,
         footer_bytes: object = None,
         buffer_size: object = None,
-        compression_type: Any = None,
+        compression_type: str | None = None,
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:

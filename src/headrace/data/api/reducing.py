@@ -17,6 +17,7 @@ from headrace.data.functions.user_functions import DataFunction, traced
 
 if TYPE_CHECKING:
     from headrace.core.specs import TypeSpec
+    from headrace.data.api.dataset import DatasetV2
 
 __all__ = ["reduce", "scanned"]
 
@@ -65,7 +66,7 @@ def _wider(old: TypeSpec, new: TypeSpec) -> Any:
 
 
 def reduce(
-    dataset: Any, initial_state: Any, reduce_func: Callable[..., Any], name: str | None
+    dataset: DatasetV2, initial_state: Any, reduce_func: Callable[..., Any], name: str | None
 ) -> Any:
     """The last state."""
     state = structure.normalize(initial_state)
@@ -91,7 +92,7 @@ def scanned(
     state = structure.normalize(initial_state)
     spec = structure.spec_of(state)
 
-    def split(result: Any) -> Any:
+    def split(result: object) -> Any:
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
                 "The scan function must return a pair comprising the new state and the "

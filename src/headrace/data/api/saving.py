@@ -27,6 +27,7 @@ from headrace.data.runtime.saved import spec_path
 
 if TYPE_CHECKING:
     from headrace.core.specs import TypeSpec
+    from headrace.core.tensor import Operation
     from headrace.data.api.dataset import DatasetV2
     from headrace.data.api.mapped import Mapped
 
@@ -68,7 +69,7 @@ def _shard_function(
 ) -> DataFunction:
     """Of one element: the number of its shard."""
 
-    def number(*element: Any) -> Any:
+    def number(*element: object) -> Any:
         given = np.int64(0) if shard_func is None else shard_func(*element)
         tensor = convert_to_tensor(given)
         if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64) or tensor.shape.rank not in (
@@ -93,14 +94,14 @@ def _reader_function(reader_func: Any, spec: object, what: str) -> DataFunction:
     return function
 
 
-def _interleaved(shards: Mapped) -> Any:
+def _interleaved(shards: Mapped) -> Mapped:
     return shards.interleave(lambda shard: shard, os.cpu_count() or 1)
 
 
 def load(
-    kind: Any,
+    kind: type[Any],
     path: str,
-    element_spec: Any = None,
+    element_spec: object = None,
     compression: str | None = None,
     reader_func: object = None,
     wait: bool = False,
@@ -128,7 +129,7 @@ def snapshot(
     path: str,
     compression: str = "AUTO",
     reader_func: Callable[..., Any] | None = None,
-    shard_func: Any = None,
+    shard_func: Callable[..., Any] | None = None,
     settings: Mapping[str, int] = {},
 ) -> Any:
     """The dataset.
@@ -201,7 +202,7 @@ class TFRecordWriter:
         self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
         self._compression = convert_to_tensor(compression_type or "", dtypes.string)
 
-    def write(self, dataset: Any) -> Any:
+    def write(self, dataset: Any) -> Operation | None:
         """An operation that writes the dataset (in eager mode it is written at once)."""
         from headrace.data.api.dataset import DatasetV2
 

@@ -12,7 +12,7 @@ is one variant. Lists are not structure: TensorFlow's datasets take them for ten
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_many, apply_op
@@ -23,6 +23,10 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+
+if TYPE_CHECKING:
+    from headrace.data.api.dataset import DatasetSpec
+
 
 __all__ = [
     "NoneSpec",
@@ -55,10 +59,10 @@ class NoneSpec(TypeSpec):
     def to_components(self, value: object) -> list[Any]:
         return []
 
-    def from_components(self, tensors: Sequence[Any]) -> Any:
+    def from_components(self, tensors: Sequence[Any]) -> None:
         return None
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         return spec_or_value is None or isinstance(spec_or_value, NoneSpec)
 
     def __repr__(self) -> str:
@@ -149,11 +153,11 @@ def components_of(spec: object) -> list[TensorSpec]:
     return [part for leaf in nest.flatten(spec) for part in _component_specs(leaf)]
 
 
-def component_types(spec: Any) -> list[DType]:
+def component_types(spec: object) -> list[DType]:
     return [part.dtype for part in components_of(spec)]
 
 
-def component_shapes(spec: Any) -> list[TensorShape]:
+def component_shapes(spec: object) -> list[TensorShape]:
     return [part.shape for part in components_of(spec)]
 
 
@@ -301,7 +305,9 @@ def unbatched(spec: object) -> Any:
     return nest.map_structure(_unbatched, spec)
 
 
-def _unbatched(spec: Any) -> Any:
+def _unbatched(
+    spec: DatasetSpec | SparseTensorSpec | TensorSpec,
+) -> DatasetSpec | SparseTensorSpec | TensorSpec:
     if isinstance(spec, NoneSpec):
         return spec
     if hasattr(spec, "_unbatch"):

@@ -44,8 +44,10 @@ class Transformed:
         element_spec: Any
         _variant_tensor: Tensor
 
-        def _unary(self, op: str, *inputs: object, spec: Any = None, **attrs: Any) -> Self: ...
-        def _new(self, variant: Tensor, spec: Any, *others: Any) -> Self: ...
+        def _unary(
+            self, op: str, *inputs: object, spec: object = None, **attrs: object
+        ) -> Self: ...
+        def _new(self, variant: Tensor, spec: object, *others: object) -> Self: ...
 
     # order and number ---------------------------------------------------------------------------
     def take(self, count: TensorLike, name: str | None = None) -> Self:
@@ -131,10 +133,10 @@ class Transformed:
     # batches --------------------------------------------------------------------------------------
     def batch(
         self,
-        batch_size: Any,
+        batch_size: TensorLike,
         drop_remainder: Any = False,
         num_parallel_calls: Any = None,
-        deterministic: Any = None,
+        deterministic: object = None,
         name: str | None = None,
     ) -> Self:
         """Batches of ``batch_size`` elements.

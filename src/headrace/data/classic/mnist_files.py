@@ -225,7 +225,7 @@ def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
     return read_data_sets(train_dir)
 
 
-def _opened(path: str, extract: Callable[..., Array], **options: Any) -> Array:
+def _opened(path: str, extract: Callable[..., Array], **options: object) -> Array:
     with open(path, "rb") as f:
         return extract(f, **options)
 

@@ -14,7 +14,7 @@ by blocks of a vector) have no rule, nor have those with effects.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from headrace.core.infer import static_value
 from headrace.core.opdef import lookup
 from headrace.core.shapes import ranked
 from headrace.core.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 
 __all__ = ["Builder", "Unfit", "is_sure", "rule_of"]
 
@@ -45,7 +49,7 @@ class Builder:
         self._count: Any = None
 
     def again(
-        self, op: Operation, inputs: Sequence[Tensor] | None = None, **changed: Any
+        self, op: Operation, inputs: Sequence[Tensor] | None = None, **changed: object
     ) -> list[Tensor]:
         """The same operation, of other inputs and attributes."""
         found = self.all(op._inputs) if inputs is None else inputs
@@ -224,7 +228,7 @@ def _first_row(b: Builder, op: Operation, row: int | Sequence[int]) -> Sequence[
     return b.again(op, [b.new[id(op._inputs[0])], _constant(numbers), *b.all(op._inputs[2:])])
 
 
-def _constant(value: Any) -> Tensor:
+def _constant(value: Array) -> Tensor:
     return apply_op("Const", value=value, dtype=dtypes.as_dtype(value.dtype))
 
 

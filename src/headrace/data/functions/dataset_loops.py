@@ -19,6 +19,7 @@ from headrace.ops.math.comparison import logical_and
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
+    from headrace.data.api.dataset import DatasetV2
 
 __all__ = ["dataset_for"]
 
@@ -35,7 +36,7 @@ def _python_for(items: Any, extra_test: Thunk | None, body: Callable[[Any], None
 
 
 def dataset_for(
-    iterated: Any,
+    iterated: DatasetV2 | OwnedIterator,
     extra_test: Thunk | None,
     body: Callable[[Any], None],
     get_state: Thunk,

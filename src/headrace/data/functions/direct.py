@@ -26,6 +26,8 @@ from headrace.ops.control.py_func import failure, find, for_user, from_python
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
+    from headrace.core.func_graph import FuncGraph
+    from headrace.data.functions.user_functions import DataGraph
 
 __all__ = ["python_function"]
 
@@ -40,7 +42,7 @@ def _may_stand_beside(op: Operation) -> bool:
     return op.type == "Const" or traits.role == "placeholder" or traits.whole
 
 
-def python_function(graph: Any, outputs: list[Tensor]) -> Call | None:
+def python_function(graph: DataGraph | FuncGraph, outputs: list[Tensor]) -> Call | None:
     """The function of a graph that is one Python function; None for any other graph."""
     scripts = [op for op in graph._ops if op._opdef.traits.calls_user]
     if len(scripts) != 1 or not outputs or graph.captures:

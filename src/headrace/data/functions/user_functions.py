@@ -35,6 +35,8 @@ from headrace.session.graph_function import GraphFunction
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.formats.attr_values import FunctionName
+    from headrace.lower.session_state import RunContext
 
 __all__ = [
     "DataFunction",
@@ -111,7 +113,7 @@ class DataFunction:
     )
     __hash__ = None  # type: ignore[assignment]  # nothing that looks ops up by attributes may keep it
 
-    def __init__(self, function: TracedFunction, output_spec: Any, output_value: Any) -> None:
+    def __init__(self, function: TracedFunction, output_spec: Any, output_value: object) -> None:
         self.traced = function
         self.output_spec = output_spec
         self.output_value = output_value
@@ -161,7 +163,7 @@ def call_with(fn: Callable[..., Any], element: object) -> Any:
 
 def traced(
     fn: Callable[..., Any],
-    specs: Any,
+    specs: object,
     what: str,
     convert: Callable[[Any], Any] | None = None,
     several: bool = False,
@@ -176,7 +178,7 @@ def traced(
     parts = structure.components_of(specs)
     seen: list[Any] = []
 
-    def flat(*tensors: Any) -> list[Any]:
+    def flat(*tensors: object) -> list[Any]:
         element = structure.from_components(specs, tensors)
         result = function(*element) if several else call_with(function, element)
         value, spec = _result(result if convert is None else convert(result), what)
@@ -206,7 +208,7 @@ def traced(
     return DataFunction(made, *seen)
 
 
-def imported_function(graph: FuncGraph, captures: int, imported: Any) -> DataFunction:
+def imported_function(graph: FuncGraph, captures: int, imported: FunctionName) -> DataFunction:
     """A function of an imported GraphDef, whose last ``captures`` arguments come from outside."""
     parts = tuple(TensorSpec(t._shape, t._dtype) for t in graph.outputs)
     made = DataFunction(TracedFunction(graph, ((), {}), tuple(graph.outputs)), parts, None)
@@ -236,7 +238,7 @@ def _result(result: object, what: str) -> tuple[Any, Any]:
 
 
 def bound(
-    function: DataFunction, rt: Any, captured: Sequence[Any]
+    function: DataFunction, rt: RunContext, captured: Sequence[Any]
 ) -> Callable[..., tuple[Any, ...]]:
     """The function over the state of ``rt``."""
     python = python_function(function.traced.graph, function.traced.outputs)
@@ -300,7 +302,7 @@ def _over_state(
 
 
 def bound_batches(
-    function: DataFunction, rt: Any, captured: Sequence[Any]
+    function: DataFunction, rt: RunContext, captured: Sequence[Any]
 ) -> Callable[[], Together | None]:
     """What gives the function on batches, for a pass that wants it.
 

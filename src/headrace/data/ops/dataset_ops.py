@@ -81,7 +81,7 @@ def dataset_op(
     )
 
 
-def text(value: Any) -> str:
+def text(value: Array) -> str:
     """A scalar string input."""
     item = value.item() if isinstance(value, np.ndarray) else value
     return item.decode() if isinstance(item, bytes) else str(item)
@@ -117,7 +117,7 @@ dataset_op(
 
 
 def _range(
-    xp: ArrayNamespace, start: Array, stop: Array, step: Array, *, output_types: Any
+    xp: ArrayNamespace, start: Array, stop: Array, step: Array, *, output_types: Sequence[Any]
 ) -> Stage:
     return RangeStage(int(start), int(stop), int(step), output_types[0].np_dtype)
 
@@ -134,7 +134,7 @@ ONE = "input_dataset: variant"
 def _unary(name: str, inputs: str, make: Callable[..., Stage], attrs: str = OUT) -> None:
     """An op of one dataset and integers."""
 
-    def kernel(xp: Any, source: Any, *numbers: Any) -> Stage:
+    def kernel(xp: ArrayNamespace, source: Any, *numbers: Any) -> Stage:
         return make(stage_of(source), *map(int, numbers))
 
     dataset_op(name, f"{ONE}{', ' if inputs else ''}{inputs}", kernel, attrs)
@@ -211,7 +211,7 @@ for _name in ("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDatase
     )
 
 
-def parts_of(output_types: Any, output_shapes: Any) -> list[PartSpec]:
+def parts_of(output_types: Sequence[Any], output_shapes: Sequence[Any]) -> list[PartSpec]:
     """What a file of elements is compared with."""
     return [
         PartSpec(object if t._kind == "r" else t.np_dtype, s)

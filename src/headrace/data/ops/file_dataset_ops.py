@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
     from headrace.core.dtypes import DType
     from headrace.data.functions.user_functions import DataFunction
+    from headrace.data.runtime.mapping import MapStage
+    from headrace.data.runtime.sources import RangeStage
     from headrace.lower.session_state import RunContext
 
 __all__: list[str] = []
@@ -93,7 +95,13 @@ for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
 
 
 def _snapshot(
-    xp: Any, source: Any, path: Any, *, compression: str, output_types: Any, output_shapes: Any
+    xp: ArrayNamespace,
+    source: MapStage | RangeStage,
+    path: Array,
+    *,
+    compression: str,
+    output_types: Sequence[Any],
+    output_shapes: Sequence[Any],
 ) -> Stage:
     parts = parts_of(output_types, output_shapes)
     return SnapshotStage(stage_of(source), text(path), compression, parts, None, None)

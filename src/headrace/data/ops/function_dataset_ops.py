@@ -33,6 +33,7 @@ from headrace.data.runtime.stages import Context, Stage
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
     from headrace.core.dtypes import DType
+    from headrace.data.api.generators import PythonFunction
     from headrace.data.functions.user_functions import DataFunction
     from headrace.lower.session_state import RunContext
     from headrace.ops.state.table_resource import TableResource
@@ -316,7 +317,9 @@ for _name in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
     )
 
 
-def _generator(xp: ArrayNamespace, *args: Any, init_func: Any, next_func: Any) -> Stage:
+def _generator(
+    xp: ArrayNamespace, *args: object, init_func: PythonFunction, next_func: Any
+) -> Stage:
     """The functions are Python's own.
 
     (the start of an iterator, the conversion of what it yields).

@@ -20,6 +20,8 @@ from headrace.data.ops.dataset_ops import OUT, stage_of
 from headrace.data.runtime.iteration import IteratorResource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.core.annotations import Array, ArrayNamespace
     from headrace.core.dtypes import DType
     from headrace.data.functions.user_functions import DataFunction
@@ -32,7 +34,7 @@ _SCALAR = lambda c: [()]
 _numbers = itertools.count()
 
 
-def _op(name: str, signature: str, kernel: Any, shape: Any = _SCALAR) -> None:
+def _op(name: str, signature: str, kernel: Any, shape: Callable[..., Any] = _SCALAR) -> None:
     define(
         name,
         signature,

@@ -14,6 +14,8 @@ from headrace.data.runtime.stages import Context, Element, Measured, Pass, Stage
 from headrace.session.events import EVENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
 
 __all__ = ["IteratorResource", "MEASURE"]
@@ -42,7 +44,7 @@ class IteratorResource:
     )
 
     def __init__(
-        self, name: str, types: Any = (), shapes: Any = (), own_seeds: bool = True
+        self, name: str, types: Any = (), shapes: Sequence[Any] = (), own_seeds: bool = True
     ) -> None:
         self.name = name
         self.types = types

@@ -363,7 +363,7 @@ class ParallelPass(Pass):
         self.rows = job.block
         self.results.extend(job.results)
 
-    def _given(self, result: Any) -> Element:
+    def _given(self, result: object) -> Element:
         if type(result) is tuple:
             return result
         if type(result) is Failure:

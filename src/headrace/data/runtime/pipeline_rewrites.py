@@ -41,7 +41,7 @@ def _fused(stage: Stage) -> Stage:
 class OptionsStage(Stage):
     """Settings for the whole pipeline."""
 
-    def __init__(self, source: Stage, **settings: Any) -> None:
+    def __init__(self, source: Stage, **settings: object) -> None:
         self.inputs = (source,)
         self.settings = settings
 

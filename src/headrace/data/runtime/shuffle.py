@@ -38,6 +38,11 @@ __all__ = ["ShuffleAndRepeatStage", "ShuffleStage"]
 CHUNK = 65536
 
 
+#: Elements of so many rounds and one more are in the ring at most, as in TensorFlow: a ring with
+#: room for millions of rounds is not filled.
+MAX_ROUNDS = 3
+
+
 class Rounds:
     """The rounds (epochs) that a shuffle reads, and how many elements of each are in the ring."""
 
@@ -190,8 +195,8 @@ class ShufflePass(Pass):
         self.random: Iterator[int] = iter(())
 
     def __next__(self) -> Element:
-        rounds, ring, size = self.rounds, self.ring, self.size
-        while rounds.current is not None and self.held < size:
+        rounds = self.rounds
+        while rounds.current is not None and self.held < self.size:
             try:
                 new = next(rounds.current)
             except StopIteration:
@@ -199,15 +204,23 @@ class ShufflePass(Pass):
                 rounds.begin()
                 continue
             rounds.got_any = True
-            if len(ring) < size:
-                ring.append(new)
-            else:
-                ring[(self.first + self.held) % size] = new
-            self.held += 1
+            self._add(new)
             rounds.sizes[-1] += 1
+            if len(rounds.sizes) > MAX_ROUNDS:
+                break
         if not self.held:
             raise StopIteration
         return self._draw(rounds.front())
+
+    def _add(self, new: Element) -> None:
+        """Behind the newest element; a ring that is full grows to twice its size."""
+        n = len(self.ring)
+        if self.held == n:
+            more = max(64, n)
+            self.ring = [*self.ring[self.first :], *self.ring[: self.first], *[None] * more]
+            self.first, n = 0, n + more
+        self.ring[(self.first + self.held) % n] = new
+        self.held += 1
 
     def _draw(self, front: int) -> Element:
         ring, first = self.ring, self.first
@@ -238,7 +251,7 @@ def _shuffled(source: Stage, ctx: Context, count: int, size: int, words: Words) 
         return ready.pop() if ready else ctx.start(source)
 
     first = unmeasured(ready[0])
-    if not isinstance(first, IndexPass):
+    if not isinstance(first, IndexPass) or _spans_rounds(source, count, size):
         return ShufflePass(start, first.fresh, count, size, words)
 
     def stream() -> Stream:
@@ -247,6 +260,13 @@ def _shuffled(source: Stage, ctx: Context, count: int, size: int, words: Words) 
         return found.stream
 
     return IndexPass(first.rows, Shuffled(stream, count, size, words))
+
+
+def _spans_rounds(source: Stage, count: int, size: int) -> bool:
+    """Whether the ring has room for so many rounds that their number is what limits it."""
+    n = source.cardinality()
+    few = 0 <= count <= MAX_ROUNDS
+    return not few and n != INFINITE and (n == UNKNOWN or size > MAX_ROUNDS * n)
 
 
 def check_buffer_size(buffer_size: int) -> int:

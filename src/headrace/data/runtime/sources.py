@@ -95,7 +95,7 @@ class RangeStage(RowsStage):
 class SparseSliceStage(Stage):
     """``from_sparse_tensor_slices``: (indices, values, shape) of each row of a sparse tensor."""
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: Any, values: Any, dense_shape: object) -> None:
         at = np.asarray(indices)[:, 0]
         if (np.diff(at) < 0).any():
             i = int(np.argmax(np.diff(at) < 0)) + 1

@@ -23,7 +23,7 @@ from headrace.kernels.native.kernel import Kernel
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["cell", "cell_grad"]
+__all__ = ["cell", "cell_grad", "cell_gradients", "cell_values"]
 
 _ELEMENTS = {"float32": "f32", "float64": "f64"}
 #: Elements of gates that a thread takes at least.
@@ -71,6 +71,17 @@ def _rows(
     return Kernel(module(f), name)
 
 
+def cell_values(f: Function, values: Sequence[Value], forget_bias: float) -> Sequence[Value]:
+    """The four sums i, f, g, o and the state c to h, the new state, the gates and its tanh."""
+    i, forget, g, o, c = values
+    i, o = (vector_math.sigmoid(f, x) for x in (i, o))
+    forget = vector_math.sigmoid(f, forget + forget_bias if forget_bias else forget)
+    g = vector_math.tanh(f, g)
+    new = forget * c + i * g
+    tanh_c = vector_math.tanh(f, new)
+    return o * tanh_c, new, i, forget, g, o, tanh_c
+
+
 @functools.cache
 def _cell(element: str, order: tuple[int, ...], forget_bias: float) -> Kernel:
     """Operands: product, c; h, c_new, gates, tanh_c."""
@@ -78,15 +89,24 @@ def _cell(element: str, order: tuple[int, ...], forget_bias: float) -> Kernel:
     writes = [(2, 0), (3, 0), *((4, k) for k in order), (5, 0)]
 
     def body(f: Function, values: list[Value]) -> Sequence[Value]:
-        i, forget, g, o, c = values
-        i, o = (vector_math.sigmoid(f, x) for x in (i, o))
-        forget = vector_math.sigmoid(f, forget + forget_bias if forget_bias else forget)
-        g = vector_math.tanh(f, g)
-        new = forget * c + i * g
-        tanh_c = vector_math.tanh(f, new)
-        return o * tanh_c, new, i, forget, g, o, tanh_c
+        return cell_values(f, values, forget_bias)
 
     return _rows("cell", element, (4, 1, 1, 1, 4, 1), reads, writes, body)
+
+
+def cell_gradients(f: Function, values: Sequence[Value]) -> Sequence[Value]:
+    """The gradients of h and of the state, c, the four gates and tanh of the state to the gradients
+    of the four sums and of c.
+    """
+    dh, dc, c, i, forget, g, o, tanh_c = values
+    d = dh * o * (1.0 - tanh_c * tanh_c) + dc
+    gates = (
+        d * g * i * (1.0 - i),
+        d * c * forget * (1.0 - forget),
+        d * i * (1.0 - g * g),
+        dh * tanh_c * o * (1.0 - o),
+    )
+    return *gates, d * forget
 
 
 @functools.cache
@@ -94,19 +114,7 @@ def _cell_grad(element: str, order: tuple[int, ...]) -> Kernel:
     """Operands: dh, dc_new, c, gates, tanh_c; dproduct, dc."""
     reads = [(0, 0), (1, 0), (2, 0), *((3, k) for k in order), (4, 0)]
     writes = [*((5, k) for k in order), (6, 0)]
-
-    def body(f: Function, values: list[Value]) -> Sequence[Value]:
-        dh, dc, c, i, forget, g, o, tanh_c = values
-        d = dh * o * (1.0 - tanh_c * tanh_c) + dc
-        gates = (
-            d * g * i * (1.0 - i),
-            d * c * forget * (1.0 - forget),
-            d * i * (1.0 - g * g),
-            dh * tanh_c * o * (1.0 - o),
-        )
-        return *gates, d * forget
-
-    return _rows("cell_grad", element, (1, 1, 1, 4, 1, 4, 1), reads, writes, body)
+    return _rows("cell_grad", element, (1, 1, 1, 4, 1, 4, 1), reads, writes, cell_gradients)
 
 
 def _fits(arrays: Sequence[Any], shapes: Sequence[tuple[int, int]], dtype: Any) -> bool:

@@ -27,7 +27,7 @@ from headrace.kernels.native.element_loops import (
     lanes_for,
     load_operands,
 )
-from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE, Function, Operand, Value, module
+from headrace.kernels.native.ir_builder import Function, Operand, Value, module
 from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.native.llvm_library import load
 
@@ -82,7 +82,7 @@ def why_not_native(rule: RuleLike, dtype: Any, rest: Sequence[Any]) -> str:
     """
     if rule.name in _NEEDS_EXP:
         return "its formula has an exponential"
-    if ELEMENT_OF_DTYPE.get(dtype.name) not in ("f32", "f64"):
+    if getattr(dtype, "np_dtype", dtype) not in _FLOATS:  # (a dtype's name is slow to make)
         return f"variables of {dtype.name}"
     if rest and "lr_power" in rule.rest and rest[rule.rest.index("lr_power")] != -0.5:
         return "a learning-rate power other than -0.5"
@@ -90,6 +90,7 @@ def why_not_native(rule: RuleLike, dtype: Any, rest: Sequence[Any]) -> str:
 
 
 _NEEDS_EXP = frozenset(["PowerSign"])
+_FLOATS = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 
 
 class Update:
@@ -211,8 +212,8 @@ _updates: dict[Any, Update] = {}
 
 def find_update(rule: RuleLike, dtype: Any, attrs: dict[str, Any]) -> Update:
     """The update of a rule for variables of a dtype, made once."""
-    key = (rule.name, dtype.name, tuple(sorted(attrs.items())))
+    key = (rule.name, dtype, tuple(sorted(attrs.items())))
     found = _updates.get(key)
     if found is None:
-        found = _updates[key] = Update(rule, ELEMENT_OF_DTYPE[dtype.name], key[2])
+        found = _updates[key] = Update(rule, _FLOATS[dtype], key[2])
     return found

@@ -103,7 +103,7 @@ def _result(lead: tuple[int, ...], rows: int, v: Array) -> Any:
     return room_for(np.empty, (*lead, rows, v.shape[-1]), v.dtype)
 
 
-def room_for(empty: Callable[..., Any], shape: tuple[int, ...], dtype: Any) -> Any:
+def room_for(empty: Callable[..., Any], shape: tuple[int, ...], dtype: object) -> Any:
     """Room for a result.
 
     With one axis of heads that lies behind the rows: they are put side by side next.
@@ -152,7 +152,7 @@ def _by_library(q: Any, keys: Any, v: Any, steps: Steps) -> Any:
     return out
 
 
-def for_library(q: Any, keys: Any, v: Any, steps: Steps) -> list[tuple[Any, Steps]] | None:
+def for_library(q: Array, keys: Array, v: Array, steps: Steps) -> list[tuple[Any, Steps]] | None:
     """What the kernel library computes at once.
 
     Examples, with what is done to their scores. None: nothing of it.
@@ -187,7 +187,7 @@ def _of_example(arg: Array, own: slice) -> Array:
     return arg[own] if getattr(arg, "ndim", 0) == 4 and arg.shape[0] > 1 else arg
 
 
-def _into(found: Any, q: Any, keys: Any, v: Any, steps: Steps, out: Any) -> bool:
+def _into(found: Any, q: object, keys: object, v: Any, steps: Steps, out: Array) -> bool:
     scores = found.scores(q, keys, steps)
     if scores is None:
         scores = found.batch_matmul(q, keys)
@@ -206,7 +206,7 @@ def _do_steps(scores: Array, steps: Steps) -> None:
     """Over the scores, a few examples at a time and on all cores."""
     spread = [_spread(arg, scores.shape) for _, arg in steps]
 
-    def block(scores: Any, *args: Any) -> None:
+    def block(scores: object, *args: object) -> None:
         for (name, _), arg in zip(steps, args):
             STEPS[name](scores, arg, out=scores)
 

@@ -21,7 +21,7 @@ __all__ = ["LARGEST_SQUARE", "is_bounded", "squared_norm"]
 LARGEST_SQUARE = 1e76
 
 
-def squared_norm(array: Any) -> float:
+def squared_norm(array: Array) -> float:
     """Infinite or NaN where an element is, or is very large."""
     return float(np.vdot(array, array))
 

@@ -146,10 +146,10 @@ def _cell_grad(
 
 def layer(
     inputs: Sequence[Any],
-    h: Any,
-    c: Any,
-    kernel: Any,
-    bias: Any,
+    h: Array,
+    c: Array,
+    kernel: Array,
+    bias: Array,
     order: Order,
     forget_bias: float,
     training: bool = True,
@@ -168,6 +168,7 @@ def layer(
     states, tanhs = (np.empty((kept, rows, width), kernel.dtype) for _ in range(2))
     step = _gates_of_step(kernel[wide:], rows, _factors(width, order, forget_bias, kernel.dtype))
     t = np.empty((rows, width), kernel.dtype)
+    h = np.ascontiguousarray(np.broadcast_to(h, (rows, width)))  # (a library reads its rows)
     for k in range(len(inputs)):
         if k % at_once == 0:
             joined = _joined(inputs[k : k + at_once], rows)
@@ -221,7 +222,7 @@ def _gates_of_step(weights: Array, rows: int, factors: tuple[Any, Any, Any]) -> 
         if found is not None:
             return found
 
-    def step(h: Any, gates: Any) -> None:
+    def step(h: Array, gates: Array) -> None:
         add_product(h, weights, gates)
         _activate(gates, *factors)
 
@@ -244,7 +245,9 @@ def _activate(gates: Array, factor: Array, before: Array | None, after: Array) -
     gates += after
 
 
-def _step(gates: Any, c: Any, order: Order, new: Any, tanh_c: Any, h: Any, t: Any) -> None:
+def _step(
+    gates: Array, c: Array, order: Order, new: Array, tanh_c: Array, h: Array, t: Array
+) -> None:
     i, f, g, o = _parts(gates, order)
     np.multiply(f, c, out=new)
     np.multiply(i, g, out=t)
@@ -337,6 +340,6 @@ def _slopes(gates: Array, g: Array, order: Order, out: Array) -> None:
     np.subtract(1, slope, out=slope)
 
 
-def _like(grad: Any, x: Any) -> Any:
+def _like(grad: Any, x: Array) -> Any:
     """The gradient of what was stretched over all rows."""
     return grad if grad.shape == x.shape else grad.sum(0, keepdims=True)

@@ -16,11 +16,16 @@ import glob
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.runtime import denormals, waiting
+from headrace.runtime.fork_locks import held_at_fork
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 
 __all__ = ["axpby", "axpy", "held", "hold_blas", "release_blas"]
 
@@ -32,7 +37,7 @@ class _Blas:
     """The functions of the library, looked up once."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = held_at_fork(threading.Lock())
         self.users = 0
         self.before = 1
         self.get: Callable[[], int] | None = None
@@ -96,6 +101,17 @@ def _library() -> _Blas:
     return _blas
 
 
+def _forget_others() -> None:
+    """Only the thread that forked holds BLAS in the child."""
+    held[0] = int(getattr(_holding, "on", False))
+    if _blas is not None:
+        _blas.users = held[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_others)
+
+
 # threads ----------------------------------------------------------------------------------------
 
 
@@ -141,7 +157,7 @@ def release_blas() -> None:
 # vector updates ---------------------------------------------------------------------------------
 
 
-def axpby(a: Any, x: Any, b: Any, y: Any, t: Any) -> None:
+def axpby(a: Array | int, x: Array, b: Array, y: Array, t: Array) -> None:
     """``y = a*x + b*y``; ``t`` is scratch and may be ``x``."""
     found = _library().updates.get(y.dtype)
     if found is not None and x.flags.c_contiguous and y.flags.c_contiguous:
@@ -152,7 +168,7 @@ def axpby(a: Any, x: Any, b: Any, y: Any, t: Any) -> None:
     np.add(y, t, out=y)
 
 
-def axpy(a: Any, x: Any, y: Any, t: Any) -> None:
+def axpy(a: Array, x: Array, y: Array, t: Array) -> None:
     """``y += a*x``; ``t`` is scratch and may be ``x``."""
     found = _library().updates.get(y.dtype)
     if found is not None and x.flags.c_contiguous and y.flags.c_contiguous:

@@ -29,6 +29,7 @@ import numpy as np
 
 from headrace.kernels.hot_work import HotWork
 from headrace.runtime import thread_pool as pool
+from headrace.runtime.fork_locks import held_at_fork
 
 __all__ = [
     "PER_NUMBER",
@@ -93,7 +94,7 @@ class Guarded:
         if seed == 0 and seed2 == 0:  # TensorFlow's way to say "anything"
             seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
         self._next = Philox(seed & _U64, seed2 & _U64, 0)
-        self._lock = threading.Lock()
+        self._lock = held_at_fork(threading.Lock())
         self._ahead = _NONE  # the numbers of coming runs, a row each
         self._row = 0
 

@@ -242,7 +242,7 @@ class _Scratch(threading.local):
     dtype: Any = None
     kept: Any = None
 
-    def parts(self, rows: _RowBlock, out: Any, dtype: Any) -> Any:
+    def parts(self, rows: _RowBlock, out: Array, dtype: Any) -> Any:
         if self.rows is rows and self.dtype == dtype:
             return self.kept
         wide = rows.number, out.shape[1]
@@ -398,7 +398,7 @@ def _nearest_indices(size_in: int, size_out: int, align_corners: bool, half_pixe
     return np.minimum(at.astype(np.int64), size_in - 1)
 
 
-def nearest(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+def nearest(x: Array, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
     rows = _nearest_indices(x.shape[1], size[0], align_corners, half_pixel)
     columns = _nearest_indices(x.shape[2], size[1], align_corners, half_pixel)
     if size[0] < x.shape[1]:

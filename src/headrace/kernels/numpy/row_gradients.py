@@ -77,7 +77,7 @@ def layer_norm_grad(dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsil
     dx, normal = np.empty(rows.shape, x.dtype), np.empty(rows.shape, x.dtype)
     inverse = 1 / np.sqrt(variance.reshape(-1) + x.dtype.type(epsilon))
 
-    def piece(x: Array, dy: Any, dx: Any, normal: Array, mean: Array, inverse: Array) -> None:
+    def piece(x: Array, dy: Array, dx: Array, normal: Array, mean: Array, inverse: Array) -> None:
         n = x.shape[1]
         np.subtract(x, mean[:, None], out=normal)
         normal *= inverse[:, None]

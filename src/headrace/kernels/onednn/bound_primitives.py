@@ -97,7 +97,7 @@ class Fixed:
         bias: bool,
         activation: str | None,
         add: bool,
-        packed: Any,
+        packed: Packed | None,
     ) -> Call | None:
         """``activation(x @ w + bias) + add``.
 

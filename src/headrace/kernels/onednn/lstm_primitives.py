@@ -97,7 +97,7 @@ class Lstms:
         Reorder(api, api.tensor((1, 1, *weights.shape)), layout)(weights, data)
         return data
 
-    def layer(self, x: Any, h: Any, c: Any, packed: PackedLstm, bias: Any) -> Any:
+    def layer(self, x: Array, h: Array, c: Array, packed: PackedLstm, bias: Array) -> Any:
         """What each step puts out, and the last state; ``bias`` is in the order i, f, g, o."""
         key = packed.key
         state = (key.rows, key.hidden)

@@ -133,8 +133,8 @@ class Bijector:
             return self._inverse(convert_to_tensor(y, name="y", preferred_dtype=self.dtype))
 
     def forward_log_det_jacobian(
-        self, x: Any, event_ndims: Any, name: str = "forward_log_det_jacobian"
-    ) -> Any:
+        self, x: TensorLike, event_ndims: int, name: str = "forward_log_det_jacobian"
+    ) -> Tensor:
         """The logarithm of the determinant of the derivative, summed over the last
         ``event_ndims`` axes.
         """
@@ -147,7 +147,7 @@ class Bijector:
             return self._reduced(found, x, int(event_ndims) - self._forward_min)
 
     def inverse_log_det_jacobian(
-        self, y: Any, event_ndims: Any, name: str = "inverse_log_det_jacobian"
+        self, y: TensorLike, event_ndims: int, name: str = "inverse_log_det_jacobian"
     ) -> Any:
         """The same of the inverse."""
         with self._scope(name, y):
@@ -180,7 +180,7 @@ class Bijector:
     def inverse_event_shape(self, output_shape: TensorLike) -> TensorShape:
         return TensorShape(output_shape)
 
-    def _scope(self, name: str, value: TensorLike) -> Any:
+    def _scope(self, name: str, value: TensorLike) -> name_scope:
         return name_scope(f"{self.name}/{name}", values=[value, *self._graph_parents])
 
     def _forward(self, x: Tensor) -> Tensor:
@@ -227,10 +227,10 @@ class Exp(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "exp") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
-    def _forward(self, x: Tensor) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return exp(x)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return log(y)
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
@@ -246,7 +246,7 @@ class Sigmoid(Bijector):
     def _forward(self, x: Tensor) -> Tensor:
         return sigmoid(x)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return log(y) - log1p(-y)
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
@@ -299,7 +299,7 @@ class Softplus(Bijector):
     def _inverse(self, y: Tensor) -> Tensor:
         return self._back(softplus_inverse(self._scaled(y)))
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
         return -log(-expm1(-self._scaled(y)))
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
@@ -327,7 +327,7 @@ class AffineScalar(Bijector):
         )
 
     @property
-    def shift(self) -> Any:
+    def shift(self) -> Tensor | None:
         return self._shift
 
     @property
@@ -342,7 +342,7 @@ class AffineScalar(Bijector):
         x = y if self._shift is None else y - self._shift
         return x if self._scale is None else x / self._scale
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         if self._scale is None:
             return constant(0.0, dtype=x.dtype)
         return log(abs_of(self._scale))
@@ -357,7 +357,7 @@ class Affine(Bijector):
         self,
         shift: Any = None,
         scale_identity_multiplier: Any = None,
-        scale_diag: Any = None,
+        scale_diag: TensorLike | None = None,
         scale_tril: Any = None,
         validate_args: bool = False,
         name: str = "affine",
@@ -387,7 +387,7 @@ class Affine(Bijector):
         )
 
     @property
-    def shift(self) -> Any:
+    def shift(self) -> Tensor | None:
         return self._shift
 
     def _forward(self, x: Tensor) -> Tensor:
@@ -474,7 +474,7 @@ class Invert(Bijector):
     def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return self._bijector.inverse_log_det_jacobian(x, self._bijector.inverse_min_event_ndims)
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
         return self._bijector.forward_log_det_jacobian(y, self._bijector.forward_min_event_ndims)
 
 

@@ -173,7 +173,7 @@ class TransformedDistribution(Distribution):
             found = reduce_sum(found, list(axes))
         return found + cast(jacobian, found.dtype)
 
-    def _prob(self, y: Tensor) -> Any:
+    def _prob(self, y: Tensor) -> Tensor:
         return exp(self._log_prob(y))
 
     def _plain(self, what: str) -> None:
@@ -275,7 +275,7 @@ class Independent(Distribution):
         inner = whole[shape_of(whole)[0] - self._axes :]
         return concat([inner, self._distribution.event_shape_tensor()], 0)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return self._distribution.sample([n], seed=seed)
 
     def _summed(self, value: Tensor) -> Tensor:
@@ -502,7 +502,7 @@ class Deterministic(ScalarDistribution):
         self,
         loc: Any,
         atol: Any = None,
-        rtol: Any = None,
+        rtol: object = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Deterministic",
@@ -526,7 +526,7 @@ class Deterministic(ScalarDistribution):
         )
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor:
         return self._loc
 
     @property
@@ -540,11 +540,11 @@ class Deterministic(ScalarDistribution):
     def _slack(self) -> Any:
         return self.atol + self.rtol * abs_of(self.loc)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0)
         return self.loc * ones(shape, dtype=self.dtype)
 
-    def _prob(self, x: TensorLike) -> Any:
+    def _prob(self, x: TensorLike) -> Tensor:
         return cast(less_equal(abs_of(x - self.loc), self._slack()), self.dtype)
 
     def _cdf(self, x: TensorLike) -> Any:
@@ -553,13 +553,13 @@ class Deterministic(ScalarDistribution):
     def _entropy(self) -> Tensor:
         return 0.0 * ones(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc * 1
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self.loc * 0
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
 
@@ -570,7 +570,7 @@ class RelaxedBernoulli(TransformedDistribution):
         self,
         temperature: Any,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "RelaxedBernoulli",
@@ -611,7 +611,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         self,
         temperature: Any,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         dtype: Any = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -652,7 +652,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         gumbel = -log(-log(drawn))
         return reshape(log_softmax((gumbel + logits) / self._temperature), shape)
 
-    def _log_prob(self, x: Tensor) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         logits = ones_like(x, dtype=self.logits.dtype) * self.logits
         x = ones_like(logits, dtype=x.dtype) * x
         k = cast(self.event_size, x.dtype)
@@ -669,7 +669,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         self,
         temperature: Any,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         dtype: Any = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,

@@ -52,6 +52,8 @@ from headrace.ops.random.gamma_poisson import random_gamma
 from headrace.ops.random.random_ops import multinomial, random_uniform
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.shapes import TensorShape
 
@@ -105,7 +107,7 @@ class Bernoulli(_Scalars):
     def __init__(
         self,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         dtype: Any = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -125,7 +127,7 @@ class Bernoulli(_Scalars):
     def _param_shapes(sample_shape: TensorLike) -> dict[str, Tensor]:
         return {"logits": convert_to_tensor(sample_shape, dtypes.int32)}
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], self.batch_shape_tensor()], 0)
         drawn = random_uniform(shape, seed=seed, dtype=self.probs.dtype)
         return cast(less(drawn, self.probs), self.dtype)
@@ -147,7 +149,7 @@ class Bernoulli(_Scalars):
     def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self.probs)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return cast(self.probs > 0.5, self.dtype)
 
 
@@ -163,7 +165,7 @@ class _OverClasses(_WithLogits):
     """Logits with one entry per class in their last axis."""
 
     def _keep_classes(
-        self, logits: TensorLike, probs: TensorLike, validate_args: bool, name: str
+        self, logits: TensorLike | None, probs: TensorLike | None, validate_args: bool, name: str
     ) -> None:
         self._logits, self._probs = get_logits_and_probs(
             logits, probs, multidimensional=True, validate_args=validate_args, name=name
@@ -215,7 +217,7 @@ class Categorical(_OverClasses):
     def __init__(
         self,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         dtype: Any = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -235,13 +237,13 @@ class Categorical(_OverClasses):
     def _event_shape_tensor(self) -> Tensor:
         return constant([], dtype=dtypes.int32)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         kind = dtypes.int64 if self.dtype.size > 4 else dtypes.int32
         draws = multinomial(self._flat_logits(), n, seed=seed, output_dtype=kind)
         shape = concat([[n], self.batch_shape_tensor()], 0)
         return cast(reshape(transpose(draws), shape), self.dtype)
 
-    def _aligned(self, k: Tensor, parameters: Any) -> tuple[Any, Any]:
+    def _aligned(self, k: Tensor, parameters: Tensor) -> tuple[Any, Any]:
         """Classes and parameters, broadcast against each other."""
         if k.dtype.is_floating:
             k = cast(k, dtypes.int32)
@@ -266,14 +268,14 @@ class Categorical(_OverClasses):
         k, logits = self._aligned(convert_to_tensor(k, name="k"), self.logits)
         return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         best = cast(argmax(self.logits, axis=self._batch_rank), self.dtype)
         best.set_shape(self.batch_shape)
         return best
 
 
 @RegisterKL(Categorical, Categorical)
-def _kl_categorical(a: Any, b: Any, name: str | None = None) -> Tensor:
+def _kl_categorical(a: Categorical, b: Categorical, name: str | None = None) -> Tensor:
     with name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
         difference = log_softmax(a.logits) - log_softmax(b.logits)
         return reduce_sum(softmax(a.logits) * difference, axis=-1)
@@ -285,7 +287,7 @@ class OneHotCategorical(_OverClasses):
     def __init__(
         self,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         dtype: Any = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -342,7 +344,7 @@ class Binomial(_Scalars):
         self,
         total_count: Any,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Binomial",
@@ -375,7 +377,7 @@ class Binomial(_Scalars):
     def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_count + self.probs)
 
-    def _log_prob(self, counts: Tensor) -> Any:
+    def _log_prob(self, counts: Tensor) -> Tensor:
         if self.validate_args:
             counts = check_counts(counts)
         density = counts * log(self.probs) + (self.total_count - counts) * log1p(-self.probs)
@@ -412,7 +414,7 @@ class Geometric(_Scalars):
     def __init__(
         self,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Geometric",
@@ -439,7 +441,7 @@ class Geometric(_Scalars):
         drawn = random_uniform(shape, least, 1.0, self.dtype, seed)
         return floor(log(drawn) / log1p(-self.probs))
 
-    def _log_prob(self, counts: Tensor) -> Any:
+    def _log_prob(self, counts: Tensor) -> Tensor:
         if self.validate_args:
             counts = check_counts(counts)
         counts *= ones_like(self.probs)
@@ -456,10 +458,10 @@ class Geometric(_Scalars):
         probs = self.probs
         return (-self.logits * (sigmoid(self.logits) - 1) + softplus(-self.logits)) / probs
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return exp(-self._logits)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() / self.probs
 
     def _mode(self) -> Tensor:
@@ -473,7 +475,7 @@ class Multinomial(_WithLogits):
         self,
         total_count: Any,
         logits: Any = None,
-        probs: Any = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Multinomial",
@@ -513,14 +515,14 @@ class Multinomial(_WithLogits):
     def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._mean_val)[-1:]
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         draws: Any = cast(self.total_count, dtypes.int32)
         k = self.event_shape_tensor()[0]
         draws = ones_like(self.logits[..., 0], dtype=draws.dtype) * draws
         logits = ones_like(draws[..., None], dtype=self.logits.dtype) * self.logits
         flat_logits, flat_draws = reshape(logits, [-1, k]), n * reshape(draws, [-1])
 
-        def one(args: Any) -> Any:
+        def one(args: Sequence[Tensor]) -> Any:
             drawn = reshape(multinomial(args[0][None, ...], args[1], seed), [n, -1])
             return reduce_sum(one_hot(drawn, depth=k), axis=-2)
 
@@ -528,7 +530,7 @@ class Multinomial(_WithLogits):
         shape = concat([[n], self.batch_shape_tensor(), [k]], 0)
         return reshape(transpose(found, [1, 0, 2]), shape)
 
-    def _checked(self, counts: Tensor) -> Any:
+    def _checked(self, counts: Tensor) -> Tensor:
         if not self.validate_args:
             return counts
         counts = check_counts(counts)
@@ -609,7 +611,7 @@ class DirichletMultinomial(Distribution):
     def _event_shape_tensor(self) -> Tensor:
         return shape_of(self.concentration)[-1:]
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         draws = cast(self.total_count, dtypes.int32)
         k = self.event_shape_tensor()[0]
         gamma = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)

@@ -22,19 +22,18 @@ from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.layers.distributions import divergences
-from headrace.ops.array.array_shape import rank, reshape
+from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.array.broadcast_shapes import broadcast_dynamic_shape, broadcast_static_shape
 from headrace.ops.array.joining import concat
-from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import assert_same_float_dtype
 from headrace.ops.math.comparison import equal
 from headrace.ops.math.reductions import reduce_prod
 from headrace.ops.math.unary import exp, log, log1p, sqrt, square
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import ShapeLike, TensorLike
+    from headrace.core.annotations import Array, ShapeLike, TensorLike
 
 __all__ = [
     "FULLY_REPARAMETERIZED",
@@ -130,18 +129,20 @@ class Distribution:
     def validate_args(self) -> bool:
         return self._validate_args
 
-    def copy(self, **override_parameters_kwargs: Any) -> Any:
+    def copy(self, **override_parameters_kwargs: object) -> Any:
         """The same distribution with some parameters changed."""
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 
     @classmethod
-    def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> Any:
+    def param_shapes(
+        cls, sample_shape: Any, name: str = "DistributionParamShapes"
+    ) -> dict[str, Tensor]:
         """Shapes of parameters, by name, for samples of a shape."""
         with name_scope(name, values=[sample_shape]):
             return cls._param_shapes(sample_shape)
 
     @classmethod
-    def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
+    def param_static_shapes(cls, sample_shape: ShapeLike) -> dict[str, TensorShape]:
         """:meth:`param_shapes` as TensorShapes."""
         if isinstance(sample_shape, TensorShape):
             if not sample_shape.is_fully_defined():
@@ -229,11 +230,13 @@ class Distribution:
             )
 
     # samples ------------------------------------------------------------------------------------
-    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
+    def sample(
+        self, sample_shape: TensorLike = (), seed: int | None = None, name: str = "sample"
+    ) -> Tensor:
         """Draws, of shape ``sample_shape + batch_shape + event_shape``."""
         return self._call_sample_n(sample_shape, seed, name)
 
-    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Tensor:
+    def _call_sample_n(self, sample_shape: TensorLike, seed: int | None, name: str) -> Tensor:
         with self._name_scope(name, [sample_shape]):
             shape = convert_to_tensor(sample_shape, dtypes.int32, "sample_shape")
             shape, number = self._expand_sample_shape_to_vector(shape, "sample_shape")
@@ -245,7 +248,7 @@ class Distribution:
         samples = reshape(samples, concat([shape, inner], 0))
         return self._set_sample_static_shape(samples, shape)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: object, seed: int | None = None) -> Tensor:
         raise self._lacks("sample_n")
 
     def _expand_sample_shape_to_vector(self, x: Tensor, name: str) -> tuple[Any, Any]:
@@ -254,8 +257,7 @@ class Distribution:
         number = reduce_prod(x) if known is None else np.prod(known, dtype=np.int32)
         ndims = x.shape.ndims
         if ndims is None:
-            flat = where_v2(equal(rank(x), 0), np.array([1], np.int32), shape_of(x))
-            x = reshape(x, flat)
+            x = reshape(x, [-1])  # a number or a vector, known when it runs
         elif ndims == 0:
             if known is None:
                 x = reshape(x, [1])
@@ -413,7 +415,7 @@ class ScalarDistribution(Distribution):
     #: Names of the parameters, which are attributes with a leading underscore.
     _parameter_names: tuple[str, ...] = ()
 
-    def _keep(self, checks: Sequence[Any], **parameters: Any) -> list[Tensor]:
+    def _keep(self, checks: Sequence[Any], **parameters: object) -> list[Tensor]:
         """Set ``_name`` for each parameter: the identity of its tensor, after the checks."""
         with control_dependencies(list(checks)):
             kept = [identity(value, name=name) for name, value in parameters.items()]
@@ -449,7 +451,7 @@ class ScalarDistribution(Distribution):
     def _event_shape_tensor(self) -> Tensor:
         return constant([], dtype=dtypes.int32)
 
-    def _full_shape(self, n: Any) -> Tensor:
+    def _full_shape(self, n: Array) -> Tensor:
         """The shape of ``n`` samples."""
         return concat([[n], self.batch_shape_tensor()], 0)
 

@@ -78,7 +78,7 @@ def kl_divergence(
 
 
 def cross_entropy(
-    ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None
+    ref: Any, other: object, allow_nan_stats: bool = True, name: str | None = None
 ) -> Any:
     """The entropy of ``ref`` and its divergence from ``other``."""
     with name_scope(name, "cross_entropy"):

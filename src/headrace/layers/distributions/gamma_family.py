@@ -105,7 +105,7 @@ class _ConcentrationRate(ScalarDistribution):
 
     def _defined_above(
         self, least: float, value: Tensor, what: str, missing: float = np.nan
-    ) -> Any:
+    ) -> Tensor:
         """``value`` where the concentration exceeds ``least``; NaN or an error elsewhere."""
         if self.allow_nan_stats:
             kind = self.dtype.as_numpy_dtype
@@ -138,7 +138,7 @@ class Gamma(_ConcentrationRate):
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
-    def _log_prob(self, x: Tensor) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         x = self._checked(x)
         density = xlogy(self.concentration - 1.0, x) - self.rate * x
         return density - (lgamma(self.concentration) - self.concentration * log(self.rate))
@@ -159,7 +159,7 @@ class Gamma(_ConcentrationRate):
     def _stddev(self) -> Any:
         return sqrt(self.concentration) / self.rate
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._defined_above(1.0, (self.concentration - 1.0) / self.rate, "mode")
 
 
@@ -182,7 +182,7 @@ class GammaWithSoftplusConcentrationRate(Gamma):
 
 
 @RegisterKL(Gamma, Gamma)
-def _kl_gamma_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Any:
+def _kl_gamma_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
     values = [a.concentration, a.rate, b.concentration, b.rate]
     with name_scope(name, "kl_gamma_gamma", values=values):
         return (
@@ -211,7 +211,7 @@ class InverseGamma(_ConcentrationRate):
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return 1.0 / random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
-    def _log_prob(self, x: Tensor) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         x = self._checked(x)
         density = -(1.0 + self.concentration) * log(x) - self.rate / x
         return density - (lgamma(self.concentration) - self.concentration * log(self.rate))
@@ -223,10 +223,10 @@ class InverseGamma(_ConcentrationRate):
         c = self.concentration
         return c + log(self.rate) + lgamma(c) - (1.0 + c) * digamma(c)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._defined_above(1.0, self.rate / (self.concentration - 1.0), "mean")
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         c = self.concentration
         value = square(self.rate) / square(c - 1.0) / (c - 2.0)
         return self._defined_above(2.0, value, "variance")
@@ -275,10 +275,10 @@ class Exponential(Gamma):
     def _param_shapes(cls, sample_shape: TensorLike) -> dict[str, Tensor]:
         return {"rate": convert_to_tensor(sample_shape, dtypes.int32)}
 
-    def _log_survival_function(self, value: Tensor) -> Any:
+    def _log_survival_function(self, value: Tensor) -> Tensor:
         return self._log_prob(value) - log(self.rate)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], shape_of(self.rate)], 0)
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
         return -log(random_uniform(shape, least, 1.0, self.dtype, seed)) / self.rate
@@ -380,15 +380,15 @@ class Beta(ScalarDistribution):
         )
 
     @property
-    def concentration1(self) -> Any:
+    def concentration1(self) -> Tensor:
         return self._concentration1
 
     @property
-    def concentration0(self) -> Any:
+    def concentration0(self) -> Tensor:
         return self._concentration0
 
     @property
-    def total_concentration(self) -> Any:
+    def total_concentration(self) -> Tensor:
         """The sum of both."""
         return self._total_concentration
 
@@ -409,7 +409,7 @@ class Beta(ScalarDistribution):
         total = lgamma(self.total_concentration)
         return lgamma(self.concentration1) + lgamma(self.concentration0) - total
 
-    def _log_prob(self, x: Tensor) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         if self.validate_args:
             one = ones([], self.dtype)
             above = assert_positive(x, message="sample must be positive")
@@ -429,13 +429,13 @@ class Beta(ScalarDistribution):
             + (self.total_concentration - 2.0) * digamma(self.total_concentration)
         )
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._concentration1 / self._total_concentration
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
         if self.allow_nan_stats:
             kind = self.dtype.as_numpy_dtype
@@ -450,7 +450,7 @@ class Beta(ScalarDistribution):
         return with_dependencies(checks, mode)
 
 
-def _positive(value: Any, name: str, validate_args: bool) -> Any:
+def _positive(value: Any, name: str, validate_args: bool) -> Tensor:
     tensor = convert_to_tensor(value, name=name)
     if not validate_args:
         return tensor
@@ -478,7 +478,7 @@ class BetaWithSoftplusConcentration(Beta):
 
 
 @RegisterKL(Beta, Beta)
-def _kl_beta_beta(a: Beta, b: Beta, name: str | None = None) -> Any:
+def _kl_beta_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
     values = [*a._graph_parents, *b._graph_parents]
     with name_scope(name, "kl_beta_beta", values=values):
         return (
@@ -516,7 +516,7 @@ class Dirichlet(Distribution):
         )
 
     @staticmethod
-    def _checked_concentration(concentration: TensorLike, validate_args: bool) -> Any:
+    def _checked_concentration(concentration: TensorLike, validate_args: bool) -> Tensor:
         tensor = convert_to_tensor(concentration, name="concentration")
         if not validate_args:
             return tensor
@@ -529,7 +529,7 @@ class Dirichlet(Distribution):
         return with_dependencies([assert_positive(tensor, message=_POSITIVE), rank, two], tensor)
 
     @property
-    def concentration(self) -> Any:
+    def concentration(self) -> Tensor:
         return self._concentration
 
     @property
@@ -570,13 +570,13 @@ class Dirichlet(Distribution):
         total = self.total_concentration
         return lbeta(self.concentration) + (total - k) * digamma(total) - inner
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.concentration / self.total_concentration[..., None]
 
     def _scale_term(self) -> Tensor:
         return rsqrt(1.0 + self.total_concentration[..., None])
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         scale = self._scale_term()
         x = scale * self._mean()
         return x * (scale - x)
@@ -585,7 +585,7 @@ class Dirichlet(Distribution):
         x = self._scale_term() * self._mean()
         return matrix_set_diag(-matmul(x[..., None], x[..., None, :]), self._variance())
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         k = cast(self.event_shape_tensor()[0], self.dtype)
         mode = (self.concentration - 1.0) / (self.total_concentration[..., None] - k)
         if self.allow_nan_stats:

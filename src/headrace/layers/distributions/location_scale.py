@@ -5,7 +5,7 @@ StudentT, HalfNormal, Uniform.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,10 @@ from headrace.ops.math.unary import atan, exp, floor, log, log1p, rsqrt, sigmoid
 from headrace.ops.nn.activations import softplus
 from headrace.ops.random.gamma_poisson import random_gamma
 from headrace.ops.random.random_ops import random_normal, random_uniform
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, TensorLike
+
 
 __all__ = [
     "Cauchy",
@@ -91,7 +95,7 @@ class _LocationScale(ScalarDistribution):
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def _unit(self, n: Any, seed: int | None) -> Tensor:
+    def _unit(self, n: Array, seed: int | None) -> Tensor:
         """Uniform numbers in (0, 1), never 0."""
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
         return random_uniform(self._full_shape(n), least, 1.0, self.dtype, seed)
@@ -253,11 +257,11 @@ class Logistic(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = self._unit(n, seed)
         return (log(u) - log1p(-1.0 * u)) * self.scale + self.loc
 
-    def _log_prob(self, x: Tensor) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         z = self._z(x)
         return -z - 2.0 * softplus(-z) - log(self.scale)
 
@@ -303,7 +307,7 @@ class Cauchy(_LocationScale):
         p = random_uniform(self._full_shape(n), 0.0, 1.0, self.dtype, seed)
         return self._quantile(p)
 
-    def _log_prob(self, x: Tensor) -> Any:
+    def _log_prob(self, x: Tensor) -> Tensor:
         return -log1p(square(self._z(x))) - (math.log(math.pi) + log(self.scale))
 
     def _cdf(self, x: Tensor) -> Tensor:
@@ -345,7 +349,7 @@ class StudentT(ScalarDistribution):
         self,
         df: Any,
         loc: Any,
-        scale: Any,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "StudentT",
@@ -407,7 +411,7 @@ class StudentT(ScalarDistribution):
             + 0.5 * (self.df + 1.0) * slope
         )
 
-    def _where_defined(self, value: Tensor, what: str) -> Any:
+    def _where_defined(self, value: Tensor, what: str) -> Tensor:
         if self.allow_nan_stats:
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(greater(self.df, self._ones()), value, nan)
@@ -415,10 +419,10 @@ class StudentT(ScalarDistribution):
         check = assert_less(ones([], dtype=self.dtype), self.df, message=message)
         return with_dependencies([check], value)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._where_defined(self.loc * self._ones(), "mean")
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         below = where_v2(greater(self.df, 2.0), self.df - 2.0, ones_like(self.df))
         variance = self._ones() * square(self.scale) * self.df / below
         shape = self.batch_shape_tensor()
@@ -437,7 +441,7 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
         self,
         df: Any,
         loc: Any,
-        scale: Any,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "StudentTWithAbsDfSoftplusScale",

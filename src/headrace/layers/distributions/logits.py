@@ -21,7 +21,7 @@ from headrace.ops.math.unary import floor, log, log1p, sigmoid
 from headrace.ops.nn.activations import softmax
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
@@ -57,14 +57,14 @@ def get_logits_and_probs(
             return log(probs) - log1p(-1.0 * probs), probs
 
 
-def _floating(value: Any, name: str, dtype: Any) -> Any:
+def _floating(value: Any, name: str, dtype: DTypeLike | None) -> Tensor:
     tensor = convert_to_tensor(value, dtype, name)
     if not tensor.dtype.is_floating:
         raise TypeError(f"{name} must having floating type.")
     return tensor
 
 
-def _checked_probs(probs: Any, multidimensional: bool) -> Any:
+def _checked_probs(probs: Tensor, multidimensional: bool) -> Any:
     one = constant(1.0, probs.dtype)
     checks = [assert_non_negative(probs)]
     if multidimensional:
@@ -86,7 +86,7 @@ def _check_classes(parameter: Any) -> None:
         raise ValueError("A categorical-distribution parameter must have at least 2 events.")
 
 
-def check_counts(x: TensorLike, name: str = "embed_check_nonnegative_integer_form") -> Any:
+def check_counts(x: TensorLike, name: str = "embed_check_nonnegative_integer_form") -> Tensor:
     """``x``, checked when it is used to be non-negative whole numbers."""
     with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")

@@ -59,13 +59,13 @@ class _Diagonal:
 
     dtype = property(lambda self: self.diag.dtype)
 
-    def diag_part(self) -> Any:
+    def diag_part(self) -> Tensor:
         return self.diag
 
-    def to_dense(self) -> Any:
+    def to_dense(self) -> Tensor:
         return matrix_diag(self.diag)
 
-    def matvec(self, x: TensorLike) -> Any:
+    def matvec(self, x: TensorLike) -> Tensor:
         return self.diag * x
 
     def solvevec(self, x: TensorLike) -> Any:
@@ -231,7 +231,10 @@ def _kl_normal(a: _MultivariateNormal, b: _MultivariateNormal, name: str | None 
 
 
 def _diagonal(
-    loc: TensorLike, scale_diag: Any, multiplier: Any, validate_args: bool
+    loc: TensorLike,
+    scale_diag: TensorLike | None,
+    multiplier: TensorLike | None,
+    validate_args: bool,
 ) -> tuple[Any, _Diagonal]:
     if loc is None and scale_diag is None:
         raise ValueError("Must specify at least one of loc and scale_diag.")
@@ -264,7 +267,7 @@ class MultivariateNormalDiag(_MultivariateNormal):
         self,
         loc: Any = None,
         scale_diag: Any = None,
-        scale_identity_multiplier: Any = None,
+        scale_identity_multiplier: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiag",

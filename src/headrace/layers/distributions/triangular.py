@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.ops.linalg.diagonals import matrix_band_part, matrix_diag_part, matrix_set_diag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.tensor import Tensor
+
 
 __all__ = [
     "fill_triangular",
@@ -24,7 +31,7 @@ def _rank(x: Any) -> Any:
     return x.shape.ndims if x.shape.ndims is not None else ops.rank(x)
 
 
-def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any:
+def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Tensor:
     """Triangular matrices (…, n, n) of vectors (…, n(n+1)/2), filled in a clockwise spiral.
 
     ``fill_triangular([1, 2, 3, 4, 5, 6])`` is [[4, 0, 0], [6, 5, 0], [3, 2, 1]].
@@ -57,7 +64,7 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
         return result
 
 
-def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Any:
+def fill_triangular_inverse(x: Tensor, upper: bool = False, name: str | None = None) -> Any:
     """The vectors of which ``fill_triangular`` makes the matrices ``x``."""
     with name_scope(name, "fill_triangular_inverse", values=[x]):
         x = ops.convert_to_tensor(x, name="x")
@@ -77,7 +84,9 @@ def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None
         return result
 
 
-def matrix_diag_transform(matrix: Any, transform: Any = None, name: str | None = None) -> Any:
+def matrix_diag_transform(
+    matrix: TensorLike, transform: Callable[..., Any] | None = None, name: str | None = None
+) -> Any:
     """``matrix`` with ``transform`` applied to its diagonals alone."""
     with name_scope(name, "matrix_diag_transform", [matrix]):
         matrix = ops.convert_to_tensor(matrix, name="matrix")
@@ -87,13 +96,13 @@ def matrix_diag_transform(matrix: Any, transform: Any = None, name: str | None =
 
 
 def reduce_weighted_logsumexp(
-    logx: Any,
-    w: Any = None,
-    axis: Any = None,
+    logx: Tensor,
+    w: TensorLike | None = None,
+    axis: AxisLike | None = None,
     keep_dims: bool = False,
     return_sign: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """``log(abs(sum(w * exp(logx))))``, without overflow; with ``return_sign`` its sign too."""
     with name_scope(name, "reduce_weighted_logsumexp", [logx, w]):
         logx = ops.convert_to_tensor(logx, name="logx")

@@ -15,10 +15,13 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
-    from headrace.layers.rnn.cell_base import RNNCell
+    from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = [
     "attention_decoder",
@@ -82,13 +85,13 @@ def rnn_decoder(
 def embedding_rnn_decoder(
     decoder_inputs: Any,
     initial_state: Any,
-    cell: Any,
+    cell: object,
     num_symbols: int,
     embedding_size: int,
-    output_projection: Any = None,
+    output_projection: object = None,
     feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """``rnn_decoder`` over ids; with ``feed_previous`` only the first one is used."""
     with variable_scope(scope or "embedding_rnn_decoder") as opened:
@@ -104,15 +107,15 @@ def embedding_rnn_decoder(
 
 
 def attention_decoder(
-    decoder_inputs: Any,
-    initial_state: Any,
+    decoder_inputs: Sequence[Tensor],
+    initial_state: object,
     attention_states: Tensor,
     cell: RNNCell,
     output_size: int | None = None,
     num_heads: int = 1,
     loop_function: Callable[[Any, Any], Any] | None = None,
     dtype: DType | None = None,
-    scope: Any = None,
+    scope: str | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
     """A decoder that attends to ``attention_states`` (batch, length, size) at each step."""
@@ -190,8 +193,8 @@ class _Attention:
 
 
 def embedding_attention_decoder(
-    decoder_inputs: Any,
-    initial_state: Any,
+    decoder_inputs: Sequence[TensorLike],
+    initial_state: LSTMStateTuple,
     attention_states: Tensor,
     cell: RNNCell,
     num_symbols: int,
@@ -202,7 +205,7 @@ def embedding_attention_decoder(
     feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
     dtype: DType | None = None,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
     """``attention_decoder`` over ids."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.scopes import name_scope
 from headrace.layers import layer_ops as ops
 from headrace.variables.variable_scope import get_variable_scope, variable_scope
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.tensor import Tensor
+
+
 __all__ = ["list_sequence_loss", "model_with_buckets", "sequence_loss_by_example"]
 
 
 def sequence_loss_by_example(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: Sequence[Tensor],
+    targets: Sequence[Tensor],
+    weights: Sequence[Tensor],
     average_across_timesteps: bool = True,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
@@ -44,9 +50,9 @@ def sequence_loss_by_example(
 
 
 def list_sequence_loss(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: Sequence[Tensor],
+    targets: Sequence[Tensor],
+    weights: Sequence[Tensor],
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
     softmax_loss_function: Callable[..., Any] | None = None,
@@ -64,11 +70,11 @@ def list_sequence_loss(
 
 
 def model_with_buckets(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    targets: Any,
-    weights: Any,
-    buckets: Any,
+    encoder_inputs: Sequence[Tensor],
+    decoder_inputs: Sequence[Tensor],
+    targets: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    buckets: Sequence[Any],
     seq2seq: Callable[..., Any],
     softmax_loss_function: Callable[..., Any] | None = None,
     per_example_loss: bool = False,

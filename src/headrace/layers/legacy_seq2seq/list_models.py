@@ -29,6 +29,8 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
@@ -97,7 +99,7 @@ def _either(
 
 def embedding_rnn_seq2seq(
     encoder_inputs: TensorLike,
-    decoder_inputs: Any,
+    decoder_inputs: Sequence[TensorLike],
     cell: object,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
@@ -105,7 +107,7 @@ def embedding_rnn_seq2seq(
     output_projection: object = None,
     feed_previous: Any = False,
     dtype: DTypeLike | None = None,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """Encoder and decoder over ids, each with its own embedding."""
     with variable_scope(scope or "embedding_rnn_seq2seq") as opened:
@@ -133,13 +135,13 @@ def embedding_rnn_seq2seq(
 
 
 def embedding_tied_rnn_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
     cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_decoder_symbols: int | None = None,
-    output_projection: Any = None,
+    output_projection: object = None,
     feed_previous: Any = False,
     dtype: DTypeLike | None = None,
     scope: VariableScope | str | None = None,
@@ -167,14 +169,14 @@ def embedding_tied_rnn_seq2seq(
 
 def embedding_attention_seq2seq(
     encoder_inputs: TensorLike,
-    decoder_inputs: Any,
+    decoder_inputs: Sequence[TensorLike],
     cell: RNNCell,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
-    output_projection: Any = None,
-    feed_previous: Any = False,
+    output_projection: object = None,
+    feed_previous: TensorLike = False,
     dtype: DTypeLike | None = None,
     scope: VariableScope | str | None = None,
     initial_state_attention: bool = False,
@@ -214,7 +216,7 @@ def embedding_attention_seq2seq(
 def one2many_rnn_seq2seq(
     encoder_inputs: Any,
     decoder_inputs_dict: dict[Any, Any],
-    enc_cell: Any,
+    enc_cell: object,
     dec_cells_dict: dict[Any, Any],
     num_encoder_symbols: int,
     num_decoder_symbols_dict: dict[Any, int],

@@ -28,7 +28,7 @@ from headrace.variables.initializers import constant_initializer, zeros_initiali
 from headrace.variables.partitioners import fixed_size_partitioner
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Activation, ReuseLike, TensorLike
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -47,7 +47,13 @@ class _SimpleCell(LayerRNNCell):
     """Cells with ``num_units`` outputs, an activation and inputs of rank 2."""
 
     def __init__(
-        self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any
+        self,
+        num_units: int,
+        activation: Any,
+        reuse: ReuseLike,
+        name: Any,
+        dtype: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         check_supported_dtypes(self.dtype)
@@ -81,10 +87,10 @@ class BasicRNNCell(_SimpleCell):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
         name: Any = None,
         dtype: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
 
@@ -110,12 +116,12 @@ class GRUCell(_SimpleCell):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
+        reuse: ReuseLike = None,
+        kernel_initializer: object = None,
         bias_initializer: Any = None,
         name: Any = None,
         dtype: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._kernel_initializer = get_initializer(kernel_initializer)
@@ -175,7 +181,7 @@ class BasicLSTMCell(_SimpleCell):
         reuse: Any = None,
         name: Any = None,
         dtype: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._forget_bias = forget_bias
@@ -224,18 +230,18 @@ class LSTMCell(_SimpleCell):
         num_units: int,
         use_peepholes: bool = False,
         cell_clip: float | None = None,
-        initializer: Any = None,
+        initializer: object = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int | None = None,
         num_proj_shards: int | None = None,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
+        activation: Activation | None = None,
+        reuse: ReuseLike = None,
         name: Any = None,
         dtype: Any = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._use_peepholes = use_peepholes

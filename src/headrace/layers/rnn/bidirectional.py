@@ -12,6 +12,8 @@ from headrace.layers.rnn.static_rnn import reverse_seq, static_rnn
 from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
@@ -27,12 +29,12 @@ __all__ = [
 
 
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
     inputs: Any,
     sequence_length: TensorLike | None = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    initial_state_fw: object = None,
+    initial_state_bw: object = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -84,7 +86,7 @@ def static_bidirectional_rnn(
     initial_state_bw: object = None,
     dtype: DType | None = None,
     sequence_length: object = None,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any, Any]:
     """``(outputs, state_fw, state_bw)`` of two ``static_rnn``.
 
@@ -162,8 +164,8 @@ def stack_bidirectional_rnn(
 
 
 def stack_bidirectional_dynamic_rnn(
-    cells_fw: Any,
-    cells_bw: Any,
+    cells_fw: Sequence[Any],
+    cells_bw: Sequence[Any],
     inputs: TensorLike,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,

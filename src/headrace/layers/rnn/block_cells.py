@@ -17,9 +17,10 @@ from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.annotations import DTypeLike, ReuseLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cudnn_layers import CudnnCompatibleLSTMCell
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"]
 
@@ -55,7 +56,9 @@ class _Step:
         return new_h, LSTMStateTuple(new_c, new_h)
 
 
-def _add_variables(layer: Any, depth: int) -> None:
+def _add_variables(
+    layer: CudnnCompatibleLSTMCell | LSTMBlockCell | LSTMBlockFusedCell, depth: int
+) -> None:
     n = layer._num_units
     layer._kernel = layer.add_variable("kernel", [depth + n, n * 4])
     layer._bias = layer.add_variable("bias", [n * 4], initializer=constant_initializer(0.0))
@@ -76,7 +79,7 @@ class LSTMBlockCell(LayerRNNCell):
         cell_clip: float | None = None,
         use_peephole: bool = False,
         dtype: Any = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
         name: str | None = "lstm_cell",
     ) -> None:
         super().__init__(_reuse=reuse, dtype=dtype, name=name)
@@ -178,7 +181,7 @@ class GRUBlockCell(LayerRNNCell):
         self,
         num_units: int | None = None,
         cell_size: int | None = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
         name: str | None = "gru_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name)

@@ -94,7 +94,7 @@ def assert_like_rnncell(cell_name: str, cell: object) -> None:
         )
 
 
-def concat_shapes(prefix: Any, suffix: object, static: bool = False) -> Any:
+def concat_shapes(prefix: object, suffix: object, static: bool = False) -> Any:
     """Two shapes in a row: a tensor, or with ``static`` a list of what is known.
 
     Each is a number, a shape, or a tensor of rank 0 or 1.
@@ -109,7 +109,7 @@ def concat_shapes(prefix: Any, suffix: object, static: bool = False) -> Any:
     return ops.concat((p, s), 0)
 
 
-def _shape_and_static(part: Any, name: str) -> tuple[Any, Any]:
+def _shape_and_static(part: object, name: str) -> tuple[Any, Any]:
     if isinstance(part, Tensor):
         static = ops.static_value(part)
         if part.shape.ndims == 0:
@@ -126,7 +126,7 @@ def _shape_and_static(part: Any, name: str) -> tuple[Any, Any]:
     return ops.constant(shape.as_list(), dtype=dtypes.int32), known
 
 
-def zero_state_tensors(state_size: Any, batch_size: TensorLike, dtype: DType) -> Any:
+def zero_state_tensors(state_size: object, batch_size: TensorLike, dtype: DType) -> Any:
     """Zeros (batch, size…) for every size of the structure."""
 
     def zeros(size: Any) -> Any:
@@ -166,7 +166,7 @@ class RNNCell(Layer):
     """
 
     def __init__(
-        self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
+        self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: object
     ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True

@@ -20,6 +20,7 @@ from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "RNNCellWrapper", "ResidualWrapper"]
 
@@ -58,12 +59,12 @@ class RNNCellWrapper(RNNCell):
         inner = self.cell.non_trainable_weights if isinstance(self.cell, Layer) else []
         return super().non_trainable_weights + inner
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DType) -> Any:
         with name_scope(type(self).__name__ + "ZeroState", values=_values(batch_size)):
             return self.cell.zero_state(batch_size, dtype)
 
     def _call_wrapped_cell(
-        self, inputs: Tensor, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: Tensor, state: Any, cell_call_fn: Callable[..., Any], **kwargs: object
     ) -> Any:
         raise NotImplementedError
 
@@ -75,7 +76,7 @@ class RNNCellWrapper(RNNCell):
         return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype, "cell": inner}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> Any:
         """A wrapper from its configuration, in which ``cell`` has been replaced by a cell."""
         config = dict(config)
         cell = config.pop("cell")
@@ -137,7 +138,7 @@ def _like(structure: Any, parts: list[Any]) -> Any:
     return type(structure)(parts)
 
 
-def _enumerated_map(shallow: Any, function: Callable[..., Any], *structures: object) -> Any:
+def _enumerated_map(shallow: object, function: Callable[..., Any], *structures: object) -> Any:
     count = -1
 
     def numbered(*values: int | Tensor) -> Any:
@@ -164,14 +165,14 @@ class DropoutWrapper(RNNCellWrapper):
         self,
         cell: Any,
         input_keep_prob: object = 1.0,
-        output_keep_prob: Any = 1.0,
+        output_keep_prob: TensorLike = 1.0,
         state_keep_prob: Any = 1.0,
         variational_recurrent: bool = False,
         input_size: object = None,
         dtype: Any = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(cell, dtype=dtype, **kwargs)
         visitor = dropout_state_filter_visitor
@@ -196,7 +197,7 @@ class DropoutWrapper(RNNCellWrapper):
             raise ValueError("When variational_recurrent=True, dtype must be provided")
 
         def noise(sizes: object, salt: str) -> Any:
-            def one(i: int, size: Any) -> Any:
+            def one(i: int, size: TensorLike) -> Any:
                 shape = ops.concat(([1], TensorShape(size).as_list()), 0)
                 return ops.random_uniform(shape, seed=self._gen_seed(salt, i), dtype=dtype)
 
@@ -235,7 +236,7 @@ class DropoutWrapper(RNNCellWrapper):
                 return value
             return ops.dropout_v2(value, rate=1.0 - keep_prob, seed=self._gen_seed(salt, i))
 
-        def kept(i: int, drop: Tensor, value: Any, own: Any) -> Any:
+        def kept(i: int, drop: Tensor, value: Tensor, own: TensorLike) -> Any:
             if isinstance(drop, bool) and not drop:
                 return value
             mask = ops.floor(keep_prob + own)
@@ -248,7 +249,7 @@ class DropoutWrapper(RNNCellWrapper):
         return _enumerated_map(chosen, fresh, chosen, values)
 
     def _call_wrapped_cell(
-        self, inputs: Tensor, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self, inputs: Tensor, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: object
     ) -> tuple[Tensor, Tensor | LSTMStateTuple]:
         if _drops(self._input_keep_prob):
             inputs = self._dropped(
@@ -281,7 +282,7 @@ class DropoutWrapper(RNNCellWrapper):
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> Any:
         config = _restored(
             config, "dropout_fn", "dropout_fn_module", "dropout_state_filter_visitor"
         )
@@ -326,13 +327,17 @@ class ResidualWrapper(RNNCellWrapper):
     """A cell whose outputs get its inputs added (or ``residual_fn(inputs, outputs)``)."""
 
     def __init__(
-        self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: Any
+        self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: object
     ) -> None:
         super().__init__(cell, **kwargs)
         self._residual_fn = residual_fn
 
     def _call_wrapped_cell(
-        self, inputs: TensorLike, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self,
+        inputs: TensorLike,
+        state: TensorLike,
+        cell_call_fn: Callable[..., Any],
+        **kwargs: object,
     ) -> tuple[Tensor, Tensor]:
         outputs, new_state = cell_call_fn(inputs, state, **kwargs)
         return (self._residual_fn or _added)(inputs, outputs), new_state
@@ -344,7 +349,7 @@ class ResidualWrapper(RNNCellWrapper):
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> Any:
         config = _restored(config, "residual_fn", "residule_fn_module", "residual_fn")
         return super().from_config(config, custom_objects)
 
@@ -358,17 +363,21 @@ def _added(inputs: TensorLike, outputs: Tensor) -> Any:
 class DeviceWrapper(RNNCellWrapper):
     """A cell whose operations are on a device."""
 
-    def __init__(self, cell: Any, device: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: Any, device: Any, **kwargs: object) -> None:
         super().__init__(cell, **kwargs)
         self._device = device
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DType) -> Any:
         scope = name_scope(type(self).__name__ + "ZeroState", values=_values(batch_size))
         with scope, device(self._device):
             return self.cell.zero_state(batch_size, dtype)
 
     def _call_wrapped_cell(
-        self, inputs: TensorLike, state: TensorLike, cell_call_fn: Callable[..., Any], **kwargs: Any
+        self,
+        inputs: TensorLike,
+        state: TensorLike,
+        cell_call_fn: Callable[..., Any],
+        **kwargs: object,
     ) -> Any:
         with device(self._device):
             return cell_call_fn(inputs, state, **kwargs)
@@ -406,7 +415,7 @@ class MultiRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._cells[-1].output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DType) -> Any:
         with name_scope(type(self).__name__ + "ZeroState", values=_values(batch_size)):
             if self._state_is_tuple:
                 return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)

@@ -33,7 +33,7 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import InitializerLike, TensorLike
+    from headrace.core.annotations import Activation, InitializerLike, ReuseLike, TensorLike
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -55,14 +55,14 @@ class LayerNormBasicLSTMCell(RNNCell):
         self,
         num_units: int,
         forget_bias: float = 1.0,
-        input_size: Any = None,
-        activation: Any = ops.tanh,
+        input_size: object = None,
+        activation: Activation = ops.tanh,
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
         dropout_keep_prob: float = 1.0,
         dropout_prob_seed: int | None = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -85,7 +85,7 @@ class LayerNormBasicLSTMCell(RNNCell):
     def _norm(self, x: Tensor, scope: str) -> Any:
         return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
 
-    def _gates(self, args: Any) -> Any:
+    def _gates(self, args: Tensor) -> Any:
         out = 4 * self._num_units
         weights = get_variable(WEIGHTS, [dimension_value(args.shape[-1]), out], dtype=args.dtype)
         result = ops.matmul(args, weights)
@@ -195,7 +195,7 @@ class UGRNNCell(RNNCell):
         num_units: int,
         initializer: Any = None,
         forget_bias: float = 1.0,
-        activation: Any = ops.tanh,
+        activation: Activation = ops.tanh,
         reuse: Any = None,
     ) -> None:
         super().__init__(_reuse=reuse)
@@ -233,10 +233,10 @@ class IntersectionRNNCell(RNNCell):
         self,
         num_units: int,
         num_in_proj: int | None = None,
-        initializer: Any = None,
+        initializer: InitializerLike | None = None,
         forget_bias: float = 1.0,
-        y_activation: Any = ops.relu,
-        reuse: Any = None,
+        y_activation: Activation = ops.relu,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -283,7 +283,9 @@ class IntersectionRNNCell(RNNCell):
 class _Independent(LayerRNNCell):
     """Cells whose units see of the state their own entry alone."""
 
-    def __init__(self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any) -> None:
+    def __init__(
+        self, num_units: int, activation: Any, reuse: ReuseLike, name: Any, dtype: Any
+    ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
@@ -315,7 +317,7 @@ class IndRNNCell(_Independent):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
         name: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -341,7 +343,7 @@ class IndyGRUCell(_Independent):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
         kernel_initializer: Any = None,
         bias_initializer: Any = None,
         name: Any = None,
@@ -388,10 +390,10 @@ class IndyLSTMCell(_Independent):
         self,
         num_units: int,
         forget_bias: float = 1.0,
-        activation: Any = None,
+        activation: Activation | None = None,
         reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
+        kernel_initializer: object = None,
+        bias_initializer: InitializerLike | None = None,
         name: Any = None,
         dtype: Any = None,
     ) -> None:

@@ -21,8 +21,11 @@ from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = ["dynamic_rnn", "static_shape_of", "transpose_batch_time"]
 
@@ -40,7 +43,7 @@ def transpose_batch_time(x: Tensor) -> Any:
     return result
 
 
-def best_effort_batch_size(flat_input: Any) -> Any:
+def best_effort_batch_size(flat_input: Sequence[Tensor]) -> Any:
     """The batch size of inputs (time, batch, …): a number if one of them has it."""
     for each in flat_input:
         if each.shape.ndims is None:
@@ -70,7 +73,7 @@ def dynamic_rnn(
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any]:
     """Run ``cell`` over ``inputs`` (batch, time, …), or (time, batch, …) with ``time_major``.
 
@@ -184,7 +187,7 @@ def _loop(
     input_arrays = [array(f"input_{i}", x.shape[1:], x.dtype) for i, x in enumerate(flat_input)]
     input_arrays = [ta.unstack(x) for ta, x in zip(input_arrays, flat_input)]
 
-    def step(time: Tensor, arrays: Any, state: Tensor) -> Any:
+    def step(time: Tensor, arrays: Sequence[Any], state: Tensor) -> Any:
         now = [ta.read(time) for ta in input_arrays]
         for x, shape in zip(now, shapes):
             x.set_shape(shape[1:])

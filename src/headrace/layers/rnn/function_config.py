@@ -13,7 +13,11 @@ import base64
 import marshal
 from collections.abc import Callable
 from types import CellType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["dump_function", "load_function"]
 
@@ -29,7 +33,7 @@ def dump_function(function: Callable[..., Any]) -> Dumped:
     return code, function.__defaults__, closure or None
 
 
-def load_function(dumped: Any) -> Callable[..., Any]:
+def load_function(dumped: Sequence[Any]) -> Callable[..., Any]:
     """The function that :func:`dump_function` stored."""
     code, defaults, closure = dumped
     cells = tuple(CellType(value) for value in closure or ())

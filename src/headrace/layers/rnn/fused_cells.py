@@ -20,6 +20,7 @@ from headrace.layers.rnn.static_rnn import static_rnn
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -55,7 +56,7 @@ class FusedRNNCell(abc.ABC):
         initial_state: Any = None,
         dtype: DTypeLike | None = None,
         sequence_length: TensorLike | None = None,
-        scope: Any = None,
+        scope: str | None = None,
     ) -> Any:
         """``(outputs, final state)``. Without ``initial_state`` it is zeros of ``dtype``."""
 
@@ -115,7 +116,7 @@ class TimeReversedFusedRNN(FusedRNNCell):
         return _reversed(outputs, sequence_length), state
 
 
-def _reversed(values: Any, lengths: TensorLike | None) -> Any:
+def _reversed(values: TensorLike, lengths: TensorLike | None) -> Any:
     if isinstance(values, list):
         return values[::-1]
     if lengths is None:
@@ -138,11 +139,11 @@ class LSTMBlockWrapper(Layer):
     @abc.abstractmethod
     def _call_cell(
         self,
-        inputs: Any,
-        initial_cell_state: Any,
-        initial_output: Any,
-        dtype: Any,
-        sequence_length: Any,
+        inputs: TensorLike,
+        initial_cell_state: object,
+        initial_output: object,
+        dtype: DType,
+        sequence_length: object,
     ) -> Any:
         """``(cells, outputs)``, each (time, batch, num_units)."""
 
@@ -183,7 +184,7 @@ class LSTMBlockWrapper(Layer):
         return (ops.unstack(outputs) if is_list else outputs), final
 
 
-def _at_lengths(first: Any, values: Any, lengths: Any, batch: Any) -> Any:
+def _at_lengths(first: Any, values: Any, lengths: Tensor, batch: Any) -> Any:
     """Each row's value after ``lengths[row]`` steps; ``first`` is the value after none."""
     values = ops.concat([ops.expand_dims(first, [0]), values], 0)
     return ops.gather_nd(values, ops.stack([lengths, ops.range(batch)], axis=1))

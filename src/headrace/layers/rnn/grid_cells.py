@@ -21,7 +21,7 @@ from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import InitializerLike
+    from headrace.core.annotations import InitializerLike, ReuseLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
@@ -36,7 +36,7 @@ class _Weights(NamedTuple):
     diagonals: dict[str, Any]
 
 
-def _tuple_type(name: str, prefixes: Sequence[str], blocks: Sequence[int]) -> Any:
+def _tuple_type(name: str, prefixes: Sequence[str], blocks: Sequence[int]) -> type[Any]:
     """A named tuple with fields ``<prefix>_f00_b00_c``, ``…_m`` for every window of every block."""
     fields = [
         f"{prefix}_f{window:02d}_b{block:02d}_{part}"
@@ -71,7 +71,7 @@ class GridLSTMCell(RNNCell):
         end_freqindex_list: Sequence[int] | None = None,
         couple_input_forget_gates: bool = False,
         state_is_tuple: bool = True,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         if num_frequency_blocks is None:
@@ -116,7 +116,7 @@ class GridLSTMCell(RNNCell):
         return ops.concat(outputs, 1), joined
 
     def _all_blocks(
-        self, blocks: list[list[Any]], state: Any, batch: Any, prefix: str
+        self, blocks: list[list[Any]], state: object, batch: Any, prefix: str
     ) -> tuple[list[Any], list[Any]]:
         outputs: list[Any] = []
         states: list[Any] = []
@@ -148,7 +148,7 @@ class GridLSTMCell(RNNCell):
         return freq, time[0] if time else freq
 
     def _block(
-        self, windows: list[Any], block: int, state: Any, batch: Any, prefix: str
+        self, windows: list[Any], block: int, state: object, batch: Any, prefix: str
     ) -> tuple[list[Any], list[Any]]:
         n, kind = self._num_units, windows[0].dtype
         freq, time = self._variables(block, windows[0].shape.as_list()[1], kind)
@@ -168,7 +168,7 @@ class GridLSTMCell(RNNCell):
             outputs += [m_time, m_below]
         return outputs, states
 
-    def _state_of(self, state: Any, prefix: str, window: int, block: int) -> tuple[Any, Any]:
+    def _state_of(self, state: object, prefix: str, window: int, block: int) -> tuple[Any, Any]:
         if self._state_is_tuple:
             field = f"{prefix}_f{window:02d}_b{block:02d}"
             return getattr(state, f"{field}_c"), getattr(state, f"{field}_m")
@@ -176,20 +176,20 @@ class GridLSTMCell(RNNCell):
         c = ops.slice(state, [0, 2 * window * n], [-1, n])
         return c, ops.slice(state, [0, (2 * window + 1) * n], [-1, n])
 
-    def _gates(self, joined: Any, weights: _Weights) -> dict[str, Any]:
+    def _gates(self, joined: Tensor, weights: _Weights) -> dict[str, Any]:
         names = "ijo" if self._coupled else "ijfo"
         product = ops.bias_add(ops.matmul(joined, weights.kernel), weights.bias)
         parts = ops.split(value=product, num_or_size_splits=len(names), axis=1)
         return dict(zip(names, parts, strict=True))
 
-    def _activated(self, gate: Any, name: str, weights: _Weights, cells: tuple[Any, Any]) -> Any:
+    def _activated(self, gate: Tensor, name: str, weights: _Weights, cells: tuple[Any, Any]) -> Any:
         if self._use_peepholes:
             for source, cell in zip("ft", cells, strict=True):
                 gate = gate + weights.diagonals[name + source] * cell
         return ops.sigmoid(gate)
 
     def _new_cell(
-        self, gates: dict[str, Any], weights: _Weights, cells: tuple[Any, Any], own: Any
+        self, gates: dict[str, Any], weights: _Weights, cells: tuple[Any, Any], own: Tensor
     ) -> Any:
         enter = self._activated(gates["i"], "I", weights, cells)
         if self._coupled:
@@ -198,10 +198,10 @@ class GridLSTMCell(RNNCell):
             keep = self._activated(gates["f"] + self._forget_bias, "F", weights, cells)
         return clipped(keep * own + enter * ops.tanh(gates["j"]), self._cell_clip)
 
-    def _output(self, gate: Any, weights: _Weights, cells: tuple[Any, Any], own: Any) -> Any:
+    def _output(self, gate: Tensor, weights: _Weights, cells: tuple[Any, Any], own: Tensor) -> Any:
         return self._activated(gate, "O", weights, cells) * ops.tanh(own)
 
-    def _windows(self, inputs: Any, offset: int = 0) -> list[list[Any]]:
+    def _windows(self, inputs: Tensor, offset: int = 0) -> list[list[Any]]:
         """Windows of every block; an ``offset`` moves them over the padded input."""
         columns = dimension_value(inputs.shape.with_rank(2)[-1])
         if columns is None:
@@ -268,7 +268,7 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
         end_freqindex_list: Sequence[int] | None = None,
         couple_input_forget_gates: bool = False,
         backward_slice_offset: int = 0,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(
             num_units,

@@ -23,7 +23,8 @@ from headrace.variables.variable_scope import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import ReuseLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "AttentionCellWrapper",
@@ -47,7 +48,7 @@ class _Around(RNNCell):
     def output_size(self) -> Any:
         return self._cell.output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DType) -> Any:
         values = [batch_size] if isinstance(batch_size, Tensor) else []
         with name_scope(type(self).__name__ + "ZeroState", values=values):
             return self._cell.zero_state(batch_size, dtype)
@@ -205,7 +206,7 @@ class AttentionCellWrapper(RNNCell):
         attn_vec_size: int | None = None,
         input_size: int | None = None,
         state_is_tuple: bool = True,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         assert_like_rnncell("cell", cell)

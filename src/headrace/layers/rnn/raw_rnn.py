@@ -20,6 +20,7 @@ from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
     from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
     from headrace.variables.scope_state import VariableScope
@@ -116,7 +117,7 @@ def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
     return (ops.shape(flat_input[0])[0] if size is None else size), size
 
 
-def _emitted(cell: RNNCell, emit: object, default: Any) -> tuple[Any, list[Any], list[Any]]:
+def _emitted(cell: RNNCell, emit: object, default: DType) -> tuple[Any, list[Any], list[Any]]:
     """Structure, sizes and types of what is emitted; without an example, the cell's output."""
     if emit is None:
         sizes = nest.flatten(cell.output_size)
@@ -126,10 +127,10 @@ def _emitted(cell: RNNCell, emit: object, default: Any) -> tuple[Any, list[Any],
     return emit, sizes, [e.dtype for e in flat]
 
 
-def _copied(finished: Any, current: TensorLike, candidate: TensorLike) -> Any:
+def _copied(finished: Tensor, current: TensorLike, candidate: TensorLike) -> Any:
     """``candidate`` where rows go on, ``current`` where they are finished."""
 
-    def copy(old: Any, new: Any) -> Any:
+    def copy(old: Tensor, new: Tensor) -> Any:
         if isinstance(old, TensorArray) or old.shape.ndims == 0:
             return new
         with colocate_with(new):

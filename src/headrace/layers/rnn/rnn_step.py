@@ -16,11 +16,13 @@ from headrace.ops.control.tensor_array import TensorArray
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.tensor import Tensor
+    from headrace.layers.rnn.cell_base import LSTMStateTuple
+    from headrace.variables.scope_state import VariableScope
 
 __all__ = ["cache_variables", "infer_state_dtype", "initial_state_of", "rnn_step"]
 
 
-def cache_variables(scope: Any) -> None:
+def cache_variables(scope: VariableScope) -> None:
     """Read each variable once per run where it is used, unless the loop is inside another loop."""
     graph = get_default_graph()
     if graph._is_eager or scope.caching_device is not None:
@@ -67,9 +69,9 @@ def rnn_step(
     time: Any,
     sequence_length: TensorLike,
     min_sequence_length: Any,
-    max_sequence_length: Any,
+    max_sequence_length: Tensor,
     zero_output: TensorLike,
-    state: Any,
+    state: LSTMStateTuple | Tensor,
     call_cell: Callable[[], Any],
     skip_conditionals: bool = False,
 ) -> tuple[Any, Any]:

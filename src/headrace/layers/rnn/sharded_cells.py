@@ -25,7 +25,8 @@ from headrace.variables.initializers import constant_initializer, zeros_initiali
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import InitializerLike
+    from headrace.core.annotations import Activation, InitializerLike, ReuseLike, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -40,7 +41,7 @@ def width(inputs: Tensor) -> int:
     return size
 
 
-def clipped(x: Any, limit: float | None) -> Any:
+def clipped(x: TensorLike, limit: float | None) -> Any:
     return x if limit is None else ops.clip_by_value(x, -limit, limit)
 
 
@@ -61,8 +62,8 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         num_proj_shards: int = 1,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = ops.tanh,
-        reuse: Any = None,
+        activation: Activation = ops.tanh,
+        reuse: ReuseLike = None,
         layer_norm: bool = False,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
@@ -91,12 +92,12 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_proj or self._num_units
 
-    def _normed(self, x: Any, scope: str) -> Any:
+    def _normed(self, x: Tensor, scope: str) -> Any:
         if not self._layer_norm:
             return x
         return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
 
-    def _project(self, m: Any, kind: Any) -> Any:
+    def _project(self, m: Tensor, kind: DType) -> Any:
         if self._num_proj is None:
             return m
         shape = [self._num_units, self._num_proj]
@@ -151,7 +152,7 @@ class TimeFreqLSTMCell(RNNCell):
         forget_bias: float = 1.0,
         feature_size: int | None = None,
         frequency_skip: int = 1,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -205,7 +206,7 @@ class TimeFreqLSTMCell(RNNCell):
             outputs = below if k == 0 else ops.concat([outputs, below], 1)
         return outputs, states
 
-    def _step(self, gates: Any, c: Any, diagonals: list[Any]) -> tuple[Any, Any]:
+    def _step(self, gates: Tensor, c: Tensor, diagonals: list[Any]) -> tuple[Any, Any]:
         i, j, f, o = ops.split(value=gates, num_or_size_splits=4, axis=1)
         f_diag, i_diag, o_diag = diagonals
         forget = f + self._forget_bias
@@ -230,8 +231,8 @@ class GLSTMCell(RNNCell):
         num_proj: int | None = None,
         number_of_groups: int = 1,
         forget_bias: float = 1.0,
-        activation: Any = ops.tanh,
-        reuse: Any = None,
+        activation: Activation = ops.tanh,
+        reuse: ReuseLike = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         if num_units % number_of_groups:
@@ -255,11 +256,11 @@ class GLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_proj or self._num_units
 
-    def _group_columns(self, x: Any, batch: Any, group: int, size: int) -> Any:
+    def _group_columns(self, x: Tensor, batch: Any, group: int, size: int) -> Any:
         name = f"GLSTM_group{group}_input_generation"
         return ops.slice(x, [0, group * size], [batch, size], name=name)
 
-    def _group_gates(self, inputs: Any, m: Any, group: int) -> list[Any]:
+    def _group_gates(self, inputs: Any, m: Tensor, group: int) -> list[Any]:
         batch = dimension_value(inputs.shape[0]) or ops.shape(inputs)[0]
         in_size = inputs.shape.as_list()[1] // self._groups
         out_size = self.output_size // self._groups
@@ -314,7 +315,7 @@ class SRUCell(LayerRNNCell):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: ReuseLike = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:

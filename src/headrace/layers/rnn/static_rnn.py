@@ -18,7 +18,7 @@ from headrace.layers.rnn.rnn_step import (
 from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
     from headrace.layers.rnn.cell_base import RNNCell
@@ -31,7 +31,7 @@ def static_rnn(
     cell: Any,
     inputs: Any,
     initial_state: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:

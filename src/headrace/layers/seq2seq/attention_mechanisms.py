@@ -29,7 +29,9 @@ from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = [
     "AttentionMechanism",
@@ -66,7 +68,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         memory_sequence_length: object = None,
         memory_layer: Any = None,
         check_inner_dims_defined: bool = True,
-        score_mask_value: Any = None,
+        score_mask_value: object = None,
         custom_key_value_fn: Callable[[Any, Any], Any] | None = None,
         name: str | None = None,
     ) -> None:
@@ -181,7 +183,13 @@ def _luong_score(query: Tensor, keys: Tensor, scale: TensorLike | None) -> Any:
     return score if scale is None else scale * score
 
 
-def _bahdanau_score(query: Tensor, keys: Any, v: Any, g: Any = None, b: Any = None) -> Any:
+def _bahdanau_score(
+    query: Tensor,
+    keys: Any,
+    v: Tensor | Variable,
+    g: Tensor | Variable | None = None,
+    b: TensorLike | None = None,
+) -> Any:
     query = ops.expand_dims(query, 1)
     if g is None or b is None:
         return ops.reduce_sum(v * ops.tanh(keys + query), [2])
@@ -205,10 +213,10 @@ class LuongAttention(BaseAttentionMechanism):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: Any = None,
+        memory_sequence_length: object = None,
         scale: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
+        score_mask_value: object = None,
         dtype: Any = None,
         custom_key_value_fn: Callable[[Any, Any], Any] | None = None,
         name: str = "LuongAttention",
@@ -265,7 +273,7 @@ class BahdanauAttention(_Additive):
         memory_sequence_length: object = None,
         normalize: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
+        score_mask_value: object = None,
         dtype: Any = None,
         custom_key_value_fn: Callable[[Any, Any], Any] | None = None,
         name: str = "BahdanauAttention",
@@ -342,7 +350,7 @@ class _Monotonic(BaseAttentionMechanism):
 
     _score_bias_init: Any
 
-    def initial_alignments(self, batch_size: TensorLike, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: TensorLike, dtype: DType) -> Any:
         first = ops.zeros((batch_size,), dtype=dtypes.int32)
         return ops.one_hot(first, self._alignments_size, dtype=dtype)
 
@@ -359,7 +367,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: Any = None,
+        memory_sequence_length: object = None,
         normalize: bool = False,
         score_mask_value: Any = None,
         sigmoid_noise: float = 0.0,
@@ -398,7 +406,7 @@ class LuongMonotonicAttention(_Monotonic):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: Any = None,
+        memory_sequence_length: object = None,
         scale: bool = False,
         score_mask_value: Any = None,
         sigmoid_noise: float = 0.0,

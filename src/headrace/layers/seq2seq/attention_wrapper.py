@@ -64,7 +64,10 @@ def _with_same_shape(old: Tensor, new: Tensor) -> Any:
 
 
 def _compute_attention(
-    mechanism: Any, cell_output: TensorLike, attention_state: TensorLike, attention_layer: Any
+    mechanism: Any,
+    cell_output: TensorLike,
+    attention_state: TensorLike,
+    attention_layer: Dense | None,
 ) -> tuple[Any, Any, Any]:
     alignments, next_state = mechanism(cell_output, state=attention_state)
     context = ops.matmul(ops.expand_dims(alignments, 1), mechanism.values)
@@ -89,9 +92,9 @@ class AttentionWrapper(RNNCell):
         alignment_history: bool = False,
         cell_input_fn: Callable[[Any, Any], Any] | None = None,
         output_attention: bool = True,
-        initial_cell_state: Any = None,
+        initial_cell_state: object = None,
         name: Any = None,
-        attention_layer: Any = None,
+        attention_layer: object = None,
         attention_fn: Callable[..., Any] | None = None,
         dtype: Any = None,
     ) -> None:
@@ -118,7 +121,7 @@ class AttentionWrapper(RNNCell):
             if initial_cell_state is not None:
                 self._initial_cell_state = self._checked_cell_state(initial_cell_state)
 
-    def _set_layers(self, sizes: object, layers: Any) -> None:
+    def _set_layers(self, sizes: object, layers: object) -> None:
         mechanisms = self._attention_mechanisms
         if sizes is not None and layers is not None:
             raise ValueError("Only one of attention_layer_size and attention_layer should be set")
@@ -152,7 +155,7 @@ class AttentionWrapper(RNNCell):
             ]
         self._attention_layer_size = sum(widths)
 
-    def _checked_cell_state(self, state: Any) -> Any:
+    def _checked_cell_state(self, state: object) -> Any:
         last = nest.flatten(state)[-1]
         batch = dimension_value(last.shape[0]) or ops.shape(last)[0]
         message = (

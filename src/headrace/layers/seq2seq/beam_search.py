@@ -23,6 +23,7 @@ from headrace.ops.nn.gather_tree import gather_tree
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.layers.dense import Dense
 
 __all__ = [
     "BeamSearchDecoder",
@@ -118,7 +119,7 @@ class BeamSearchDecoder(Decoder):
         end_token: object,
         initial_state: Any,
         beam_width: int,
-        output_layer: Any = None,
+        output_layer: Dense | None = None,
         length_penalty_weight: float = 0.0,
         coverage_penalty_weight: float = 0.0,
         reorder_tensor_arrays: bool = True,
@@ -174,7 +175,7 @@ class BeamSearchDecoder(Decoder):
         scores = nest.map_structure(lambda _: kind, size)
         return BeamSearchDecoderOutput(scores, dtypes.int32, dtypes.int32)
 
-    def initialize(self, name: str | None = None) -> Any:
+    def initialize(self, name: str | None = None) -> tuple[Any, ...]:
         kind = nest.flatten(self._initial_cell_state)[0].dtype
         log_probs = ops.one_hot(
             ops.zeros([self._batch_size], dtype=dtypes.int32),

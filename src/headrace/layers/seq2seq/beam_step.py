@@ -14,6 +14,7 @@ from headrace.ops.control.tensor_array import TensorArray
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
+    from headrace.layers.seq2seq.beam_search import BeamSearchDecoderState
 
 __all__ = ["beam_search_step", "get_attention_probs"]
 
@@ -22,13 +23,13 @@ def beam_search_step(
     time: TensorLike,
     logits: Tensor,
     next_cell_state: Any,
-    beam_state: Any,
+    beam_state: BeamSearchDecoderState,
     batch_size: Tensor,
     beam_width: int,
     end_token: Tensor,
-    length_penalty_weight: Any,
-    coverage_penalty_weight: Any,
-    output_class: Any,
+    length_penalty_weight: TensorLike,
+    coverage_penalty_weight: float,
+    output_class: type[Any],
 ) -> tuple[Any, Any]:
     """``(output, next_state)``; logits are (batch, beam, vocabulary)."""
     known = ops.static_value(batch_size)
@@ -121,7 +122,7 @@ def get_attention_probs(cell_state: object, coverage_penalty_weight: TensorLike)
     return found[0] if len(found) == 1 else _mean(tuple(found))
 
 
-def _mean(probs: Any) -> Any:
+def _mean(probs: TensorLike) -> Any:
     if not isinstance(probs, tuple):
         return probs
     return ops.reduce_mean(ops.concat([ops.expand_dims(p, -1) for p in probs], -1), -1)
@@ -130,10 +131,10 @@ def _mean(probs: Any) -> Any:
 def _scores(
     log_probs: Tensor,
     lengths: Tensor,
-    length_weight: Any,
-    coverage_weight: Any,
+    length_weight: TensorLike,
+    coverage_weight: TensorLike,
     finished: TensorLike,
-    accumulated: Any,
+    accumulated: object,
 ) -> Any:
     scores = log_probs / ops.cast(_length_penalty(lengths, length_weight), log_probs.dtype)
     weight = ops.convert_to_tensor(coverage_weight, name="coverage_penalty_weight")

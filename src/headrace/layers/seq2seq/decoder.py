@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
-    from headrace.layers.rnn.cell_base import RNNCell
-    from headrace.layers.seq2seq.beam_search import BeamSearchDecoderOutput
+    from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
+    from headrace.layers.seq2seq.attention_wrapper import AttentionWrapperState
+    from headrace.layers.seq2seq.beam_search import BeamSearchDecoder, BeamSearchDecoderOutput
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode", "rnn_output_size"]
 
@@ -48,7 +49,7 @@ class Decoder:
         """``(finished, initial_inputs, initial_state)``."""
         raise NotImplementedError
 
-    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: TensorLike, state: Any, name: str | None = None) -> Any:
         """``(outputs, next_state, next_inputs, finished)``."""
         raise NotImplementedError
 
@@ -63,14 +64,14 @@ class Decoder:
 
 
 def dynamic_decode(
-    decoder: Any,
+    decoder: BasicDecoder | BeamSearchDecoder,
     output_time_major: bool = False,
     impute_finished: bool = False,
     maximum_iterations: Any = None,
     parallel_iterations: int = 32,
     swap_memory: bool = False,
     scope: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[Any, Any, Any]:
     """``(final_outputs, final_state, final_sequence_lengths)`` of a decoder.
 
@@ -186,7 +187,11 @@ class BasicDecoder(Decoder):
     """A cell whose inputs and samples a helper provides."""
 
     def __init__(
-        self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None
+        self,
+        cell: Any,
+        helper: Any,
+        initial_state: AttentionWrapperState | LSTMStateTuple | Tensor,
+        output_layer: Any = None,
     ) -> None:
         assert_like_rnncell("cell", cell)
         if not isinstance(helper, Helper):

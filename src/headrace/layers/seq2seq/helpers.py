@@ -41,7 +41,7 @@ def _categorical(logits: Any, seed: int | None) -> Any:
     return ops.reshape(drawn, ops.shape(logits)[:-1])
 
 
-def _bernoulli(probability: Tensor, n: Any, seed: int | None) -> Any:
+def _bernoulli(probability: Tensor, n: object, seed: int | None) -> Any:
     shape = ops.concat([ops.reshape(n, [1]), ops.shape(probability)], 0)
     noise = ops.random_uniform(shape, seed=seed, dtype=probability.dtype)
     return ops.less(noise, probability)
@@ -71,7 +71,7 @@ class Helper:
         raise NotImplementedError
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+        self, time: object, outputs: object, state: Any, sample_ids: object, name: str | None = None
     ) -> Any:
         """``(finished, next_inputs, next_state)``."""
         raise NotImplementedError
@@ -121,7 +121,7 @@ class CustomHelper(Helper):
             return self._sample_fn(time=time, outputs=outputs, state=state)
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+        self, time: object, outputs: object, state: Any, sample_ids: object, name: str | None = None
     ) -> Any:
         with name_scope(name, f"{type(self).__name__}NextInputs", [time]):
             return self._next_inputs_fn(
@@ -175,7 +175,7 @@ class TrainingHelper(Helper):
     def sample_ids_dtype(self) -> Any:
         return dtypes.int32
 
-    def initialize(self, name: str | None = None) -> Any:
+    def initialize(self, name: str | None = None) -> tuple[Tensor, ...]:
         with name_scope(name, "TrainingHelperInitialize"):
             finished = ops.equal(0, self._sequence_length)
             following = ops.cond(
@@ -185,7 +185,7 @@ class TrainingHelper(Helper):
             )
             return finished, following
 
-    def sample(self, time: Tensor, outputs: Tensor, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Tensor, state: object, name: str | None = None) -> Any:
         with name_scope(name, "TrainingHelperSample", [time]):
             return ops.cast(ops.argmax(outputs, axis=-1), dtypes.int32)
 
@@ -201,7 +201,7 @@ class TrainingHelper(Helper):
             next_time = time + 1
             finished = next_time >= self._sequence_length
 
-            def read(ta: Any) -> Any:
+            def read(ta: TensorArray) -> Any:
                 return ta.read(next_time)
 
             following = ops.cond(
@@ -264,7 +264,12 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             return ops.where(choose, _categorical(outputs, self._seed), none)
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
+        self,
+        time: Any,
+        outputs: object,
+        state: Any,
+        sample_ids: Any = None,
+        name: str | None = None,
     ) -> Any:
         with name_scope(name, "ScheduledEmbeddingTrainingHelperNextInputs", [time]):
             finished, given, state = super().next_inputs(time, outputs, state, sample_ids, name)
@@ -284,11 +289,11 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         self,
         inputs: Any,
         sequence_length: Any,
-        sampling_probability: Any,
+        sampling_probability: object,
         time_major: bool = False,
         seed: int | None = None,
         next_inputs_fn: Callable[[Any], Any] | None = None,
-        auxiliary_inputs: Any = None,
+        auxiliary_inputs: object = None,
         name: str | None = None,
     ) -> None:
         with name_scope(name, "ScheduledOutputTrainingHelper"):
@@ -311,7 +316,12 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             return ops.cast(choose, dtypes.int32)
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
+        self,
+        time: Any,
+        outputs: Any,
+        state: Any,
+        sample_ids: object = None,
+        name: str | None = None,
     ) -> Any:
         with name_scope(name, "ScheduledOutputTrainingHelperNextInputs", [time]):
             finished, given, state = super().next_inputs(time, outputs, state, sample_ids, name)
@@ -365,7 +375,7 @@ class GreedyEmbeddingHelper(Helper):
     def sample_ids_dtype(self) -> Any:
         return dtypes.int32
 
-    def initialize(self, name: str | None = None) -> Any:
+    def initialize(self, name: str | None = None) -> tuple[Tensor, ...]:
         return ops.tile([False], [self._batch_size]), self._start_inputs
 
     def sample(self, time: Tensor, outputs: Tensor, state: Tensor, name: str | None = None) -> Any:
@@ -379,7 +389,7 @@ class GreedyEmbeddingHelper(Helper):
         state: object,
         sample_ids: object,
         name: str | None = None,
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         finished = ops.equal(sample_ids, self._end_token)
         following = ops.cond(
             ops.reduce_all(finished),
@@ -401,7 +411,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self,
         embedding: Any,
         start_tokens: Any,
-        end_token: Any,
+        end_token: object,
         softmax_temperature: Any = None,
         seed: int | None = None,
     ) -> None:
@@ -424,7 +434,7 @@ class InferenceHelper(Helper):
         self,
         sample_fn: Callable[[Any], Any],
         sample_shape: Any,
-        sample_dtype: Any,
+        sample_dtype: object,
         start_inputs: Any,
         end_fn: Callable[[Any], Any],
         next_inputs_fn: Callable[[Any], Any] | None = None,
@@ -456,7 +466,7 @@ class InferenceHelper(Helper):
         return self._sample_fn(outputs)
 
     def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+        self, time: object, outputs: object, state: Any, sample_ids: object, name: str | None = None
     ) -> Any:
         following = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
         return self._end_fn(sample_ids), following, state

@@ -73,7 +73,7 @@ def invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def const(value: Any, dtype: DType = dtypes.int32, name: str = "Const") -> Tensor:
+def const(value: object, dtype: DType = dtypes.int32, name: str = "Const") -> Tensor:
     """A constant, for gradients and wrappers."""
     graph = get_default_graph()
     array = np.array(value, dtype.np_dtype)
@@ -240,7 +240,7 @@ RESHAPE = define(
 )
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """The same elements in another shape; one dimension may be -1."""
     return apply(RESHAPE, tensor, shape, name=name)
 

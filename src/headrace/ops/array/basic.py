@@ -17,6 +17,8 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.numpy import numpy_xp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import ArrayNamespace, DTypeLike, ShapeLike, TensorLike
     from headrace.core.infer import Inference
 
@@ -236,7 +238,7 @@ def identity(input: object, name: str | None = None) -> Tensor:
     return apply(IDENTITY, input, name=name)
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """Each tensor of a list unchanged, as one operation."""
     return apply_list(IDENTITY_N, list(input), name=name)
 

@@ -34,10 +34,12 @@ def _broadcast_to_shape(c: Inference) -> list[Shape]:
     if len(source) > len(target):
         raise ValueError(f"Shape must be at most rank {len(target)} but is rank {len(source)}")
     for have, want in zip(source[::-1], target[::-1]):
-        if have not in (1, None) and want is not None and have != want:
+        if have is not None and have > 1 and want is not None and have != want:
             raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
     lead = len(target) - len(source)
-    known = [h if w is None and h != 1 else w for h, w in zip(source, target[lead:])]
+    known = [
+        h if w is None and h is not None and h > 1 else w for h, w in zip(source, target[lead:])
+    ]
     return [(*target[:lead], *known)]
 
 

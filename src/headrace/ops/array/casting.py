@@ -278,37 +278,37 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         return cast(value, target, name=scope)
 
 
-def to_float(x: TensorLike, name: str = "ToFloat") -> Any:
+def to_float(x: TensorLike, name: str = "ToFloat") -> Tensor:
     """Cast to float32; new code writes ``tf.cast(x, tf.float32)``."""
     return cast(x, dtypes.float32, name)
 
 
-def to_double(x: TensorLike, name: str = "ToDouble") -> Any:
+def to_double(x: TensorLike, name: str = "ToDouble") -> Tensor:
     """Cast to float64; new code writes ``tf.cast(x, tf.float64)``."""
     return cast(x, dtypes.float64, name)
 
 
-def to_int32(x: TensorLike, name: str = "ToInt32") -> Any:
+def to_int32(x: TensorLike, name: str = "ToInt32") -> Tensor:
     """Cast to int32, truncating towards zero; new code writes ``tf.cast(x, tf.int32)``."""
     return cast(x, dtypes.int32, name)
 
 
-def to_int64(x: TensorLike, name: str = "ToInt64") -> Any:
+def to_int64(x: TensorLike, name: str = "ToInt64") -> Tensor:
     """Cast to int64, truncating towards zero; new code writes ``tf.cast(x, tf.int64)``."""
     return cast(x, dtypes.int64, name)
 
 
-def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Any:
+def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Tensor:
     """Cast to bfloat16; new code writes ``tf.cast(x, tf.bfloat16)``."""
     return cast(x, dtypes.bfloat16, name)
 
 
-def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Any:
+def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Tensor:
     """Cast to complex64; new code writes ``tf.cast(x, tf.complex64)``."""
     return cast(x, dtypes.complex64, name)
 
 
-def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Any:
+def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Tensor:
     """Cast to complex128; new code writes ``tf.cast(x, tf.complex128)``."""
     return cast(x, dtypes.complex128, name)
 

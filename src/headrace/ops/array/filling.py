@@ -26,6 +26,7 @@ from headrace.ops.array.array_shape import _SMALL, RESHAPE, const, invalid, rank
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.ops.control.tensor_list_ops import TensorList
 
 __all__ = ["fill", "ones", "ones_like", "ones_like_v2", "zeros", "zeros_like", "zeros_like_v2"]
@@ -38,7 +39,12 @@ def _fill_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 1)
     c.require_rank(1, 0)
     value = c.value(0)
-    if value is not None and value.size and value.min() == -1:
+    if (
+        value is not None
+        and value.size
+        and value.min() < 0
+        and (value.min() == -1 or c.op._inputs[0]._op.type == "Pack")
+    ):
         raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")
     return [c.shape_value(0)]
 
@@ -112,12 +118,12 @@ ONES_LIKE = define(
 )
 
 
-def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` filled with one value."""
     return apply(FILL, dims, value, name=name)
 
 
-def _filled(shape: object, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
+def _filled(shape: object, value: Any, dtype: DType, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
         try:
@@ -189,7 +195,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     return _filled(shape, _zero_and_one(dtype)[0], dtype, name, "zeros")
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: TensorLike, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Ones (True) of a shape, which may be a tensor."""
     one = _zero_and_one(dtype)[1]
     if as_dtype(dtype).base_dtype is dtypes.string:
@@ -219,7 +225,10 @@ def zeros_like(
 
 
 def ones_like(
-    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+    tensor: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    optimize: bool = True,
 ) -> Tensor:
     """Ones of a tensor's shape and, unless ``dtype`` is given, of its type.
 

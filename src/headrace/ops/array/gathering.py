@@ -84,11 +84,15 @@ def _gather_v2_shape(c: Inference) -> list[Shape]:
     at %= rank
     if batch < 0:
         batch += len(indices)
+    if batch < 0:
+        raise ValueError(
+            f"Subshape start out of bounds: {batch - len(indices)}, for shape with rank "
+            f"{len(indices)}"
+        )
     if batch > len(indices) or batch > at:
         raise ValueError(
             f"batch_dims = {batch} must be at most rank(indices) = {len(indices)} and axis = {at}"
         )
-    shapes.merge(params[:batch], indices[:batch])
     return [params[:at] + indices[batch:] + params[at + 1 :]]
 
 
@@ -255,6 +259,9 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
     if rank is None:
         raise ValueError("batch_gather does not allow indices with unknown shape.")
     with name_scope(name, "BatchGather", [params, indices]):
+        params = convert_to_tensor(params, name="params")
+        if params._shape is not None and indices._shape is not None:
+            shapes.merge(params._shape[: rank - 1], indices._shape[:-1])
         return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name="Reshape_3")
 
 
@@ -293,7 +300,9 @@ GATHER_ND = define(
 )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: Any = 0
+) -> Tensor:
     """``params[indices[i]]``: each index is a vector into the leading dimensions."""
     if isinstance(batch_dims, Tensor):
         known = static_value(batch_dims)
@@ -313,7 +322,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     return apply(GATHER_ND, params, indices, name=name)
 
 
-def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
+def _batch_gather_nd(params: Any, indices: TensorLike, batch: int, name: str | None) -> Tensor:
     """Put the batch position in front of every index."""
     with name_scope(name, "BatchGatherND", [params, indices]) as scope:
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
@@ -388,16 +397,22 @@ def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
 
 def _scatter_nd_shape(c: Inference) -> list[Shape]:
     target = c.shape_value(2)
-    _check_updates(c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1), target)
+    indices, updates = c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1)
+    _check_not_empty(indices, updates, target)
+    _check_updates(indices, updates, target)
     return [target]
+
+
+def _check_not_empty(indices: Shape, updates: Shape, target: Shape) -> None:
+    given = [shapes.num_elements(s) for s in (indices, updates)]
+    if shapes.num_elements(target) == 0 and any(given):
+        raise ValueError("Indices and updates specified for empty output shape")
 
 
 def _tensor_scatter_shape(c: Inference) -> list[Shape]:
     target, indices = c.require_rank_at_least(0, 1), c.require_rank_at_least(1, 1)
     updates = c.require_rank_at_least(2, 1)
-    given = [shapes.num_elements(s) for s in (indices, updates)]
-    if shapes.num_elements(target) == 0 and any(given):
-        raise ValueError("Indices and updates specified for empty output shape")
+    _check_not_empty(indices, updates, target)
     _check_updates(indices, updates, target)
     return [target]
 
@@ -522,7 +537,7 @@ UNRAVEL_INDEX = define(
 )
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
     """Flat indices as coordinates, one row per dimension."""
     return apply(UNRAVEL_INDEX, indices, dims, name=name)
 

@@ -37,13 +37,13 @@ __all__ = [
 ]
 
 
-def has_negative(indices: Any) -> bool:
+def has_negative(indices: Array) -> bool:
     if indices.size <= 32:  # a reduction costs more than a few Python comparisons
         return bool(indices.size) and min(indices.reshape(-1).tolist()) < 0
     return bool(indices.min() < 0)
 
 
-def bad_index(indices: Any, limit: int) -> Exception:
+def bad_index(indices: Array, limit: int) -> Exception:
     """The error for the first index outside [0, limit)."""
     flat = indices.reshape(-1)
     wrong = np.flatnonzero((flat < 0) | (flat >= limit))
@@ -77,7 +77,7 @@ def gather_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Any:
 
 
 def gather_v2_kernel(
-    xp: ArrayNamespace, params: Any, indices: Any, axis: Array, *, batch_dims: int
+    xp: ArrayNamespace, params: Array, indices: Array, axis: Array, *, batch_dims: int
 ) -> Any:
     at = axis.item()
     rank = params.ndim
@@ -87,6 +87,11 @@ def gather_v2_kernel(
         at += rank
     if not batch_dims:
         return take(xp, params, indices, at)
+    if not -indices.ndim <= batch_dims < max(indices.ndim, 1):
+        raise invalid(
+            f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}), but got "
+            f"{batch_dims}"
+        )
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     return batched_take(xp, params, indices, at, batch)
 
@@ -131,7 +136,7 @@ def _nd_error(indices: Any, dims: Sequence[int], what: str) -> Exception:
     )
 
 
-def nd_index(xp: Any, indices: Any, dims: Sequence[int], what: str) -> tuple[Any, ...]:
+def nd_index(xp: ArrayNamespace, indices: Array, dims: Sequence[int], what: str) -> tuple[Any, ...]:
     """The last dimension of ``indices`` taken apart, each part checked against its dimension."""
     depth = indices.shape[-1]
     if depth > len(dims):
@@ -173,7 +178,7 @@ def scatter_into(xp: ArrayNamespace, out: Array, indices: Array, updates: Array,
     return out
 
 
-def _accumulate(out: Any, index: tuple[Any, ...], updates: Any, ufunc: Any) -> None:
+def _accumulate(out: Any, index: tuple[Any, ...], updates: Array, ufunc: Any) -> None:
     """``ufunc.at`` over rows, by way of one flat index (which NumPy has a fast path for)."""
     if not index:
         for row in updates.reshape((-1, *out.shape)):
@@ -204,7 +209,7 @@ def scatter_nd_kernel(xp: ArrayNamespace, indices: Array, updates: Array, shape:
 
 
 def scatter_kernel(how: str) -> Callable[..., Any]:
-    def kernel(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
+    def kernel(xp: ArrayNamespace, tensor: Array, indices: Array, updates: Array) -> Any:
         out = np.array(tensor, order="C") if xp.name == "numpy" else tensor
         return scatter_into(xp, out, indices, updates, how)
 

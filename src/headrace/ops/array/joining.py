@@ -383,7 +383,7 @@ PARALLEL_CONCAT = define(
 )
 
 
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+def parallel_stack(values: Sequence[TensorLike], name: str = "parallel_stack") -> Tensor:
     """``stack`` along the first dimension, of tensors whose shapes are known."""
     with name_scope(name, "parallel_stack", list(values)):
         rows = [apply_op("ExpandDims", v, const(0)) for v in values]

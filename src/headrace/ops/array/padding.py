@@ -13,7 +13,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.infer import Inference, static_value
+from headrace.core.infer import Inference, partial_shape, static_value
 from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
@@ -32,7 +32,7 @@ __all__ = ["mirror_pad", "pad", "pad_v2", "repeat", "repeat_with_axis", "tile"]
 def _tile_shape(c: Inference) -> list[Shape]:
     s, times = c.shape(0), c.shape_value(1)
     if s is None:
-        return [None if times is None else (None,) * len(times)]
+        return [None if times is None else tuple(0 if m == 0 else None for m in times)]
     if times is None:
         return [(None,) * len(s)]
     if len(times) != len(s):
@@ -157,8 +157,8 @@ def repeat_with_axis(
 
 def _repeated_alike(data: Tensor, repeats: Tensor, axis: int, rank: int) -> Tensor:
     """Every slice the same number of times: on an axis of its own, then joined with its axis."""
-    one, times = const([1], repeats._dtype), apply_op("ExpandDims", repeats, const(0))
-    multiples = apply_op("ConcatV2", [*[one] * (axis + 1), times, *[one] * (rank - axis - 1)], 0)
+    one = const(1, repeats._dtype)
+    multiples = apply_op("Pack", [*[one] * (axis + 1), repeats, *[one] * (rank - axis - 1)])
     tiled = apply(TILE, apply_op("ExpandDims", data, const(axis + 1)), multiples)
     dims = shape(data)
     target = apply_op("ConcatV2", [dims[:axis], const([-1]), dims[axis + 1 :]], const(0))
@@ -212,10 +212,28 @@ def _pad_shape(c: Inference) -> list[Shape]:
         raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
     value = c.value(1)
     if value is None:
-        return [(None,) * len(s)]
+        return [_padded_as_far_as_known(s, _known_rows(c.op._inputs[1]))]
     if value.size and value.min() < 0:
         raise ValueError(f"Paddings must be non-negative: {value.tolist()}")
     return [tuple(None if d is None else d + int(lo) + int(hi) for d, (lo, hi) in zip(s, value))]
+
+
+def _known_rows(paddings: Tensor) -> list[Shape] | None:
+    """Rows that were packed into a matrix, as far as their elements are known."""
+    op = paddings._op
+    if op.type != "Pack" or op._attrs["axis"] != 0:
+        return None
+    return [partial_shape(t) for t in op._inputs]
+
+
+def _padded_as_far_as_known(s: Sequence[int | None], rows: Sequence[Any] | None) -> Shape:
+    """The shape where only some of the paddings are known: ``[[1, 1], [n, 2]]``."""
+    if rows is None or len(rows) != len(s):
+        return (None,) * len(s)
+    return tuple(
+        None if d is None or row is None or None in row else d + int(row[0]) + int(row[1])
+        for d, row in zip(s, rows)
+    )
 
 
 def checked_paddings(x: Array, paddings: Array) -> list[list[int]]:

@@ -21,6 +21,8 @@ from headrace.ops.array.index_kernels import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "parallel_dynamic_stitch"]
@@ -117,7 +119,9 @@ def dynamic_partition(
     return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(
+    indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
     """``merged[indices[m][i]] = data[m][i]``; later entries win."""
     return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)
 

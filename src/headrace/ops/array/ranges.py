@@ -283,7 +283,7 @@ _SEQUENCE_ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 def range(
     start: Any,
     limit: Any = None,
-    delta: Any = 1,
+    delta: TensorLike = 1,
     dtype: DType | None = None,
     name: str | None = "range",
 ) -> Any:
@@ -367,12 +367,12 @@ def _between(start: Any, stop: object, num: object, axis: int) -> Tensor:
 
 def bincount(
     arr: Tensor,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     minlength: int | None = None,
-    maxlength: Any = None,
+    maxlength: object = None,
     dtype: DType = dtypes.int32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """How often each integer occurs (or the sum of the weights given to it)."""
     with name_scope(name, "bincount"):
         arr = convert.convert(arr, dtypes.int32, "arr")
@@ -414,7 +414,11 @@ def histogram_fixed_width_bins(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """The number of the bin each value falls into."""
+    """The number of the bin each value falls into: int32, as in TensorFlow, where ``dtype`` must be
+    int32 or int64 and has no other effect.
+    """
+    if dtypes.as_dtype(dtype) not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"dtype must be int32 or int64, not {dtypes.as_dtype(dtype).name}")
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         x = convert.convert(values, name="values")
         kind = x._dtype._base
@@ -424,7 +428,7 @@ def histogram_fixed_width_bins(
         index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
         top = apply_op("Cast", bins - 1, DstT=kind)
         inside = apply_op("Minimum", apply_op("Maximum", index, apply_op("ZerosLike", index)), top)
-        return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype), name="Reshape_1")
+        return apply_op("Cast", inside, DstT=dtypes.int32, name="Reshape_1")
 
 
 def bucketize(input: TensorLike, boundaries: TensorLike, name: str | None = None) -> Tensor:

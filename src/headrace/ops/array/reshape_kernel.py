@@ -6,7 +6,7 @@ reshape_kernel(xp, x, np.array([2, -1]))
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace import errors
 from headrace.core import shapes
@@ -44,7 +44,7 @@ def _empty_sizes(x: Array, dims: list[int]) -> list[int]:
     return [missing if d == -1 else d for d in dims]
 
 
-def _reshape_error(x: Array, shape: Any) -> Exception:
+def _reshape_error(x: Array, shape: Array) -> Exception:
     if shape.ndim != 1:
         return _invalid(f"sizes input must be 1-D, not {shapes.show(shape.shape)}")
     dims = shape.tolist()

@@ -131,7 +131,12 @@ SELECT_V2 = define(
 )
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike,
+    x: TensorLike | None = None,
+    y: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """With one argument the indices of what is true; with three, elements of x or y."""
     if x is None and y is None:
         return apply(WHERE, condition, name=name or "Where")

@@ -20,7 +20,7 @@ from headrace.ops.array.filling import _all_axes
 from headrace.ops.array.selecting import top_k
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import AxisLike, DTypeLike, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, DTypeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -114,7 +114,7 @@ def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
 
 
 def _bound_kernel(side: str) -> Callable[..., Any]:
-    def kernel(xp: Any, rows: Any, values: Any, *, out_type: Any) -> Any:
+    def kernel(xp: ArrayNamespace, rows: Array, values: Array, *, out_type: DType) -> Any:
         if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
             raise invalid("Leading dim_size of both tensors must match.")
         found = [xp.searchsorted(r, v, side=side) for r, v in zip(rows, values)]

@@ -24,6 +24,9 @@ __all__ = ["listdiff", "setdiff1d", "unique", "unique_with_counts"]
 
 # Unique -----------------------------------------------------------------------------------------
 
+#: Integers are counted in a table of up to so many places for each.
+_TABLE_OF = 8
+
 
 def _uniques(x: Array) -> tuple[Any, Any, Any]:
     """(places of first occurrence in order, number of each element, counts) for a vector."""
@@ -35,8 +38,26 @@ def _uniques(x: Array) -> tuple[Any, Any, Any]:
         first = np.empty(count, np.int64)
         first[numbers[::-1]] = np.arange(len(inverse) - 1, -1, -1)
         return first, numbers, np.bincount(numbers, minlength=count)
+    if x.dtype.kind in "iu":
+        low, high = int(x.min()), int(x.max())
+        if high - low < _TABLE_OF * x.size:
+            return _by_table(x, low, high)
     _, first, inverse_, counts = np.unique(x, True, True, True, equal_nan=False)
     return _by_occurrence(first, inverse_, counts)
+
+
+def _by_table(x: Array, low: int, high: int) -> tuple[Any, Any, Any]:
+    """The same for integers of a small range: no sorting of elements."""
+    apart = x - x.dtype.type(low)  # (may wrap around: right as an unsigned number)
+    places = apart.view(f"u{x.dtype.itemsize}").astype(np.int64)
+    first_of = np.full(high - low + 1, x.size)
+    first_of[places[::-1]] = np.arange(x.size - 1, -1, -1)
+    first = first_of[first_of < x.size]
+    first.sort()
+    number_of = np.empty(high - low + 1, np.int64)
+    number_of[places[first]] = np.arange(first.size)
+    numbers = number_of[places]
+    return first, numbers, np.bincount(numbers, minlength=first.size)
 
 
 def _by_occurrence(first: Array, inverse: Array, counts: Array) -> tuple[Any, Any, Any]:

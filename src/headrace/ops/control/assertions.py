@@ -30,6 +30,8 @@ from headrace.ops.array.filling import _all_axes
 from headrace.ops.io.printing import summarize_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.dtypes import DType
 
@@ -174,7 +176,7 @@ def _pair(
     def check(
         x: TensorLike,
         y: TensorLike,
-        data: Any = None,
+        data: TensorLike | None = None,
         summarize: Any = None,
         message: Any = None,
         name: str | None = None,
@@ -189,8 +191,8 @@ def _pair(
     def check_v2(
         x: Tensor,
         y: np.generic,
-        message: Any = None,
-        summarize: Any = None,
+        message: str | None = None,
+        summarize: int | None = None,
         name: str | None = None,
     ) -> Operation:
         return _compared(what, sign, op, compare, x, y, None, summarize, message, name)
@@ -343,7 +345,7 @@ def _checked_rank(
     holds: Callable[[int, int], bool],
     op: str,
     data: Any,
-    summarize: Any,
+    summarize: int | None,
     message: object,
     name: str | None,
 ) -> Operation:
@@ -374,7 +376,7 @@ def assert_rank(
     x: object,
     rank: object,
     data: Any = None,
-    summarize: Any = None,
+    summarize: int | None = None,
     message: Any = None,
     name: str | None = None,
 ) -> Operation:
@@ -392,10 +394,10 @@ def assert_rank_v2(
 
 
 def assert_rank_at_least(
-    x: Any,
-    rank: Any,
+    x: TensorLike,
+    rank: TensorLike,
     data: Any = None,
-    summarize: Any = None,
+    summarize: int | None = None,
     message: Any = None,
     name: str | None = None,
 ) -> Operation:
@@ -428,7 +430,7 @@ def assert_rank_in(
     x: TensorLike,
     ranks: Any,
     data: Any = None,
-    summarize: Any = None,
+    summarize: int | None = None,
     message: object = None,
     name: str | None = None,
 ) -> Operation:
@@ -554,7 +556,9 @@ def is_numeric_tensor(tensor: TensorLike) -> bool:
     return isinstance(tensor, Tensor) and tensor._dtype._base in NUMERIC_TYPES
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: DType | None = None) -> Any:
+def assert_same_float_dtype(
+    tensors: Sequence[Any] | None = None, dtype: DType | None = None
+) -> DType:
     """The one floating type of all tensors; ValueError if they differ or it is not floating."""
     found = None if dtype is None else dtypes.as_dtype(dtype)
     for t in tensors or ():

@@ -27,7 +27,7 @@ __all__ = ["case", "switch_case"]
 
 
 def case(
-    pred_fn_pairs: Any,
+    pred_fn_pairs: object,
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
@@ -126,7 +126,7 @@ def _eager() -> bool:
 
 def switch_case(
     branch_index: Any,
-    branch_fns: Any,
+    branch_fns: object,
     default: Callable[..., Any] | None = None,
     name: str = "switch_case",
 ) -> Any:

@@ -128,7 +128,7 @@ class CondContext(_Shared, CondBase):
         opdef = REF_SWITCH if tensor._dtype._is_ref else SWITCH
         with in_context(graph, self.outer_context):
             out: Tensor = apply_many(opdef, tensor, self.pred, name="Switch")[self.branch]
-        out._op.__dict__["_cond_context"] = self
+        out._op._cond_context = self
         graph.prevent_fetching(out._op)
         return out
 
@@ -142,7 +142,7 @@ class CondContext(_Shared, CondBase):
         return tuple(t if self.is_own_switch(t) else self.capture(t) for t in inputs)
 
     def is_own_switch(self, tensor: Tensor) -> bool:
-        context = tensor._op.__dict__.get("_cond_context")
+        context = tensor._op._cond_context
         return (
             context is not None
             and _same_branch(context, self)
@@ -169,7 +169,7 @@ def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) 
     with in_context(graph, outer):
         side: Tensor = apply_many(SWITCH, pred, pred, name="Switch")[branch]
     made = CondContext(pred, side, branch, name, outer)
-    side._op.__dict__["_cond_context"] = made
+    side._op._cond_context = made
     with in_context(graph, made):
         made.pivot = apply_op("Identity", side)
     count_more(graph, -2)
@@ -189,7 +189,7 @@ def guarded(tensor: Tensor, pred: Tensor, branch: int, outer: Context | None) ->
     graph = tensor._op.graph
     with in_context(graph, outer):
         side: Tensor = apply_many(SWITCH, tensor, pred, name="Switch")[branch]
-    side._op.__dict__["_cond_context"] = CondContext(pred, pred, branch, "", outer)
+    side._op._cond_context = CondContext(pred, pred, branch, "", outer)
     count_more(graph, -1)
     return side
 

@@ -27,6 +27,8 @@ from headrace.ops.control.control_flow_ops import MERGE, SWITCH
 from headrace.ops.control.dependencies import with_dependencies
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
     from headrace.ops.control.tensor_array import TensorArray
@@ -56,7 +58,7 @@ def switch(
 Merged = collections.namedtuple("Merged", ["output", "value_index"])
 
 
-def merge(inputs: Any, name: str | None = None) -> Any:
+def merge(inputs: Sequence[TensorLike], name: str | None = None) -> Any:
     """The one of the inputs that is there, and its index."""
     if any(i is None for i in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
@@ -81,6 +83,17 @@ def note_flat(tensor: Tensor) -> None:
 # cond -------------------------------------------------------------------------------------------
 
 
+def _predicate(pred: Any) -> Tensor:
+    """The condition of ``tf.cond``; what becomes a Switch is told in a Switch's words."""
+    tensor = convert_to_tensor(pred)
+    if tensor._dtype._base is not dtypes.bool:
+        raise TypeError(
+            f"Input 'pred' of 'Switch' Op has type {tensor._dtype._base.name} that does not match "
+            "expected type of bool."
+        )
+    return tensor
+
+
 @overload
 def cond(
     pred: TensorLike,
@@ -91,7 +104,7 @@ def cond(
 ) -> Tensor: ...
 @overload
 def cond(
-    pred: Any,
+    pred: object,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -117,7 +130,7 @@ def cond(
         raise TypeError("pred must not be a Python bool")
     with name_scope(name, "cond", [pred]):
         graph = get_default_graph()
-        pred = convert_to_tensor(pred, dtypes.bool)
+        pred = _predicate(pred)
         if pred._shape not in (None, ()):
             raise ValueError(f"pred of tf.cond must be a scalar, not of shape {pred.shape}")
         if_false, if_true = apply_many(SWITCH, pred, pred, name="Switch")
@@ -172,7 +185,7 @@ def _branch_function(
     return function
 
 
-def _unpacked(given: Any) -> Any:
+def _unpacked(given: object) -> Any:
     """A list or tuple of one value counts as that value."""
     if isinstance(given, (list, tuple)) and len(given) == 1:
         return given[0]
@@ -248,7 +261,7 @@ def _merge_of_effects(graph: Graph, if_true: CondContext, if_false: CondContext)
 
 def _note_gradient_context(*branches: CondContext) -> None:
     for a, b in (branches, branches[::-1]):
-        a.__dict__["sibling"] = b
+        a.sibling = b
 
 
 def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, list[Tensor]]:
@@ -264,7 +277,7 @@ def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, lis
         context.Exit()
 
 
-def _branch_result(value: object, context: CondContext, waits: bool = False) -> Any:
+def _branch_result(value: object, context: CondContext, waits: bool = False) -> Tensor:
     """What a branch returned as a tensor of that branch.
 
     ``waits``: for the control dependencies that are set.
@@ -324,7 +337,7 @@ def _check_types(res_t: list[Tensor], res_f: list[Tensor]) -> None:
             )
 
 
-def _merge_pair(f: Tensor, t: Tensor, pred: Tensor, given: Any) -> Tensor | TensorArray:
+def _merge_pair(f: Tensor, t: Tensor, pred: Tensor, given: object) -> Tensor | TensorArray:
     merged = merge_on(f, t, pred)
     rebuild = getattr(given, "_from_tensor_for_control_flow", None)
     return merged if rebuild is None else rebuild(merged)

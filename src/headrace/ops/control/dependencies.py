@@ -25,7 +25,7 @@ _tuple: Any = builtins.tuple
 TensorOrSlices = TypeVar("TensorOrSlices", Tensor, IndexedSlices)
 
 
-def group(*inputs: Any, name: str | None = None) -> Operation:
+def group(*inputs: object, name: str | None = None) -> Operation:
     """An operation that is done when all inputs are; it has no value."""
     graph = get_default_graph()
     if graph._is_eager:
@@ -117,7 +117,9 @@ def _gateable(item: TensorLike | None) -> Any:
     return convert_to_tensor(item) if plain else item
 
 
-def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple(
+    tensors: Any, name: str | None = None, control_inputs: Sequence[TensorLike] | None = None
+) -> list[Any]:
     """The tensors, each available only when all of them are."""
     if get_default_graph()._is_eager:
         return list(tensors)

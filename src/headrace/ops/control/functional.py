@@ -17,7 +17,7 @@ from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.control.while_loops import while_loop
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.annotations import DTypeLike, InitializerLike, TensorLike
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
@@ -43,7 +43,13 @@ def _spread(
     return flat, arrays
 
 
-def _loop(test: Any, body: Any, start: list[Any], rows: int | None, **options: Any) -> Any:
+def _loop(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    start: list[Any],
+    rows: int | None,
+    **options: Any,
+) -> Any:
     """A while loop.
 
     TF gives it a maximum number of iterations, for which it has a counter of its own.
@@ -53,7 +59,7 @@ def _loop(test: Any, body: Any, start: list[Any], rows: int | None, **options: A
         return while_loop(test, body, start)
     count_more(graph, 4 if rows is None else 6)
 
-    def counted(*variables: Any) -> Any:
+    def counted(*variables: object) -> Any:
         count_more(graph, 5)
         result = body(*variables)
         count_more(graph, 2)
@@ -116,7 +122,7 @@ def _with_rows(tensor: Tensor, rows: int | None) -> Tensor:
 def _fold(
     fn: Callable[..., Any],
     elems: Any,
-    initializer: Any,
+    initializer: InitializerLike | None,
     name: str | None,
     default: str,
     back: bool,
@@ -196,7 +202,7 @@ def scan(
         raise TypeError("fn must be callable.")
     with name_scope(name, "scan", nest.flatten(elems)):
         tensors = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
-        n, known = _rows(tensors)
+        n, known = _rows(tensors, folding=True)
         _, arrays = _spread(_pack(elems, tensors), n)
         first = apply_op("Sub", n, 1) if reverse else constant(0)
         step = -1 if reverse else 1

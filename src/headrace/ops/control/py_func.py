@@ -6,7 +6,7 @@ import functools
 import itertools
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from headrace.core.tensor import Operation
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.infer import Inference
     from headrace.core.tensor import Tensor
 
 __all__ = ["numpy_function", "py_func"]
@@ -34,10 +35,12 @@ _tokens = itertools.count()
 class Function:
     """A Python function behind an operation."""
 
-    __slots__ = ("__weakref__", "call")
+    __slots__ = ("__weakref__", "call", "folded")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         self.call = call
+        #: Results for constant arguments, if the function has no state: it is called once.
+        self.folded: dict[Hashable, Any] = {}
 
 
 def register(function: Function, token: str) -> str:
@@ -155,7 +158,7 @@ def _traceback(error: Exception) -> str:
 _SIGNATURE = "input: *Tin -> output: *Tout; token: str, Tout: list(type)"
 
 
-def _shape(c: Any) -> list[Any]:
+def _shape(c: Inference) -> list[Any]:
     return [None] * len(c.attr("Tout"))
 
 

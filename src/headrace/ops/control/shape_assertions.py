@@ -28,6 +28,8 @@ from headrace.ops.control.assertions import (
 from headrace.ops.control.dependencies import group
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     pass
 
 __all__ = ["assert_shapes"]
@@ -54,8 +56,8 @@ class _Specified(NamedTuple):
 
 
 def assert_shapes(
-    shapes: Any,
-    data: Any = None,
+    shapes: Sequence[Any],
+    data: object = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -74,7 +76,7 @@ def assert_shapes(
             return group(*sizes)
 
 
-def _specified(x: Any, wanted: Any, message: str) -> _Specified:
+def _specified(x: Tensor, wanted: Any, message: str) -> _Specified:
     tensor = convert_to_tensor(x)
     if not hasattr(wanted, "__iter__") and not hasattr(wanted, "__getitem__"):
         raise ValueError(
@@ -98,7 +100,7 @@ def _specified(x: Any, wanted: Any, message: str) -> _Specified:
     return _Specified(tensor, sizes, innermost)
 
 
-def _is_one_of(size: Any, symbols: tuple[Any, ...]) -> bool:
+def _is_one_of(size: object, symbols: tuple[Any, ...]) -> bool:
     return any(
         size is s or (isinstance(s, str) and isinstance(size, str) and size == s) for s in symbols
     )
@@ -122,7 +124,7 @@ def _checked_rank(s: _Specified, data: Any, summarize: Any, message: Any) -> Ope
 
 
 def _checked_sizes(
-    given: list[_Specified], data: Any, summarize: Any, message: str
+    given: list[_Specified], data: object, summarize: int | None, message: str
 ) -> list[Operation]:
     asserts: list[Operation] = []
     known: dict[Any, tuple[Any, str]] = {}  # symbols: a size, and where it comes from
@@ -149,11 +151,11 @@ def _checked_sizes(
 def _checked_size(
     s: _Specified,
     at: int,
-    have: Any,
-    want: Any,
+    have: int,
+    want: int,
     source: str,
-    data: Any,
-    summarize: Any,
+    data: object,
+    summarize: int | None,
     message: str,
 ) -> Operation | None:
     what = f"Tensor {called(s.tensor)} dimension"

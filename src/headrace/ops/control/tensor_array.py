@@ -227,7 +227,7 @@ class TensorArray:
             apply(ops.SCATTER, self._handle, indices, value, self._flow, name=name)
         )
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         value = convert_to_tensor(value, preferred_dtype=self._dtype)
         lengths = apply_op("Cast", lengths, DstT=dtypes.int64)
         known = static_value(lengths)

@@ -33,8 +33,8 @@ class EagerTensorArray(TensorArray):
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
+        handle: object = None,
+        flow: object = None,
         infer_shape: bool = True,
         element_shape: object = None,
         colocate_with_first_write_call: bool = True,
@@ -68,7 +68,7 @@ class EagerTensorArray(TensorArray):
     def identity(self) -> TensorArray:
         return self
 
-    def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
+    def grad(self, source: str, flow: object = None, name: str | None = None) -> TensorArray:
         raise NotImplementedError(
             "TensorArray.grad is not supported when executing eagerly; eager's gradient "
             "implementation does not use "
@@ -124,7 +124,7 @@ class EagerTensorArray(TensorArray):
         self._set(int(index), value)
         return self
 
-    def _set(self, i: int, given: Any) -> None:
+    def _set(self, i: int, given: TensorLike) -> None:
         value = convert_to_tensor(given, preferred_dtype=self._dtype)
         if value._dtype is not self._dtype:
             raise errors.InvalidArgumentError(
@@ -195,7 +195,7 @@ class EagerTensorArray(TensorArray):
             self._set(int(i), row)
         return self
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         lengths = np.asarray(convert_to_tensor(lengths))
         if lengths.ndim != 1:

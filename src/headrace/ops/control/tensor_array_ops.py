@@ -22,7 +22,7 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = ["ArrayState"]
@@ -198,10 +198,10 @@ def _invalid(text: str, name: str = "") -> errors.InvalidArgumentError:
 
 
 def _make(
-    xp: Any,
-    size: Any,
+    xp: ArrayNamespace,
+    size: Array,
     *,
-    dtype: Any,
+    dtype: DTypeLike,
     element_shape: Any,
     dynamic_size: bool,
     clear_after_read: bool,
@@ -222,7 +222,9 @@ def _write(xp: ArrayNamespace, handle: ArrayState, index: Array, value: Array, f
     return _FLOW
 
 
-def _read(xp: ArrayNamespace, handle: ArrayState, index: Array, flow: Array, *, dtype: Any) -> Any:
+def _read(
+    xp: ArrayNamespace, handle: ArrayState, index: Array, flow: Array, *, dtype: DType
+) -> Any:
     if dtype is not handle.dtype:
         have, wanted = (_C_NAMES.get(d.name, d.name) for d in (handle.dtype, dtype))
         raise _invalid(f"TensorArray dtype is {have} but Op requested dtype {wanted}.")
@@ -263,7 +265,9 @@ def _gather(
     return np.stack(items)
 
 
-def _scatter(xp: Any, handle: ArrayState, indices: Any, value: Any, flow: Any) -> Any:
+def _scatter(
+    xp: ArrayNamespace, handle: ArrayState, indices: Any, value: Array, flow: Array
+) -> Any:
     for i, row in zip(np.asarray(indices).reshape(-1), value):
         handle.write(i, np.array(row, value.dtype))
     return _FLOW
@@ -340,7 +344,9 @@ def _size(xp: ArrayNamespace, handle: ArrayState, flow: Array) -> Any:
     return np.int32(len(handle.items))
 
 
-def _grad_array(xp: ArrayNamespace, handle: ArrayState, flow: Array, *, source: str) -> Any:
+def _grad_array(
+    xp: ArrayNamespace, handle: ArrayState, flow: Array, *, source: str
+) -> tuple[Any, ...]:
     return handle.gradient(source), _FLOW
 
 
@@ -452,6 +458,7 @@ MAKE = define(
     kernel=_make,
     grad=_make_grad,
     **_STATE,
+    role="list",
 )
 GRAD = define(
     "TensorArrayGradV3",
@@ -468,6 +475,7 @@ WRITE = define(
     kernel=_write,
     grad=_write_grad,
     **_STATE,
+    role="list write",
     stored="write",
 )
 READ = define(
@@ -477,6 +485,7 @@ READ = define(
     kernel=_read,
     grad=_read_grad,
     **_STATE,
+    role="list read",
     stored="read",
 )
 GATHER = define(
@@ -487,6 +496,7 @@ GATHER = define(
     kernel=_gather,
     grad=_gather_grad,
     **_STATE,
+    role="list gather",
     stored="read",
 )
 SCATTER = define(
@@ -496,6 +506,7 @@ SCATTER = define(
     kernel=_scatter,
     grad=_scatter_grad,
     **_STATE,
+    role="list scatter",
     stored="write",
 )
 CONCAT = define(

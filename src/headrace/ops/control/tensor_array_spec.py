@@ -59,7 +59,7 @@ class TensorArraySpec(TypeSpec):
         )
         return made.unstack(stacked)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         other = getattr(spec_or_value, "_type_spec", spec_or_value)
         return (
             isinstance(other, TensorArraySpec)

@@ -98,7 +98,7 @@ def _narrowed(a: Shape, b: Shape) -> Shape:
         ) from None
 
 
-def _shape(value: Any) -> Shape:
+def _shape(value: Array) -> Shape:
     """An ``element_shape`` argument: -1 alone is unknown."""
     array = np.asarray(value)
     if array.ndim == 0:
@@ -182,7 +182,7 @@ def _set(xp: ArrayNamespace, handle: TensorList, index: Array, item: Array) -> T
     return handle.having(elements)
 
 
-def _stacked(handle: TensorList, elements: Sequence[Any], shape: Shape) -> Any:
+def _stacked(handle: TensorList, elements: Sequence[Any], shape: Shape) -> Array:
     if not elements:
         known = _narrowed(handle.element_shape, shape)
         if known is None or None in known:
@@ -198,7 +198,7 @@ def _stacked(handle: TensorList, elements: Sequence[Any], shape: Shape) -> Any:
 
 def _stack(
     xp: ArrayNamespace, handle: TensorList, element_shape: Array, *, num_elements: int
-) -> Any:
+) -> Array:
     if num_elements >= 0 and num_elements != len(handle.elements):
         raise _invalid(
             f"Operation expected a list with {num_elements} elements but got a list with "
@@ -213,8 +213,8 @@ def _gather(xp: ArrayNamespace, handle: TensorList, indices: Array, element_shap
 
 
 def _scatter(
-    xp: Any,
-    tensor: Any,
+    xp: ArrayNamespace,
+    tensor: TensorLike,
     indices: Any,
     element_shape: Any,
     num_elements: Any = -1,
@@ -252,7 +252,7 @@ def _resize(xp: ArrayNamespace, handle: TensorList, size: Array) -> TensorList:
     return handle.having([*handle.elements[:n], *[None] * (n - len(handle.elements))])
 
 
-def _element_shape(xp: ArrayNamespace, handle: TensorList, *, shape_type: DType) -> Any:
+def _element_shape(xp: ArrayNamespace, handle: TensorList, *, shape_type: DType) -> Array:
     if handle.element_shape is None:
         return np.asarray(-1, shape_type.np_dtype)
     return np.asarray([-1 if d is None else d for d in handle.element_shape], shape_type.np_dtype)

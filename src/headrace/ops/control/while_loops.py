@@ -58,7 +58,8 @@ def while_loop(
         raise TypeError("cond must be callable.")
     if not callable(body):
         raise TypeError("body must be callable.")
-    if (isinstance(loop_vars, (list, tuple)) and not loop_vars) or loop_vars is None:
+    plain = isinstance(loop_vars, (list, tuple, int, float))
+    if (plain and not loop_vars) or loop_vars is None:
         raise ValueError("No loop variables provided")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
@@ -75,6 +76,9 @@ def while_loop(
         noted = _noting(body, returned)
         if maximum_iterations is not None:
             limit = _iteration_limit(maximum_iterations)
+            if not single:
+                whole = len(variables) > 1 or return_same_structure
+                noted = _of_type(noted, loop_vars if whole else loop_vars[0])
             cond, noted = _limited(cond, noted, limit)
             variables = [constant(0, limit.dtype, name="iteration_counter"), *variables]
             if shape_invariants is not None:
@@ -98,6 +102,21 @@ def _noting(function: Callable[..., Any], results: list[Any]) -> Callable[..., A
         return results[-1]
 
     return noted
+
+
+def _of_type(body: Callable[..., Any], loop_vars: Any) -> Callable[..., Any]:
+    """With a limit, the loop variables are one structure beside the counter: TF 1.15 compares the
+    types of its lists and tuples. (Loops in functions are other loops, which do not.)
+    """
+    if get_default_graph()._is_function:
+        return body
+
+    def checked(*values: object) -> Any:
+        found = body(*values)
+        nest.assert_same_structure([loop_vars], [found], expand_composites=True)
+        return found
+
+    return checked
 
 
 def _like_sequence(given: Sequence[Any], values: list[Any]) -> Any:
@@ -190,9 +209,7 @@ def _build_loop(
     if graph._effects is not None:
         starts = [e._op for e in enters]
         graph._effects.close([context], context.outer_context, starts, exits[0]._op)
-    for op_part in exits:
-        op_part._op.__dict__["_loop"] = context
-    context.__dict__["loop_variables"] = [
+    context.loop_variables = [
         _LoopVariable(e, m, s[1], n, x)
         for e, m, s, n, x in zip(enters, merges, switches, nexts, exits)
     ]

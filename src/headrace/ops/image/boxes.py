@@ -78,8 +78,8 @@ def _greedy(
     threshold: float,
     least: Array | np.generic | None,
 ) -> Array:
-    if limit < 0:
-        raise invalid("max_output_size must be non-negative")
+    if limit < 0:  # TensorFlow counts up to equality
+        limit = len(scores)
     order = np.argsort(-scores.astype(np.float64), kind="stable")
     if least is not None:
         order = order[scores[order] > least]
@@ -122,7 +122,7 @@ def _nms_v4_kernel(
     least: Array,
     *,
     pad_to_max_output_size: bool,
-) -> Any:
+) -> tuple[Any, ...]:
     kept = _suppressed(boxes, scores, limit, iou, least)
     count = np.int32(len(kept))
     return (_padded(kept, int(limit)) if pad_to_max_output_size else kept), count
@@ -144,7 +144,7 @@ def _nms_v5_kernel(
     sigma: Array,
     *,
     pad_to_max_output_size: bool,
-) -> Any:
+) -> tuple[Any, ...]:
     _check(boxes, scores, iou)
     if float(sigma) > 0:
         kept, values = _soft(boxes, scores, int(limit), float(iou), float(least), float(sigma))
@@ -451,8 +451,12 @@ def _draw_v2_kernel(xp: ArrayNamespace, images: Array, boxes: Array, colors: Arr
 
 
 def _draw_shape(c: Inference) -> list[Shape]:
-    c.require_rank(1, 3)
-    return [c.require_rank(0, 4)]
+    images, boxes = c.require_rank(0, 4), c.require_rank(1, 3)
+    if images[3] not in (None, 1, 3, 4):
+        raise ValueError("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
+    if boxes[2] not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {boxes[2]}")
+    return [images]
 
 
 DRAW = define(

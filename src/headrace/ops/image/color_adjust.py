@@ -133,7 +133,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
 # random -------------------------------------------------------------------------------------------
 
 
-def _drawn(low: Any, high: Any, seed: int | None) -> Tensor:
+def _drawn(low: TensorLike, high: Any, seed: int | None) -> Tensor:
     return random_uniform([], low, high, seed=seed)
 
 

@@ -47,6 +47,8 @@ def convert_image_dtype(
     """An image of another type, its values scaled to that type's range."""
     image = convert_to_tensor(image, name="image")
     want, have = dtypes.as_dtype(dtype), image.dtype.base_dtype
+    if not want.is_floating and not want.is_integer:
+        raise AttributeError("dtype must be either floating point or integer")
     if want is have:
         return identity(image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
@@ -63,7 +65,9 @@ def convert_image_dtype(
         return convert(scaled, want, name=scope)
 
 
-def _between_integers(image: Tensor, have: Any, want: Any, saturate: bool, scope: str) -> Tensor:
+def _between_integers(
+    image: Tensor, have: DType, want: DType, saturate: bool, scope: str
+) -> Tensor:
     scale = (
         (have.max + 1) // (want.max + 1)
         if have.max > want.max

@@ -179,7 +179,7 @@ def _adjusted(c: Inference) -> list[Shape]:
     return [c.require_rank_at_least(0, 3)]
 
 
-def _require_scalar(what: str, value: Any) -> np.float32:
+def _require_scalar(what: str, value: Array) -> np.float32:
     if np.ndim(value):
         raise invalid(f"{what} must be scalar: {shapes.show(np.shape(value))}")
     return np.float32(value)

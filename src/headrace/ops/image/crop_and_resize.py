@@ -182,7 +182,10 @@ def _count(c: Inference, boxes: int, indices: int) -> int | None:
 def _crops_shape(c: Inference) -> list[Shape]:
     image = c.require_rank(0, 4)
     assert image is not None
-    size = c.shape_value(3) or (None, None)
+    size = c.shape_value(3)
+    if size is not None and len(size) != 2:
+        raise ValueError(f"Dimension must be 2 but is {len(size)}")
+    size = size or (None, None)
     return [(_count(c, 1, 2), size[0], size[1], image[3])]
 
 

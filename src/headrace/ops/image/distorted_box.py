@@ -86,13 +86,13 @@ class _Words:
                 return word % n
 
 
-def _rounded(x: Any) -> int:
+def _rounded(x: Array) -> int:
     """To the nearest integer, halves to even."""
     return int(np.rint(x))
 
 
 def _crop(
-    width: int, height: int, areas: tuple[Any, Any], ratio: Any, words: _Words
+    width: int, height: int, areas: tuple[Any, Any], ratio: Array, words: _Words
 ) -> _Box | None:
     """One attempt; None if no such rectangle fits."""
     least, most = (_F4(a) * _F4(width) * _F4(height) for a in areas)
@@ -127,7 +127,7 @@ def _covers(crop: _Box, boxes: list[_Box], least: float) -> bool:
     return any(b.area and _F4(crop.common(b)) / _F4(b.area) >= _F4(least) for b in boxes)
 
 
-def _pixel_boxes(boxes: Any, width: int, height: int) -> list[_Box]:
+def _pixel_boxes(boxes: Array, width: int, height: int) -> list[_Box]:
     out = []
     for y1, x1, y2, x2 in boxes.reshape(-1, 4).tolist():
         if not all(0 <= v <= 1 for v in (y1, x1, y2, x2)):
@@ -150,7 +150,7 @@ def _pixel_boxes(boxes: Any, width: int, height: int) -> list[_Box]:
 
 
 def _sample(
-    image_size: Any, bounding_boxes: Any, covered: Any, node: KernelNode, rt: Runtime
+    image_size: Array, bounding_boxes: Array, covered: Any, node: KernelNode, rt: Runtime
 ) -> tuple[Any, Any, Any]:
     attrs = node.attrs
     if image_size.shape != (3,):
@@ -185,7 +185,12 @@ def _sample(
 
 
 def _first_good(
-    whole: _Box, boxes: list[_Box], covered: float, attrs: Any, rt: Runtime, node: KernelNode
+    whole: _Box,
+    boxes: list[_Box],
+    covered: float,
+    attrs: dict[str, Any],
+    rt: Runtime,
+    node: KernelNode,
 ) -> _Box | None:
     attempts = attrs["max_attempts"]
     # TensorFlow sets four words, one group, aside for each attempt

@@ -53,7 +53,7 @@ def _string(data: bytes) -> Array:
     return out
 
 
-def _picture(image: Any) -> Any:
+def _picture(image: Array) -> Any:
     """A Pillow image of height x width x channels uint8 values."""
     from PIL import Image
 
@@ -67,7 +67,7 @@ def jpeg_bytes(
     subsampling: int,
     progressive: bool = False,
     optimize: bool = False,
-    **more: Any,
+    **more: object,
 ) -> bytes:
     """``subsampling``: 2 halves the resolution of colours, 0 keeps it."""
     if image.ndim != 3:
@@ -331,7 +331,7 @@ def decode_image(
         def as_first(image: Tensor) -> Tensor:
             return image if first is dtypes.uint8 else convert_image_dtype(image, first)
 
-        def still() -> Any:
+        def still() -> Tensor:
             # uint16 is asked for in vain where the file is a JPEG: read eight bits, then widen
             if first is dtypes.uint8:
                 return apply(DECODE_PNG, contents, channels=n)
@@ -341,7 +341,7 @@ def decode_image(
                 lambda: apply(DECODE_PNG, contents, channels=n, dtype=first),
             )
 
-        def gif() -> Any:
+        def gif() -> Tensor:
             if n not in (0, 3):
                 return still()  # which says that a GIF has no such channels
             frames = as_first(apply(DECODE_GIF, contents))

@@ -164,7 +164,7 @@ def _known_size(image: Tensor) -> tuple[Any, Any]:
     return tuple(whole[at + i] if d is None else d for i, d in enumerate(known))  # type: ignore[return-value]
 
 
-def _is_tensor(*values: Any) -> bool:
+def _is_tensor(*values: object) -> bool:
     return any(isinstance(v, Tensor) for v in values)
 
 

@@ -84,10 +84,18 @@ def _kernel(
 
 def _shape(c: Inference) -> list[Shape]:
     images = c.require_rank(0, 4)
-    c.require_rank(2, 2)
+    offsets = c.require_rank(2, 2)
+    if None not in (images[0], offsets[0]) and images[0] != offsets[0]:
+        raise ValueError(f"Dimensions must be equal, but are {images[0]} and {offsets[0]}")
+    if offsets[1] not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {offsets[1]}")
+    sizes = c.require_rank(1, 1)[0]
+    if sizes not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {sizes}")
     size = c.value(1)
     window = (None, None) if size is None else tuple(int(d) for d in size)
-    return [(images[0], *window, images[3]) if images is not None else (None, *window, None)]
+    batch = offsets[0] if images[0] is None else images[0]
+    return [(batch, *window, images[3])]
 
 
 GLIMPSE = define(

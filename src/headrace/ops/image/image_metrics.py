@@ -39,7 +39,7 @@ def _require_same_dtype(a: Tensor, b: Tensor) -> None:
         )
 
 
-def _same_images(a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Tensor, Tensor, Any]:
+def _same_images(a: TensorLike, b: TensorLike, max_val: TensorLike) -> tuple[Tensor, Tensor, Any]:
     """Both as floats in [0, 1] scale, and the largest value in that scale."""
     a = convert_to_tensor(a, name="a")
     b = convert_to_tensor(b, name="b")
@@ -111,7 +111,7 @@ def _ssim_parts(
 def ssim(
     img1: Tensor,
     img2: Tensor,
-    max_val: Any,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,

@@ -86,7 +86,7 @@ def jpeg_frame(data: bytes) -> JpegFrame | None:
 
 def decode_jpeg(
     data: bytes, options: JpegOptions, window: tuple[int, int, int, int] | None = None
-) -> Any:
+) -> Array:
     """Height x width x channels values; of the window (y, x, height, width) alone if there is
     one.
     """
@@ -112,7 +112,7 @@ def decode_jpeg(
     return np.ascontiguousarray(image[y : y + height, x : x + width])
 
 
-def _checked(image: Any, size: tuple[int, int], problem: str) -> Any:
+def _checked(image: Array, size: tuple[int, int], problem: str) -> Array:
     if image.shape[:2] != size:  # a second frame header, which the decoder took
         raise invalid(problem)
     return image

@@ -60,7 +60,7 @@ def write_png(pixels: Array, compression: int = -1) -> bytes:
     return _SIGNATURE + b"".join(_chunk(name, data) for name, data in chunks)
 
 
-def _filter_rows(raw: Any, pixel_bytes: int, width: int) -> Any:
+def _filter_rows(raw: Array, pixel_bytes: int, width: int) -> Array:
     """Every row with its filter's number in front.
 
     A filter predicts a byte from the one to the left, the one above and the one left of that.

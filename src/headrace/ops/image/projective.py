@@ -30,7 +30,7 @@ from headrace.ops.linalg.matmul import matmul
 from headrace.ops.math.unary import cos, sin
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = [
     "angles_to_projective_transforms",
@@ -52,7 +52,7 @@ def _shape(c: Inference) -> list[Shape]:
     return [(images[0], size[0], size[1], images[3])]
 
 
-def _points(rows: Any, height: int, width: int) -> tuple[Any, Any, Any]:
+def _points(rows: Array, height: int, width: int) -> tuple[Any, Any, Any]:
     """Coordinates in the input, rows x height x width, and where they are finite."""
     r = rows.astype(np.float32)[:, :, None, None]
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
@@ -69,7 +69,7 @@ def _points(rows: Any, height: int, width: int) -> tuple[Any, Any, Any]:
     )
 
 
-def _pick(images: Any, y: Any, x: Any) -> Any:
+def _pick(images: Array, y: Array, x: Array) -> Array:
     """Pixels at whole coordinates; 0 outside."""
     height, width = images.shape[1:3]
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -78,11 +78,13 @@ def _pick(images: Any, y: Any, x: Any) -> Any:
     return np.where(inside[..., None], found, np.zeros((), images.dtype))
 
 
-def _round_away(v: Any) -> Any:
+def _round_away(v: Array) -> Array:
     return (np.sign(v) * np.floor(np.abs(v) + np.float32(0.5))).astype(np.int64)
 
 
-def _kernel(xp: Any, images: Any, rows: Any, size: Any, *, interpolation: str) -> Any:
+def _kernel(
+    xp: ArrayNamespace, images: Array, rows: Array, size: Array, *, interpolation: str
+) -> Any:
     if rows.ndim != 2 or rows.shape[1] != 8 or rows.shape[0] not in (1, images.shape[0]):
         raise errors.InvalidArgumentError(
             None,
@@ -106,7 +108,7 @@ def _kernel(xp: Any, images: Any, rows: Any, size: Any, *, interpolation: str) -
     return found.astype(images.dtype, copy=False)
 
 
-def _bilinear(images: Any, y: Any, x: Any) -> Any:
+def _bilinear(images: Any, y: Array, x: Array) -> Array:
     y0, x0 = np.floor(y), np.floor(x)
     y1, x1 = y0 + 1, x0 + 1
     rows = []
@@ -169,9 +171,9 @@ def _like_given(images: Tensor, rank: int) -> Tensor:
 
 def transform(
     images: TensorLike,
-    transforms: Any,
+    transforms: TensorLike,
     interpolation: str = "NEAREST",
-    output_shape: Any = None,
+    output_shape: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Images (HW, HWC or NHWC) under a transform, or one for each of them.
@@ -201,7 +203,7 @@ def transform(
 
 
 def rotate(
-    images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
+    images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
     """Images turned counterclockwise about their centre by angles (radians, one or one each)."""
     with name_scope(name, "rotate"):
@@ -213,7 +215,10 @@ def rotate(
 
 
 def translate(
-    images: TensorLike, translations: Any, interpolation: str = "NEAREST", name: str | None = None
+    images: TensorLike,
+    translations: TensorLike,
+    interpolation: str = "NEAREST",
+    name: str | None = None,
 ) -> Any:
     """Images moved by [dx, dy], one or one each."""
     with name_scope(name, "translate"):
@@ -239,7 +244,9 @@ def angles_to_projective_transforms(
         return concat([*columns, none], axis=1)
 
 
-def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
+def translations_to_projective_transforms(
+    translations: TensorLike, name: str | None = None
+) -> Tensor:
     """Transforms that move images by [dx, dy]."""
     with name_scope(name, "translations_to_projective_transforms"):
         given = convert_to_tensor(translations, dtypes.float32, "translations")
@@ -275,7 +282,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
         return reshape(whole, constant([-1, 3, 3]))
 
 
-def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
+def matrices_to_flat_transforms(transform_matrices: TensorLike) -> Tensor:
     """Rows of 8 of 3 x 3 matrices, which are divided by their last element."""
     with name_scope("matrices_to_flat_transforms"):
         matrices = convert_to_tensor(transform_matrices, name="transform_matrices")

@@ -166,7 +166,7 @@ def _size(size: Tensor) -> Tensor:
     return tensor
 
 
-def _fitting(batch: Tensor, size: Any) -> Any:
+def _fitting(batch: Tensor, size: Tensor) -> Tensor:
     """The largest size with the images' aspect ratio that is within ``size``."""
     known, dims = static_value(size), ranked(batch._shape)[1:3]
     if known is not None and None not in dims:
@@ -192,8 +192,18 @@ def resize_image_with_pad(
 ) -> Tensor:
     """As large as fits with its aspect ratio kept, in the middle of zeros."""
     return _padded(
-        image, target_height, target_width, lambda x, s: resize_images(x, s, method, align_corners)
+        image,
+        target_height,
+        target_width,
+        lambda x, s: _as_resized(resize_images(x, s, method, align_corners), method),
     )
+
+
+def _as_resized(image: Tensor, method: Any) -> Tensor:
+    """An image of the size that is wanted already, in the type that others of its kind get."""
+    if method == ResizeMethod.NEAREST_NEIGHBOR or image._dtype._base.is_floating:
+        return image
+    return cast(image, dtypes.float32)
 
 
 def resize_image_with_pad_v2(

@@ -40,7 +40,7 @@ def _library(xp: ArrayNamespace) -> ModuleType:
     return resample if xp.name == "numpy" else xp.resample
 
 
-def _checked(x: Any, size: Any) -> tuple[int, int]:
+def _checked(x: Array, size: Array) -> tuple[int, int]:
     """The new height and width."""
     if x.ndim != 4:
         raise invalid(f"input must be 4-dimensional{shapes.show(x.shape)}")
@@ -59,7 +59,9 @@ def _checked(x: Any, size: Any) -> tuple[int, int]:
 
 
 def _kernel(name: str) -> Resampler:
-    def kernel(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+    def kernel(
+        xp: ArrayNamespace, x: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+    ) -> Any:
         return getattr(_library(xp), name)(
             x, _checked(x, size), align_corners, _centers(align_corners, half_pixel_centers)
         )
@@ -79,7 +81,12 @@ def _area_kernel(xp: ArrayNamespace, x: Array, size: Array, *, align_corners: bo
 
 def _grad_kernel(name: str) -> Resampler:
     def kernel(
-        xp: Any, g: Any, original: Any, *, align_corners: bool, half_pixel_centers: bool
+        xp: ArrayNamespace,
+        g: Array,
+        original: Array,
+        *,
+        align_corners: bool,
+        half_pixel_centers: bool,
     ) -> Any:
         size = (original.shape[1], original.shape[2])
         out = getattr(_library(xp), name)(g, size, align_corners, half_pixel_centers)
@@ -119,7 +126,7 @@ def _attrs(op: Operation) -> dict[str, Any]:
 
 
 def _through(grad_op: str) -> Callable[..., list[Any]]:
-    def grad(op: Operation, g: Any) -> list[Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         image = op._inputs[0]
         if not image._dtype._base.is_floating:
             return [None, None]
@@ -131,7 +138,7 @@ def _through(grad_op: str) -> Callable[..., list[Any]]:
 def _back(forward_op: str) -> Callable[..., list[Any]]:
     """The gradient of a resize's gradient is the resize."""
 
-    def grad(op: Operation, g: Any) -> list[Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         return [apply_op(forward_op, g, _size_of(op._inputs[0]), **_attrs(op)), None]
 
     return grad
@@ -158,7 +165,7 @@ def _define(name: str, function: str, without_half: bool = False) -> OpDef:
     """A resize and its gradient; ``without_half``: float16 images have no gradient."""
     through = _through(f"{name}Grad")
 
-    def grad(op: Operation, g: Any) -> list[Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         if without_half and op._inputs[0]._dtype._base is dtypes.float16:
             return [None, None]
         return through(op, g)

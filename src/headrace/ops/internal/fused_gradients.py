@@ -134,7 +134,9 @@ def _cell_shapes(c: infer.Inference) -> list[Shape]:
     return [part, part, gates, part]
 
 
-def _cell_kernel(xp: Any, product: Any, c: Any, *, order: Any, forget_bias: float) -> Any:
+def _cell_kernel(
+    xp: Any, product: Any, c: Any, *, order: Any, forget_bias: float
+) -> tuple[Array, ...]:
     if xp.name == "numpy":
         return lstm.cell(product, c, tuple(order), forget_bias)
     parts = [xp.split(product, 4, axis=1)[k] for k in order]
@@ -163,7 +165,7 @@ def _cell_grad_shapes(c: infer.Inference) -> list[Shape]:
 
 def _cell_grad_kernel(
     xp: Any, dh: Any, dc: Any, c: Any, gates: Any, tanh_c: Any, *, order: Any
-) -> Any:
+) -> tuple[Array, Array]:
     if xp.name == "numpy":
         return lstm.cell_grad(dh, dc, c, gates, tanh_c, tuple(order))
     i, f, g, o = (xp.split(gates, 4, axis=1)[k] for k in order)
@@ -228,7 +230,10 @@ LSTM_LAYER = define(
     shape=_unknown,
     kernel=_layer_kernel,
     grad=NOT_DIFFERENTIABLE,
+    compiled="recurrent_kernels:layer",
     packed_as="_HeldLSTMLayer",
+    packed_input=-2,
+    packed_unless="training",
 )
 
 
@@ -266,4 +271,5 @@ LSTM_LAYER_GRAD = define(
     shape=_unknown,
     kernel=_layer_grad_kernel,
     grad=NOT_DIFFERENTIABLE,
+    compiled="recurrent_kernels:layer_grad",
 )

@@ -54,7 +54,7 @@ def _gelu(xp: ArrayNamespace, x: Any, approximate: bool) -> Any:
 
 
 def _make_product_step(activation: str) -> Callable[..., Any]:
-    def step(a: Any, b: Any, bias: Any) -> Any:
+    def step(a: Array, b: Array, bias: Any) -> Any:
         out = matmul_bias(a, b, bias)
         activations.in_place(activation, out)
         return out

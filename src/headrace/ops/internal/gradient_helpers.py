@@ -83,6 +83,7 @@ BROADCAST_GRADIENT_ARGS = define(
     kernel=_broadcast_gradient_args,
     grad=NOT_DIFFERENTIABLE,
     data_dependent_shape=True,
+    computes_shapes=True,
     known_inputs=(0, 1),
     dense=True,
 )
@@ -114,7 +115,7 @@ def square(x: TensorLike) -> Tensor:
     return apply_op("Square", x)
 
 
-def conj(x: Tensor) -> Any:
+def conj(x: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
     return apply_op("Conj", x) if x._dtype._kind == "c" else x
 
@@ -152,7 +153,7 @@ def sum_all(x: Tensor, keep_dims: bool = False) -> Tensor:
 # undoing a broadcast ----------------------------------------------------------------------------
 
 
-def unbroadcast(op: Operation, gx: Any, gy: Any) -> list[Any]:
+def unbroadcast(op: Operation, gx: TensorLike | None, gy: TensorLike) -> list[Any]:
     """Gradients of the two inputs of ``op``, from their gradients at the shape of the output (None
     stays None).
     """

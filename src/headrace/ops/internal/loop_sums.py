@@ -48,7 +48,7 @@ class RowSum:
         self.n_bytes = 0
         self.total: Any = None
 
-    def add(self, left: Any, right: Any) -> None:
+    def add(self, left: Any, right: Array) -> None:
         """Rows of both; they are kept as they are, nobody may write to them."""
         if left is not None:
             self.lefts.append(left)

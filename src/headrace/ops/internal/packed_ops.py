@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.core.shapes import Shape, show
 from headrace.kernels import packed_weights as packed
 from headrace.kernels.numpy import lstm_kernels as lstm
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL", "holder"]
 
 
-def holder(held: Any) -> packed.Held:
+def holder(held: Array | Held) -> packed.Held:
     """A layer's holder, which as a constant lies in an array."""
     return held[()] if isinstance(held, np.ndarray) else held  # type: ignore[return-value]
 
@@ -55,7 +55,7 @@ def _matmul_kernel(
 
 def _conv_kernel(
     xp: ArrayNamespace, x: Array, w: Array, held: Array | Held, *args: Array, node: KernelNode
-) -> Any:
+) -> Array:
     first = nn_conv.channels_first(node.attrs)
     bias, add, relu = nn_conv.fused_parts(node, args, first)
     x = nn_conv.to_last(x, first)
@@ -115,3 +115,16 @@ HELD_CONV2D = define(
     grad=NOT_DIFFERENTIABLE,
     layer=True,
 )
+
+
+def held_arguments(
+    packed_op: OpDef, inputs: tuple[int, ...], attrs: dict[str, Any], held: int
+) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The inputs and attributes of a node whose weights are packed: ``held`` comes after the
+    weights, or after everything else where the number of inputs is an attribute.
+    """
+    if packed_op is HELD_LSTM_LAYER:
+        return (*inputs, held), {k: v for k, v in attrs.items() if k != "training"}
+    fused = tuple(attrs.get("fused_ops", ()))
+    more = {"fused_ops": fused, "num_args": len(inputs) - 2}
+    return (*inputs[:2], held, *inputs[2:]), {**attrs, **more}

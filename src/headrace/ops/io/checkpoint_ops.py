@@ -227,7 +227,7 @@ def _restore_one_kernel(xp: ArrayNamespace, pattern: Array, name: str, *, dt: Ar
 
 
 def _restore_slice_kernel(
-    xp: ArrayNamespace, pattern: Any, name: str | None, spec: Any, *, dt: Any
+    xp: ArrayNamespace, pattern: Any, name: str | None, spec: object, *, dt: object
 ) -> Any:
     return _restored(open_checkpoint(_text(pattern)), _text(name), _text(spec), dt)
 
@@ -407,7 +407,11 @@ def save_slices(
 
 
 def restore_v2(
-    prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: str | None = None
+    prefix: Any,
+    tensor_names: TensorLike,
+    shape_and_slices: TensorLike,
+    dtypes: Sequence[Any],
+    name: str | None = None,
 ) -> list[Tensor]:
     """Reads tensors of a checkpoint, V2 or V1."""
     found = apply_list(

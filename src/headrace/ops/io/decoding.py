@@ -115,7 +115,7 @@ def _inflate(data: bytes, bits: int) -> bytes:
     return out
 
 
-def _compressed_kernel(xp: ArrayNamespace, x: Array, *, compression_type: str) -> Any:
+def _compressed_kernel(xp: ArrayNamespace, x: Array, *, compression_type: str) -> Array:
     if not compression_type:
         return x
     bits = _WINDOW_BITS.get(compression_type)
@@ -176,7 +176,7 @@ def _serialize_kernel(xp: ArrayNamespace, x: Array, *, T: DType) -> Array:
     return out
 
 
-def _parse_kernel(xp: ArrayNamespace, serialized: Array, *, out_type: DType) -> Any:
+def _parse_kernel(xp: ArrayNamespace, serialized: Array, *, out_type: DType) -> Array:
     if serialized.shape:
         shown = shapes.show(serialized.shape)
         raise invalid(f"Expected `serialized` to be a scalar, got shape: {shown}")
@@ -218,7 +218,7 @@ _VALUES = {
 }
 
 
-def _array(message: Any, dtype: dtypes.DType) -> Any:
+def _array(message: Any, dtype: dtypes.DType) -> Array:
     dims = [d.size for d in message.tensor_shape.dim]
     if message.tensor_shape.unknown_rank or any(d < 0 for d in dims):
         raise _damaged(f"its shape is {dims}")
@@ -237,7 +237,7 @@ def _array(message: Any, dtype: dtypes.DType) -> Any:
     return _filled(values, dims)
 
 
-def _from_content(content: bytes, dtype: dtypes.DType, dims: list[int]) -> Any:
+def _from_content(content: bytes, dtype: dtypes.DType, dims: list[int]) -> Array:
     if dtype is dtypes.string or dtype._kind == "r":
         raise _damaged(f"{dtype.name} values are not kept as raw bytes")
     size = math.prod(dims) * dtype.np_dtype.itemsize

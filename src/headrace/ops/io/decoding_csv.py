@@ -9,6 +9,7 @@ An empty field takes the column's default; a column whose default is an empty ve
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,10 @@ __all__ = ["decode_csv", "decode_csv_v2"]
 _ALLOWED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
 _NAMES = {dtypes.float32: "float", dtypes.float64: "double"}
 _QUOTE = b'"'
+_QUOTES = re.compile(rb'"*')
+#: A run of an odd number of quotes: the last of them ends the field. (Linear: runs are tried at
+#: their beginning alone.)
+_LAST_QUOTE = re.compile(rb'(?<!")"(?:"")*(?!")')
 
 
 def split_fields(record: bytes, delim: bytes, quotes: bool) -> list[bytes]:
@@ -70,19 +75,17 @@ def _quoted(record: bytes, at: int, delim: bytes) -> tuple[bytes, int]:
 
     Two quotes stand for one.
     """
-    parts = []
-    while True:
-        stop = record.find(_QUOTE, at)
-        if stop < 0:
+    run = _QUOTES.match(record, at)
+    assert run is not None
+    stop = run.end()
+    if not (stop - at) % 2:  # pairs alone: the field goes on
+        last = _LAST_QUOTE.search(record, stop)
+        if last is None:
             raise invalid("Quoted field has to end with quote followed by delim or end")
-        parts.append(record[at:stop])
-        at = stop + 1
-        if at == len(record) or record[at : at + 1] == delim:
-            return b"".join(parts), at
-        if record[at : at + 1] != _QUOTE:
-            raise invalid("Quote inside a string has to be escaped by another quote")
-        parts.append(_QUOTE)
-        at += 1
+        stop = last.end()
+    if stop < len(record) and record[stop : stop + 1] != delim:
+        raise invalid("Quote inside a string has to be escaped by another quote")
+    return record[at : stop - 1].replace(b'""', _QUOTE), stop
 
 
 def _column(

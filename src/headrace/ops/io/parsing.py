@@ -347,7 +347,7 @@ class Batch:
         indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
         return indices, values, np.array([len(counts), counts.max(initial=0)], np.int64)
 
-    def dense_rows(self, feature: Dense, rows: Sequence[Any], default: Any) -> Any:
+    def dense_rows(self, feature: Dense, rows: Sequence[Any], default: Any) -> Array:
         if feature.ragged:
             return self._ragged_rows(feature, rows, default)
         out = np.empty((self.size, feature.size), NUMPY_TYPES[feature.kind])
@@ -365,7 +365,7 @@ class Batch:
             out[i] = values
         return out.reshape((self.size, *feature.shape))
 
-    def _ragged_rows(self, feature: Dense, rows: Sequence[Any], default: TensorLike) -> Any:
+    def _ragged_rows(self, feature: Dense, rows: Sequence[Any], default: TensorLike) -> Array:
         """Padded with the default to the longest."""
         lengths = []
         for i, row in enumerate(rows):
@@ -379,7 +379,7 @@ class Batch:
                 out[i, : len(row[1])] = row[1]
         return out.reshape((self.size, longest, *feature.shape))
 
-    def _filled(self, feature: Dense, width: int, default: Any) -> Any:
+    def _filled(self, feature: Dense, width: int, default: Any) -> Array:
         """Rows of the default."""
         out = np.empty((self.size, width), NUMPY_TYPES[feature.kind])
         out[...] = default.reshape(-1)[0] if default.size else (b"" if feature.kind == BYTES else 0)

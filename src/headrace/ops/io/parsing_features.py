@@ -235,7 +235,7 @@ _EXAMPLE_KINDS = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenc
 
 
 def parse_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: object = None
+    serialized: TensorLike, features: Any, name: str | None = None, example_names: object = None
 ) -> dict[str, Any]:
     """A vector of serialized Examples to a dict of batched tensors."""
     if not features:
@@ -269,7 +269,10 @@ def parse_example_v2(
 
 
 def parse_single_example(
-    serialized: object, features: Any, name: str | None = None, example_names: object = None
+    serialized: object,
+    features: Mapping[str, Any] | None,
+    name: str | None = None,
+    example_names: object = None,
 ) -> dict[str, Any]:
     """One serialized Example (a scalar) to a dict of tensors."""
     if not features:
@@ -316,7 +319,10 @@ def _first(value: Tensor | SparseTensor) -> Tensor | SparseTensor:
 
 
 def parse_single_example_v2(
-    serialized: TensorLike, features: Any, example_names: Any = None, name: str | None = None
+    serialized: TensorLike,
+    features: dict[str, FixedLenFeature],
+    example_names: object = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """As ``tf.parse_single_example``, with ``example_names`` before ``name``."""
     return parse_single_example(serialized, features, name, example_names)
@@ -328,7 +334,10 @@ _CONTEXT_KINDS = (VarLenFeature, FixedLenFeature)
 _SEQUENCE_KINDS = (VarLenFeature, FixedLenSequenceFeature)
 
 
-def _both_raw(context_features: Any, sequence_features: Any) -> tuple[_Raw, _Raw, list[str]]:
+def _both_raw(
+    context_features: dict[str, FixedLenFeature] | dict[str, VarLenFeature] | None,
+    sequence_features: dict[str, Any] | dict[str, FixedLenSequenceFeature] | None,
+) -> tuple[_Raw, _Raw, list[str]]:
     if not (context_features or sequence_features):
         raise ValueError("Missing features.")
     context = _raw(context_features, _CONTEXT_KINDS)
@@ -341,8 +350,8 @@ def _both_raw(context_features: Any, sequence_features: Any) -> tuple[_Raw, _Raw
 
 def parse_single_sequence_example(
     serialized: TensorLike,
-    context_features: Any = None,
-    sequence_features: Any = None,
+    context_features: dict[str, FixedLenFeature] | None = None,
+    sequence_features: dict[str, Any] | dict[str, FixedLenSequenceFeature] | None = None,
     example_name: object = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -381,9 +390,9 @@ def _sequence_attrs(context: _Raw, lists: _Raw) -> dict[str, Any]:
 
 def parse_sequence_example(
     serialized: object,
-    context_features: Any = None,
-    sequence_features: Any = None,
-    example_names: Any = None,
+    context_features: dict[str, VarLenFeature] | None = None,
+    sequence_features: dict[str, Any] | None = None,
+    example_names: object = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """A vector of SequenceExamples.

@@ -105,7 +105,7 @@ def format_value(x: TensorLike, ends: int) -> str:
     return _new_rows(x, 0, x.ndim, ends if ends >= 0 else max(x.shape, default=0))
 
 
-def _new_rows(x: Any, depth: int, rank: int, ends: int) -> str:
+def _new_rows(x: Array, depth: int, rank: int, ends: int) -> str:
     if depth == rank:
         return _text(x[()] if isinstance(x, np.ndarray) else x, True)
     gap = " " if depth == rank - 1 else "\n" * (rank - depth - 1) + " " * (depth + 1)

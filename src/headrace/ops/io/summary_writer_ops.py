@@ -130,7 +130,7 @@ def _close_all() -> None:
         writer.close()
 
 
-def _event(step: int, **fields: Any) -> Any:
+def _event(step: int, **fields: object) -> Any:
     from tensorboard.compat.proto.event_pb2 import Event
 
     return Event(wall_time=time.time(), step=step, **fields)

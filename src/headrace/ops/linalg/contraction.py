@@ -200,6 +200,28 @@ def einsum(equation: str, *inputs: object, **kwargs: Any) -> Any:
         return joined.summed(output).ordered(output).tensor
 
 
+def einsum_v1(equation: str, *inputs: object, **kwargs: Any) -> Any:
+    """``einsum`` as TensorFlow 1.15 has it: a label occurs once in an input.
+
+    The exception is a single input that reads the same backwards (``"ii"``, ``"ijji"``), without an
+    output: that is ``tf.trace`` of it.
+    """
+    text = equation.replace(" ", "")
+    terms = text.partition("->")[0].split(",")
+    repeated = [t for t in terms if any(t.count(x) > 1 for x in t if x.isalpha())]
+    if repeated and len(terms) == len(inputs) == 1 and "->" not in text and text == text[::-1]:
+        return _trace(convert.convert(inputs[0]))
+    if repeated:
+        raise ValueError(f"Subscript not supported: an axis appears more than once: {repeated[0]}")
+    return einsum(equation, *inputs, **kwargs)
+
+
+def _trace(x: Tensor) -> Tensor:
+    """The sum of the diagonals of the last two dimensions."""
+    with name_scope(None, "Trace", [x]) as scope:
+        return apply_op("Sum", apply_op("MatrixDiagPart", x), [-1], keep_dims=False, name=scope)
+
+
 def _rank(tensor: Tensor) -> int:
     if tensor._shape is None:
         raise ValueError(
@@ -439,16 +461,32 @@ def _matrix_when_run(x: Tensor, axes: Array | Tensor, summed_last: bool) -> tupl
 def _paired_axes(axes: object, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
     found = np.asarray(axes) if not isinstance(axes, (list, tuple)) else axes
     if isinstance(found, np.ndarray) and found.ndim == 0:
+        if found.dtype.kind not in "iu":
+            raise TypeError(
+                f"Expected int32, got {axes!r} of type '{type(axes).__name__}' instead."
+            )
         n = int(found)
         if n < 0:
             raise ValueError(f"'axes' must be at least 0, got {n}.")
-        if n > min(rank_a, rank_b):
+        if rank_b < n <= rank_a:
+            raise IndexError(f"'axes' of tensordot is {n}, the second tensor's rank is {rank_b}")
+        if n > rank_a:
             raise ValueError(
                 f"'axes' must not be larger than the number of dimensions of tensor, got {n}."
             )
         return list(range(rank_a - n, rank_a)), list(range(n))
     left, right = _lists_of_axes(found)
-    return [x % rank_a for x in left], [x % rank_b for x in right]
+    return _own_axes(left, rank_a), _own_axes(right, rank_b)
+
+
+def _own_axes(axes: list[int], rank: int) -> list[int]:
+    """Axes counted from the front."""
+    for x in axes:
+        if not -rank <= x < rank:
+            raise IndexError(
+                f"list index out of range: tensordot sums over axis {x} of a tensor of rank {rank}"
+            )
+    return [x % rank for x in axes]
 
 
 def _lists_of_axes(found: Any) -> tuple[list[int], list[int]]:

@@ -232,7 +232,7 @@ def triangular_solve_kernel(
 
 
 def least_squares_kernel(
-    xp: ArrayNamespace, matrix: Any, rhs: Array, l2_regularizer: Array, *, fast: bool
+    xp: ArrayNamespace, matrix: Array, rhs: Array, l2_regularizer: Array, *, fast: bool
 ) -> Any:
     """``fast``: normal equations with a Cholesky factor, where the regularizer acts.
 
@@ -271,7 +271,7 @@ def matrix_function(name: str) -> Callable[..., Any]:
     precision lacks).
     """
 
-    def kernel(xp: Any, x: Any) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array) -> Any:
         _square(x)
         import scipy.linalg
 

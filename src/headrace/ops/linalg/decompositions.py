@@ -233,7 +233,15 @@ def _svd_grad(op: Operation, g_s: Tensor, g_u: Tensor, g_v: Tensor) -> list[Any]
 
 
 def _wide_svd_grad(
-    m: int, n: int, full: bool, s: Any, u: Any, v: Any, diagonal: Any, g_u: TensorLike, g_v: Any
+    m: int,
+    n: int,
+    full: bool,
+    s: Tensor,
+    u: Tensor,
+    v: Tensor,
+    diagonal: Tensor,
+    g_u: TensorLike,
+    g_v: Tensor,
 ) -> Any:
     """For m <= n; v1 are the first m columns of v."""
     gaps = _reciprocal_gaps(apply_op("Square", s))
@@ -516,6 +524,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
         input = convert.convert(input)
         kind = input.dtype.base_dtype
         if kind is bfloat16 or not (kind.is_floating or kind.is_complex):
+            apply_op("Abs", input)  # TensorFlow measures the matrix before it looks at its type
             raise ValueError(f"tf.linalg.expm does not support matrices of type {kind!r}")
         return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 
@@ -535,7 +544,7 @@ def lu(input: Tensor, output_idx_type: DType = int32, name: str | None = None) -
     return apply_named(LU, input, output_idx_type=output_idx_type, name=name)
 
 
-def _matrix(a: Any, validate_args: bool) -> Any:
+def _matrix(a: Tensor, validate_args: bool) -> Tensor:
     """``a`` with at least two axes.
 
     Checked now where the rank is known, else when it runs if ``validate_args``.
@@ -557,7 +566,9 @@ def _matrix(a: Any, validate_args: bool) -> Any:
         return apply_op("Identity", a)
 
 
-def pinv(a: Tensor, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
+def pinv(
+    a: Tensor, rcond: object = None, validate_args: bool = False, name: str | None = None
+) -> Any:
     """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as
     zero.
     """

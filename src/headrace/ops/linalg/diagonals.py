@@ -184,7 +184,8 @@ def _set_diag_shape(c: Inference) -> list[Shape]:
     if wanted is not None and diagonal is not None:
         if len(wanted) != len(diagonal):
             raise ValueError(f"Shape must be rank {len(wanted)} but is rank {len(diagonal)}")
-        for a, b in zip(wanted, diagonal):
+        known = matrix is not None and None not in matrix  # then the run compares the batches
+        for a, b in zip(wanted[-1:] if known else wanted, diagonal[-1:] if known else diagonal):
             _equal(a, b)
     if matrix is None and diagonal is not None:
         return [(*diagonal[:-1], None, None)]

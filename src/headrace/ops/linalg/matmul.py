@@ -16,6 +16,7 @@ from headrace import errors
 from headrace.core import convert, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.dtypes import bfloat16, float32, int32, int64
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
 from headrace.core.opdef import GROUPS, OpDef, define, lookup
 from headrace.core.scopes import name_scope
@@ -47,7 +48,7 @@ def _matmul_kernel(
     try:
         x, y = a.T if transpose_a else a, b.T if transpose_b else b
         if x.ndim == 2 == y.ndim:
-            return _product(xp, x, y)
+            return _product(xp, x, y) if x.dtype.itemsize == 2 else xp.matmul(x, y)
     except ValueError:
         pass
     raise errors.InvalidArgumentError(None, None, _mismatch(a, b))
@@ -221,7 +222,7 @@ def _is_one_product(op: Operation) -> bool:
     )
 
 
-def _matrix_grad(x: Tensor, g: Any, adj_y: bool) -> Any:
+def _matrix_grad(x: Tensor, g: Any, adj_y: bool) -> Tensor:
     """The gradient of the one matrix, from all rows at once.
 
     No product per matrix of x and no sum over them.
@@ -294,7 +295,7 @@ SPARSE_MATMUL = define(
 
 
 def matmul(
-    a: Any,
+    a: TensorLike,
     b: Any,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -303,8 +304,13 @@ def matmul(
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The matrix product; over leading axes it broadcasts."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        graph = get_default_graph()
+        if graph._is_eager:
+            with graph.name_scope("MatMul" if name is None else name) as scope:
+                a, b, name = _eager_value(a, "a"), _eager_value(b, "b"), scope
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
@@ -320,6 +326,12 @@ def matmul(
                 b_is_sparse,
                 scope,
             )
+    if a._dtype is b._dtype and not (
+        transpose_a or transpose_b or adjoint_a or adjoint_b or a_is_sparse or b_is_sparse
+    ):
+        left, right = a._shape, b._shape
+        if left is not None and right is not None and len(left) <= 2 and len(right) <= 2:
+            return apply(MATMUL, a, b, transpose_a=False, transpose_b=False, name=name)
     transpose_a, transpose_b = bool(transpose_a), bool(transpose_b)
     adjoint_a, adjoint_b = bool(adjoint_a), bool(adjoint_b)
     if transpose_a and adjoint_a:
@@ -340,6 +352,12 @@ def matmul(
     if (sparse and kinds <= {bfloat16, float32}) or (len(kinds) == 2 and bfloat16 in kinds):
         return _via_sparse(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse, name)
     return apply(MATMUL, a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+
+
+def _eager_value(value: Any, name: str) -> Any:
+    """A tensor; a variable's value without the detour of a conversion."""
+    read = getattr(value, "_eager_read", None)
+    return convert.convert(value, name=name) if read is None else read()
 
 
 def _via_sparse(

@@ -36,7 +36,7 @@ def norm(
     axis: TensorLike | None = None,
     keepdims: object = None,
     name: str | None = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Norms of vectors (one axis, or all), of matrices (a pair of axes).
 
@@ -115,7 +115,7 @@ def _matrix_norm(x: Tensor, ord: object, axes: tuple[int, int]) -> Any:
     return reductions.reduce_max(reductions.reduce_sum(_absolute(x), down, True), across, True)
 
 
-def _largest_singular_value(x: Tensor, axes: tuple[int, int]) -> Any:
+def _largest_singular_value(x: Tensor, axes: tuple[int, int]) -> Tensor:
     if x._shape is None:
         raise ValueError("The matrix norm with ord=2 needs a tensor of known rank.")
     rank = len(x._shape)
@@ -141,7 +141,7 @@ def normalize(
     ord: str = "euclidean",
     axis: AxisLike | None = None,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """The tensor divided by its norm, and the norm (with axes kept)."""
     with name_scope(name, "normalize", [tensor]):
         x = convert.convert(tensor)

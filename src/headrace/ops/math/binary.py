@@ -85,8 +85,8 @@ def _add(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return np.asarray(out, object) if isinstance(out, bytes) else out
 
 
-def _check_divisor(xp: ArrayNamespace, y: Array) -> None:
-    if xp.name == "numpy" and not y.all():
+def _check_divisor(xp: ArrayNamespace, x: Array, y: Array) -> None:
+    if xp.name == "numpy" and not y.all() and np.size(x):
         raise errors.InvalidArgumentError(None, None, "Integer division by zero")
 
 
@@ -95,7 +95,7 @@ def _truncated_div(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     kind = x.dtype.kind
     if kind not in "iu":
         return xp.divide(x, y)
-    _check_divisor(xp, y)
+    _check_divisor(xp, x, y)
     quotient = xp.floor_divide(x, y)
     if kind == "i":  # the floor is one too low where the signs differ and something is left over
         quotient = quotient + ((xp.bitwise_xor(x, y) < 0) & (xp.multiply(quotient, y) != x))
@@ -105,14 +105,14 @@ def _truncated_div(xp: ArrayNamespace, x: Array, y: Array) -> Array:
 def _floor_div(xp: ArrayNamespace, x: Array, y: Array) -> Any:
     if x.dtype.kind not in "iu":
         return again(xp.floor, xp.divide(x, y))
-    _check_divisor(xp, y)
+    _check_divisor(xp, x, y)
     return xp.floor_divide(x, y)
 
 
 def _floor_mod(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     """The remainder with the sign of y."""
     if x.dtype.kind in "iu":
-        _check_divisor(xp, y)
+        _check_divisor(xp, x, y)
         return xp.remainder(x, y)
     r = xp.fmod(x, y)  # np.remainder gives the same five times slower
     return xp.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
@@ -121,7 +121,7 @@ def _floor_mod(xp: ArrayNamespace, x: Array, y: Array) -> Array:
 def _truncated_mod(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     """The remainder with the sign of x."""
     if x.dtype.kind in "iu":
-        _check_divisor(xp, y)
+        _check_divisor(xp, x, y)
     return xp.fmod(x, y)
 
 
@@ -173,12 +173,12 @@ _POWERS: dict[Any, Callable[[Any], Any]] = {
 }
 
 
-def _squared_difference(xp: ArrayNamespace, x: Array, y: Array) -> Any:
+def _squared_difference(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     d = xp.subtract(x, y)
     return xp.multiply(d, xp.conjugate(d)) if d.dtype.kind == "c" else again(xp.square, d)
 
 
-def _zero_where(xp: ArrayNamespace, where: Array, value: Any) -> Array:
+def _zero_where(xp: ArrayNamespace, where: Array, value: Array) -> Array:
     """``value``, freshly made, with 0 at the places in ``where``."""
     if type(value) is not np.ndarray:
         return xp.where(where, value.dtype.type(0), value)
@@ -435,7 +435,7 @@ ACCUMULATE_N = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def add(x: Any, y: Any, name: str | None = None) -> Any:
+def add(x: Any, y: TensorLike, name: str | None = None) -> Any:
     """``x + y`` element by element, broadcast; strings are joined."""
     return apply(ADD, x, y, name=name)
 
@@ -445,7 +445,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(SUB, x, y, name=name)
 
 
-def multiply(x: TensorLike, y: Any, name: str | None = None) -> Tensor:
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x * y`` element by element, broadcast; ``tf.matmul`` is the matrix product."""
     return apply(MUL, x, y, name=name)
 
@@ -512,7 +512,7 @@ def div(x: object, y: object, name: str | None = None) -> Tensor:
         return apply(REAL_DIV if x._dtype._kind in "fc" else FLOOR_DIV, x, y, name=scope)
 
 
-def divide(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+def divide(x: Tensor, y: Tensor, name: str | None = None) -> Tensor | float:
     """``x / y``, as Python would have it: two plain numbers give a plain number."""
     return x / y if name is None else true_quotient(x, y, name)
 
@@ -601,7 +601,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(POW, x, y, name=name)
 
 
-def maximum(x: Any, y: Any, name: str | None = None) -> Any:
+def maximum(x: TensorLike, y: Any, name: str | None = None) -> Any:
     """The larger of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MAXIMUM, x, y, name=name)
 

@@ -46,7 +46,7 @@ def _define(
 def _shift(ufunc: str) -> Callable[..., Any]:
     """Shifts by less than 0 or more than the width are by 0 and by width - 1."""
 
-    def kernel(xp: Any, x: Any, y: Any) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array, y: Array) -> Any:
         return getattr(xp, ufunc)(x, xp.clip(y, 0, x.dtype.itemsize * 8 - 1))
 
     return kernel

@@ -28,6 +28,8 @@ from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.binary import true_quotient
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
@@ -230,7 +232,7 @@ def global_norm(t_list: object, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: TensorLike, use_norm: object = None, name: str | None = None
+    t_list: Sequence[Any], clip_norm: TensorLike, use_norm: object = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
     """All tensors scaled by one factor so that their common norm is at most ``clip_norm``.
 

@@ -56,7 +56,7 @@ def _equality_shape(c: Inference) -> list[Shape]:
 def _equality(ufunc: str, unequal_shapes: bool) -> Callable[..., Any]:
     answer = np.bool_(unequal_shapes)
 
-    def kernel(xp: Any, x: Any, y: Any, *, incompatible_shape_error: bool) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array, y: Array, *, incompatible_shape_error: bool) -> Any:
         if not incompatible_shape_error:
             try:
                 np.broadcast_shapes(x.shape, y.shape)
@@ -161,7 +161,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(NOT_EQUAL, x, y, name=name)
 
 
-def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x < y`` element by element, broadcast, as booleans."""
     return apply(LESS, x, y, name=name)
 

@@ -306,7 +306,7 @@ def rfft2d(input_tensor: Tensor, fft_length: object = None, name: str | None = N
     return _real_transform(RFFT2D, 2, input_tensor, fft_length, name)
 
 
-def rfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft3d(input_tensor: TensorLike, fft_length: object = None, name: str | None = None) -> Tensor:
     """The Fourier transform of real numbers over the last three dimensions; see ``rfft2d``."""
     return _real_transform(RFFT3D, 3, input_tensor, fft_length, name)
 

@@ -25,7 +25,7 @@ from headrace.kernels.numpy.openblas import hold_blas
 from headrace.runtime.thread_pool import spread
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -97,7 +97,7 @@ _PARTS_FROM, _PARTS = 1 << 19, 4
 _ONES_MAX = 1 << 20
 
 
-def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+def _blas_sum(x: Array, axes: tuple[int, ...], keep: bool) -> Array | None:
     """The sum over neighbouring axes of a contiguous array as a matrix product, or None where that
     does not pay.
     """
@@ -135,7 +135,7 @@ def _cuts(rows: int) -> list[tuple[int, int]]:
     return [(lo, min(lo + share, rows)) for lo in range(0, rows, share)]
 
 
-def _row_sums(x: Any) -> Any:
+def _row_sums(x: Any) -> Array:
     out = np.empty(len(x), x.dtype)
     ones = ones_vector(x.shape[1], x.dtype)
     spread([partial(np.dot, x[lo:hi], ones, out[lo:hi]) for lo, hi in _cuts(len(x))])
@@ -154,7 +154,7 @@ def _column_sums(x: Any) -> Any:
     return np.add.reduce(out)
 
 
-def _add_reduce(x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
+def _add_reduce(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     """A sum with NumPy; half types come back as float32."""
     dtype = x.dtype
     if axes and x.size >= _BLAS_FROM and dtype in _BLAS and x.flags.c_contiguous:
@@ -176,7 +176,7 @@ def sum_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) ->
     return out.astype(x.dtype) if x.dtype.char in _HALVES else out
 
 
-def mean_kernel(xp: ArrayNamespace, x: Any, axes: Any, *, keep_dims: bool) -> Any:
+def mean_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
     if xp.name != "numpy":
         total = xp.sum(x, axis=where, keepdims=keep_dims, dtype=x.dtype)
@@ -284,7 +284,7 @@ def any_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) ->
 
 def _arg_kernel(
     xp: ArrayNamespace, x: Array, axis: Array, output_type: DType, function: str
-) -> Any:
+) -> Array:
     a = _axis(axis, x.ndim, "Expected dimension")
     if x.shape[a] == 0:
         raise errors.InvalidArgumentError(
@@ -303,7 +303,7 @@ def _is_wide(x: Array) -> bool:
     return x.ndim > 1 and x.shape[0] <= 64 and x[0].size >= 512 and x.dtype.kind in "fiu"
 
 
-def _arg_of_rows(x: Array, extreme: np.ufunc) -> Any:
+def _arg_of_rows(x: Array, extreme: np.ufunc) -> Array | None:
     """For each column of a few rows, the first row that has its extreme; None if there are NaN.
 
     NumPy goes through such an array column by column. Here rows are compared with the extremes, and
@@ -315,11 +315,11 @@ def _arg_of_rows(x: Array, extreme: np.ufunc) -> Any:
     return len(x) - first.astype(np.int64) if first.all() else None
 
 
-def argmax_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Any:
+def argmax_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Array:
     return _arg_kernel(xp, x, axis, output_type, "argmax")
 
 
-def argmin_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Any:
+def argmin_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DType) -> Array:
     return _arg_kernel(xp, x, axis, output_type, "argmin")
 
 
@@ -327,7 +327,7 @@ def argmin_kernel(xp: ArrayNamespace, x: Array, axis: Array, *, output_type: DTy
 
 
 def _scan(
-    xp: Any, x: Any, axis: Any, exclusive: bool, reverse: bool, ufunc: str, start: Any
+    xp: Any, x: Array, axis: Array, exclusive: bool, reverse: bool, ufunc: str, start: TensorLike
 ) -> Any:
     """Accumulate along an axis. ``exclusive`` leaves element i out of result i."""
     a = _axis(axis, x.ndim, "ScanOp: Expected scan axis")

@@ -90,7 +90,7 @@ def _without_axis(c: Inference) -> list[Shape]:
 # gradients --------------------------------------------------------------------------------------
 
 
-def shape_tensor(x: Tensor) -> Any:
+def shape_tensor(x: Tensor) -> Tensor | list[Any]:
     """The shape of a tensor as something an op takes for a shape.
 
     A list if it is known, else a tensor.
@@ -433,13 +433,13 @@ def reduce_prod(
 
 
 def reduce_max(
-    input_tensor: Any,
+    input_tensor: TensorLike,
     axis: Any = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: AxisLike | None = None,
-    keep_dims: Any = None,
-) -> Any:
+    keep_dims: bool | None = None,
+) -> Tensor:
     """The largest element along ``axis`` (None: of all); NaN if one is NaN.
 
     Of nothing it is minus infinity, or the smallest integer. Equal maxima share
@@ -482,12 +482,12 @@ def reduce_all(
 
 
 def reduce_any(
-    input_tensor: Any,
+    input_tensor: TensorLike,
     axis: AxisLike | None = None,
-    keepdims: Any = None,
+    keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: AxisLike | None = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> Any:
     """True where a boolean along ``axis`` (None: any) is True; of nothing False."""
     return _reduce(ANY, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
@@ -557,12 +557,12 @@ def reduce_std(
 def count_nonzero(
     input_tensor: Tensor | None = None,
     axis: object = None,
-    keepdims: Any = None,
+    keepdims: bool | None = None,
     dtype: DTypeLike = int64,
     name: str | None = None,
     reduction_indices: AxisLike | None = None,
-    keep_dims: Any = None,
-    input: Any = None,
+    keep_dims: bool | None = None,
+    input: object = None,
 ) -> Tensor:
     """How many elements differ from zero (for strings: from the empty one)."""
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
@@ -660,7 +660,7 @@ def cumsum(
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Running sums along ``axis``: [a, b, c] to [a, a + b, a + b + c].
 
     ``exclusive`` leaves the element itself out ([0, a, a + b]), ``reverse`` begins at the end.
@@ -674,7 +674,7 @@ def cumprod(
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The product of the elements up to each place along ``axis``.
 
     ``exclusive`` leaves the element itself out, ``reverse`` begins at the end.

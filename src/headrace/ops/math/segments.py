@@ -23,6 +23,7 @@ from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
+from headrace.kernels.numpy.scatter_rows import join_rows_natively
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -100,7 +101,7 @@ def _reduce_runs(ufunc: Any, data: Array, ids: Array, count: int, fill: int) -> 
 
 
 def _sorted_kernel(ufunc: str, fill: int) -> Callable[..., Any]:
-    def kernel(xp: Any, data: Any, segment_ids: Any) -> Any:
+    def kernel(xp: ArrayNamespace, data: Array, segment_ids: Array) -> Any:
         _check_sorted(segment_ids, data.shape[0])
         count = int(segment_ids[-1]) + 1 if data.shape[0] else 0
         return _reduce_runs(getattr(np, ufunc), data, segment_ids, count, fill)
@@ -108,7 +109,7 @@ def _sorted_kernel(ufunc: str, fill: int) -> Callable[..., Any]:
     return kernel
 
 
-def _segment_mean_kernel(xp: ArrayNamespace, data: Any, segment_ids: Array) -> Any:
+def _segment_mean_kernel(xp: ArrayNamespace, data: Array, segment_ids: Array) -> Any:
     total = _sorted_kernel("add", 0)(xp, data, segment_ids)
     counts = np.maximum(np.bincount(segment_ids, minlength=total.shape[0]), 1)
     counts = counts.reshape((-1,) + (1,) * (data.ndim - 1))
@@ -127,6 +128,10 @@ _SPARSE_FROM = 1 << 14
 
 def _row_sums(data: Array, ids: Array, count: int) -> Any:
     """Rows of a matrix added up by id."""
+    if data.size >= _SPARSE_FROM:
+        out = np.zeros((count, data.shape[1]), data.dtype)
+        if join_rows_natively("add", out, ids, data):
+            return out
     if (
         data.dtype.kind in "fc"
         and data.dtype.itemsize >= 4
@@ -191,7 +196,7 @@ def _beyond(xp: ArrayNamespace, ids: Array, count: int) -> Array:
 
 
 def _unsorted_kernel(ufunc: str, fill: str) -> Callable[..., Any]:
-    def kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    def kernel(xp: ArrayNamespace, data: Any, segment_ids: Array, num_segments: Array) -> Any:
         count = _count(num_segments)
         rows, ids = _flat_rows(data, segment_ids, count)
         out = _rows_at(getattr(np, ufunc), rows, ids, count, _limit(data.dtype, fill))
@@ -222,14 +227,14 @@ def _sparse_rows(data: Array, indices: Array, ids: Array) -> Array:
     return data[indices]
 
 
-def _divisors(ids: Any, count: int, scale: str, dtype: Any) -> Any:
+def _divisors(ids: Array, count: int, scale: str, dtype: Any) -> Array:
     """What the sum of each segment is divided by."""
     counts = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
     return np.sqrt(counts) if scale == "sqrt" else counts
 
 
 def _sparse_kernel(scale: str) -> Callable[..., Any]:
-    def kernel(xp: Any, data: Any, indices: Any, segment_ids: Any) -> Any:
+    def kernel(xp: ArrayNamespace, data: Array, indices: Array, segment_ids: Array) -> Any:
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
         return _sparse_segments(data, indices, segment_ids, count, scale)
 
@@ -237,7 +242,9 @@ def _sparse_kernel(scale: str) -> Callable[..., Any]:
 
 
 def _sparse_kernel_n(scale: str) -> Callable[..., Any]:
-    def kernel(xp: Any, data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> Any:
+    def kernel(
+        xp: ArrayNamespace, data: Array, indices: Array, segment_ids: Array, num_segments: Array
+    ) -> Any:
         count = _count(num_segments)
         if segment_ids.size and segment_ids[-1] >= count:
             raise _invalid("segment ids must be < num_segments")
@@ -246,7 +253,7 @@ def _sparse_kernel_n(scale: str) -> Callable[..., Any]:
     return kernel
 
 
-def _sparse_segments(data: Array, indices: Array, ids: Array, count: int, scale: str) -> Any:
+def _sparse_segments(data: Array, indices: Array, ids: Array, count: int, scale: str) -> Array:
     rows = _sparse_rows(data, indices, ids)
     total = _reduce_runs(np.add, rows, ids, count, 0)
     if not scale:
@@ -255,7 +262,9 @@ def _sparse_segments(data: Array, indices: Array, ids: Array, count: int, scale:
 
 
 def _sparse_grad_kernel(scale: str) -> Callable[..., Any]:
-    def kernel(xp: Any, grad: Any, indices: Any, segment_ids: Any, output_dim0: Any) -> Any:
+    def kernel(
+        xp: ArrayNamespace, grad: Array, indices: Array, segment_ids: Array, output_dim0: Array
+    ) -> Any:
         rows = int(output_dim0)
         bad = np.flatnonzero((indices < 0) | (indices >= rows))
         if bad.size:
@@ -383,7 +392,7 @@ class _Gatherer:
         self.clipped = apply_op("Maximum", ids, apply_op("ZerosLike", ids))
         self.positive = apply_op("GreaterEqual", ids, apply_op("ZerosLike", ids))
 
-    def rows(self, params: Any) -> Any:
+    def rows(self, params: TensorLike) -> Any:
         return _gather(params, self.clipped)
 
     def mask(self, rows: Tensor) -> Tensor:
@@ -458,7 +467,7 @@ def _sparse_scaled_grad(op_type: str) -> Callable[..., Any]:
 def _sparse_grad_grad(op_type: str) -> Callable[..., Any]:
     """The gradient op is linear in its first input, and the forward op is its adjoint."""
 
-    def grad(op: Operation, g: Any) -> list[Any]:
+    def grad(op: Operation, g: TensorLike) -> list[Any]:
         rows, indices, ids = op._inputs[:3]
         return [apply_op(op_type, g, indices, ids, _first_dim(rows)), None, None, None]
 
@@ -723,7 +732,7 @@ def sparse_segment_sqrt_n(
 def sparse_segment_sum_v2(
     data: TensorLike,
     indices: TensorLike,
-    segment_ids: Any,
+    segment_ids: TensorLike,
     num_segments: Any = None,
     name: str | None = None,
 ) -> Tensor:
@@ -733,7 +742,7 @@ def sparse_segment_sum_v2(
 def sparse_segment_mean_v2(
     data: TensorLike,
     indices: TensorLike,
-    segment_ids: Any,
+    segment_ids: TensorLike,
     num_segments: Any = None,
     name: str | None = None,
 ) -> Tensor:
@@ -743,7 +752,7 @@ def sparse_segment_mean_v2(
 def sparse_segment_sqrt_n_v2(
     data: TensorLike,
     indices: TensorLike,
-    segment_ids: Any,
+    segment_ids: TensorLike,
     num_segments: Any = None,
     name: str | None = None,
 ) -> Tensor:

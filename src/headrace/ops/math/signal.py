@@ -50,6 +50,15 @@ def _known(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
+def _scalar(value: Any, what: str) -> Any:
+    """A Python int if the value is known, else a scalar tensor of int32."""
+    tensor = convert.convert(value, name=what)
+    if tensor._shape is not None and tensor._shape:
+        raise ValueError(f"Shape {shapes.from_plain(tensor._shape)} must have rank 0")
+    found = _known(value)
+    return apply_op("Cast", tensor, DstT=dtypes.int32) if found is None else found
+
+
 def _required(value: object, what: str) -> int:
     found = _known(value)
     if found is None:
@@ -63,7 +72,7 @@ def _required(value: object, what: str) -> int:
 def _raised_cosine(
     name: str | None,
     default: str,
-    length: Any,
+    length: TensorLike,
     periodic: bool,
     dtype: DTypeLike,
     a: float,
@@ -101,7 +110,7 @@ def hamming_window(
     periodic: bool = True,
     dtype: DType = dtypes.float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A raised cosine from 0.08 to 1 and back; ``periodic=False`` makes it symmetric."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
@@ -139,18 +148,19 @@ def frame(
     pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Overlapping pieces of an axis, on a new axis before it."""
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         x = convert.convert(signal, name="signal")
-        length, step = _required(frame_length, "frame_length"), _required(frame_step, "frame_step")
+        length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
         if x._shape is None:
             return _frame_of_unknown_rank(x, length, step, pad_end, pad_value, int(axis))
         if not x._shape:
             raise ValueError(f"Shape {shapes.from_plain(x._shape)} must have rank at least 1")
         at = int(axis) % len(x._shape)
         size: Any = x._shape[at]
-        if size is None or step == 0:  # (a step of 0 fails when it is run)
+        # (a step of 0 fails when it is run)
+        if size is None or not (isinstance(length, int) and isinstance(step, int) and step):
             size = apply_op("Shape", x)[at]
         count = -(-size // step) if pad_end else _at_least_zero(1 + (size - length) // step)
         if pad_end:
@@ -159,7 +169,7 @@ def frame(
 
 
 def _frame_of_unknown_rank(
-    x: Tensor, length: int, step: int, pad_end: bool, pad_value: Any, axis: int
+    x: Tensor, length: int, step: int, pad_end: bool, pad_value: object, axis: int
 ) -> Tensor:
     rank = apply_op("Rank", x)
     at = rank + axis if axis < 0 else convert.convert(axis, dtypes.int32)
@@ -192,15 +202,21 @@ def _padded_end(x: Tensor, axis: int, missing: object, value: object) -> Any:
     return out
 
 
-def _frame_indices(count: int | Tensor, length: int, step: int) -> Array | Tensor:
+def _frame_indices(count: int | Tensor, length: int | Tensor, step: int | Tensor) -> Any:
     """[count, length]: where each element of each frame comes from."""
-    if length < 0:
+    if isinstance(length, int) and length < 0:
         raise ValueError(f"Requires start <= limit when delta > 0: 0/{length}")
-    within = np.arange(length, dtype=np.int32)
+    within = _first_numbers(length)
     if isinstance(count, int):
         return np.arange(count, dtype=np.int32)[:, None] * step + within
-    starts = apply_op("Range", 0, count, 1) * step
-    return apply_op("ExpandDims", starts, 1) + within
+    return apply_op("ExpandDims", _first_numbers(count) * step, 1) + within
+
+
+def _first_numbers(count: int | Tensor) -> Any:
+    """0, 1 … count - 1."""
+    if isinstance(count, int):
+        return np.arange(count, dtype=np.int32)
+    return apply_op("Range", 0, count, 1)
 
 
 def overlap_and_add(signal: TensorLike, frame_step: object, name: str | None = None) -> Tensor:

@@ -22,6 +22,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.ops.internal import gradient_helpers as gu
+from headrace.ops.math.unary import on_values
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -50,7 +51,7 @@ __all__ = [
 
 
 def _special(function: str) -> Callable[..., Any]:
-    def kernel(xp: Any, x: Any) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array) -> Any:
         f = getattr(xp, function)
         if x.dtype.itemsize > 2:
             return f(x)
@@ -78,7 +79,7 @@ def _igammac(xp: ArrayNamespace, a: Array, x: Array) -> Array:
 _STENCIL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
 
-def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
+def _igamma_grad_a(xp: Any, a: Array, x: Any) -> Any:
     """dP(a, x)/da.
 
     There is no closed form. P and Q = 1 - P are smooth in a, so a difference of high order in
@@ -260,9 +261,9 @@ BETAINC = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def erf(x: TensorLike, name: str | None = None) -> Tensor:
+def erf(x: TensorLike, name: str | None = None) -> Any:
     """The Gauss error function, element by element, between -1 and 1."""
-    return apply(ERF, x, name=name)
+    return on_values(ERF, x, name)
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:

@@ -95,7 +95,7 @@ def _one_minus(xp: ArrayNamespace, fresh: Array) -> Array:
 _LARGE = 1 << 15
 
 
-def _sigmoid(xp: Any, x: object) -> Any:
+def _sigmoid(xp: ArrayNamespace, x: object) -> Any:
     # exp overflows to inf for very negative x, which gives the right 0; small results keep their
     # relative accuracy
     y = again(xp.exp, xp.negative(x))
@@ -111,7 +111,7 @@ def _round(xp: ArrayNamespace, x: Array) -> Array:
     return xp.positive(x) if x.dtype.kind in "iu" else xp.rint(x)
 
 
-def _tanh_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
+def _tanh_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
     if y.size >= _LARGE and xp.name == "numpy":
         result = ask("gradient", "TanhGrad", y, dy)
         if result is not None:
@@ -121,7 +121,7 @@ def _tanh_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     return t
 
 
-def _sigmoid_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
+def _sigmoid_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
     if y.size >= _LARGE and xp.name == "numpy":
         result = ask("gradient", "SigmoidGrad", y, dy)
         if result is not None:
@@ -132,7 +132,7 @@ def _sigmoid_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     return t
 
 
-def _zero_where(xp: ArrayNamespace, dy: Array, result: Any) -> Any:
+def _zero_where(xp: ArrayNamespace, dy: Array, result: Array) -> Array:
     """TensorFlow's kernels give 0 where the gradient is 0, whatever the slope (infinite, NaN)."""
     zero = dy == 0
     if xp.name == "numpy" and not zero.any():
@@ -141,13 +141,13 @@ def _zero_where(xp: ArrayNamespace, dy: Array, result: Any) -> Any:
     return chosen if result.ndim or xp.name != "numpy" else chosen[()]
 
 
-def _sqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
+def _sqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
     t = xp.divide(dy, _conjugate(xp, y))
     t /= 2
     return _zero_where(xp, dy, t)
 
 
-def _rsqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
+def _rsqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
     y = _conjugate(xp, y)
     t = xp.square(y)
     t *= y
@@ -156,7 +156,7 @@ def _rsqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
     return _zero_where(xp, dy, t)
 
 
-def _reciprocal_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
+def _reciprocal_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
     t = xp.square(_conjugate(xp, y))
     t *= dy
     return _zero_where(xp, dy, again(xp.negative, t))
@@ -165,12 +165,12 @@ def _reciprocal_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _x(op: Operation) -> Any:
+def _x(op: Operation) -> Tensor:
     """The (conjugate) input."""
     return gu.conj(op._inputs[0])
 
 
-def _y(op: Operation) -> Any:
+def _y(op: Operation) -> Tensor:
     """The (conjugate) output."""
     return gu.conj(op._outputs[0])
 
@@ -349,7 +349,7 @@ def is_sparse(x: object) -> bool:
     )
 
 
-def _on_values(opdef: OpDef, x: Any, name: str | None) -> Any:
+def on_values(opdef: OpDef, x: Any, name: str | None) -> Any:
     """An op that maps 0 to 0 applies to the values of a SparseTensor."""
     if is_sparse(x):
         return type(x)(x.indices, apply(opdef, x.values, name=name), x.dense_shape)
@@ -363,7 +363,7 @@ def abs(x: Any, name: str | None = None) -> Any:
         x = convert_to_tensor(x, name="x")
         dtype = x.dtype
     if not getattr(dtype, "is_complex", getattr(dtype, "kind", "") == "c"):
-        return _on_values(ABS, x, name)
+        return on_values(ABS, x, name)
     return complex_abs(x, name)
 
 
@@ -377,7 +377,7 @@ def complex_abs(x: Any, name: str | None = None) -> Any:
 
 def negative(x: object, name: str | None = None) -> Any:
     """``-x`` element by element."""
-    return _on_values(NEG, x, name)
+    return on_values(NEG, x, name)
 
 
 neg = negative  # before TF 1.0
@@ -385,22 +385,22 @@ neg = negative  # before TF 1.0
 
 def sign(x: TensorLike, name: str | None = None) -> Any:
     """-1, 0 or 1; for complex numbers x / |x|."""
-    return _on_values(SIGN, x, name)
+    return on_values(SIGN, x, name)
 
 
 def square(x: Any, name: str | None = None) -> Any:
     """``x * x`` element by element."""
-    return _on_values(SQUARE, x, name)
+    return on_values(SQUARE, x, name)
 
 
-def sqrt(x: Any, name: str | None = None) -> Any:
+def sqrt(x: TensorLike, name: str | None = None) -> Any:
     """The square root, element by element; NaN for negative numbers."""
-    return _on_values(SQRT, x, name)
+    return on_values(SQRT, x, name)
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Any:
     """The hyperbolic tangent, element by element, between -1 and 1."""
-    return _on_values(TANH, x, name)
+    return on_values(TANH, x, name)
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
@@ -441,7 +441,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(RSQRT, x, name=name)
 
 
-def exp(x: TensorLike, name: str | None = None) -> Any:
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
     """e to the power ``x``, element by element."""
     return apply(EXP, x, name=name)
 
@@ -451,7 +451,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(EXPM1, x, name=name)
 
 
-def log(x: Tensor | Variable, name: str | None = None) -> Any:
+def log(x: Tensor | Variable, name: str | None = None) -> Tensor:
     """The natural logarithm, element by element; minus infinity of 0, NaN of negative numbers."""
     return apply(LOG, x, name=name)
 

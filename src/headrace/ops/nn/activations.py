@@ -76,7 +76,7 @@ Grads = list[Any]
 # without a pattern.
 
 
-def _relu_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> Any:
+def _relu_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> Array:
     if xp.name == "numpy" and gradients.size >= 1 << 15:
         result = ask("relu_grad", gradients, features)
         if result is not None:
@@ -109,7 +109,7 @@ def _elu_kernel(xp: ArrayNamespace, features: Array) -> Any:
     return xp.maximum(features, 0) + (xp.exp(xp.minimum(features, 0)) - 1)
 
 
-def _elu_grad_kernel(xp: ArrayNamespace, gradients: object, outputs: Any) -> Any:
+def _elu_grad_kernel(xp: ArrayNamespace, gradients: object, outputs: Array) -> Any:
     if xp.name == "numpy" and outputs.size >= 1 << 15:
         result = ask("gradient", "EluGrad", outputs, gradients)
         if result is not None:
@@ -170,7 +170,7 @@ RELU = define(
     "Relu",
     "features: T -> activations: T; T: type(real)",
     shape=shape_fns.unchanged,
-    kernel=lambda xp, x: xp.maximum(0, x),
+    kernel=lambda xp, x: xp.maximum(x.dtype.type(0), x),
     grad=_by_output("ReluGrad"),
     elementwise=True,
     into="np.maximum(0, {0}, out={out})",
@@ -325,7 +325,7 @@ SOFTSIGN_GRAD = define(
 # softmax ----------------------------------------------------------------------------------------
 
 
-def _row_max(x: Any) -> Any:
+def _row_max(x: Array) -> Array:
     """The maximum over the last axis, kept.
 
     NumPy walks short rows one by one; a few columns are faster.
@@ -354,7 +354,7 @@ def shifted(xp: ArrayNamespace, x: Any) -> Any:
 _LARGE = 1 << 14
 
 
-def _softmax_kernel(xp: ArrayNamespace, logits: Any) -> Any:
+def _softmax_kernel(xp: ArrayNamespace, logits: Array) -> Any:
     if logits.size >= _LARGE and xp.name == "numpy":
         result = ask("softmax", logits)
         if result is not None:

@@ -24,6 +24,8 @@ from headrace.kernels.numpy import philox
 from headrace.ops.random.random_ops import generator, op_seeds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from headrace.core.annotations import ArrayNamespace, TensorLike
 
 __all__ = [
@@ -56,7 +58,7 @@ class _Words:
         found, self._left = self._left[:n], self._left[n:]
         return found
 
-    def rows(self, count: int, width: int, rejected: Any, keep: int) -> Array:
+    def rows(self, count: int, width: int, rejected: Callable[..., Any], keep: int) -> Array:
         """``count`` draws of ``width`` words.
 
         Of a rejected draw only the first ``keep`` words remain.
@@ -244,26 +246,28 @@ def _check_true_classes(true_classes: Array, num_true: int) -> None:
 
 def _log_uniform_kernel(
     xp: ArrayNamespace, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
-) -> Any:
+) -> tuple[Any, ...]:
     return _sample(_LogUniform(range_max), range_max, true_classes, rt, node)
 
 
 def _uniform_kernel(
     xp: ArrayNamespace, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
-) -> Any:
+) -> tuple[Any, ...]:
     return _sample(_Uniform(range_max), range_max, true_classes, rt, node)
 
 
 def _learned_kernel(
     xp: ArrayNamespace, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
-) -> Any:
+) -> tuple[Any, ...]:
     sampler = rt.session_resource(("sampler", node.key), lambda: _Learned(range_max))
     found = _sample(sampler, range_max, true_classes, rt, node)
     sampler.update(true_classes)
     return found
 
 
-def _fixed_kernel(xp: ArrayNamespace, true_classes: Any, *, rt: Runtime, node: KernelNode) -> Any:
+def _fixed_kernel(
+    xp: ArrayNamespace, true_classes: Any, *, rt: Runtime, node: KernelNode
+) -> tuple[Any, ...]:
     sampler = rt.session_resource(("sampler", node.key), lambda: _fixed_sampler(node.attrs))
     return _sample(sampler, sampler.n, true_classes, rt, node)
 
@@ -287,13 +291,17 @@ def _counts_in(path: str) -> list[float]:
         return [float(line.rsplit(",", 1)[-1]) for line in f if line.strip()]
 
 
-def _all_kernel(xp: ArrayNamespace, true_classes: Any, *, num_sampled: int, num_true: int) -> Any:
+def _all_kernel(
+    xp: ArrayNamespace, true_classes: Any, *, num_sampled: int, num_true: int
+) -> tuple[Any, ...]:
     _check_true_classes(true_classes, num_true)
     ones = np.ones(num_sampled, np.float32)
     return np.arange(num_sampled, dtype=np.int64), np.ones(true_classes.shape, np.float32), ones
 
 
-def _hits_kernel(xp: Any, true_classes: Any, sampled: Any, *, num_true: int) -> Any:
+def _hits_kernel(
+    xp: ArrayNamespace, true_classes: Any, sampled: Any, *, num_true: int
+) -> tuple[Any, ...]:
     """Where a true class was sampled: rows, positions in the sample, and the most negative
     weight.
     """
@@ -368,7 +376,7 @@ Sampled = tuple[Tensor, Tensor, Tensor]
 
 
 def _sampler(
-    opdef: OpDef, true_classes: TensorLike, seed: Any, name: str | None, **attrs: Any
+    opdef: OpDef, true_classes: TensorLike, seed: Any, name: str | None, **attrs: object
 ) -> Sampled:
     sampled: Sampled = apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))
     return sampled
@@ -419,12 +427,12 @@ def log_uniform_candidate_sampler(
 
 
 def learned_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: Any = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Classes drawn as often as they were seen among the true classes so far."""
@@ -441,7 +449,7 @@ def learned_unigram_candidate_sampler(
 
 
 def fixed_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -451,8 +459,8 @@ def fixed_unigram_candidate_sampler(
     num_reserved_ids: int = 0,
     num_shards: int = 1,
     shard: int = 0,
-    unigrams: Any = (),
-    seed: Any = None,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Classes drawn in proportion to given counts, each raised to the power ``distortion``."""
@@ -475,11 +483,11 @@ def fixed_unigram_candidate_sampler(
 
 
 def all_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
-    seed: Any = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
     """Every class, once: for tests."""

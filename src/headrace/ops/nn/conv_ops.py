@@ -41,7 +41,7 @@ def channels_first(attrs: Attrs) -> bool:
     return str(attrs["data_format"]).startswith("NC")
 
 
-def spatial(values: Any, first: bool) -> tuple[Any, ...]:
+def spatial(values: Sequence[Any], first: bool) -> tuple[Any, ...]:
     """The spatial part of something with an entry per dimension."""
     return tuple(values[2:] if first else values[1:-1])
 
@@ -51,7 +51,7 @@ def to_last(x: Any, first: bool) -> Any:
     return x.transpose(0, *range(2, x.ndim), 1) if first else x
 
 
-def from_last(x: Any, first: bool) -> Any:
+def from_last(x: Array, first: bool) -> Array:
     return x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1)) if first else x
 
 
@@ -65,7 +65,7 @@ def _explicit(attrs: Attrs, first: bool) -> im2col.Pads:
     return spatial(list(zip(flat[::2], flat[1::2])), first)
 
 
-def _geometry(attrs: Attrs, size: Any, kernel: Any) -> Geometry:
+def _geometry(attrs: Attrs, size: Sequence[int], kernel: Sequence[int]) -> Geometry:
     """Where the windows lie; ``size`` and ``kernel`` are the spatial extents."""
     first = channels_first(attrs)
     found = im2col.geometry(
@@ -97,7 +97,7 @@ def _check_reach(g: Geometry) -> None:
             )
 
 
-def library(xp: Any) -> Any:
+def library(xp: ArrayNamespace) -> Any:
     """The convolution functions for an array namespace."""
     return windowed if xp.name == "numpy" else xp.windows
 
@@ -105,7 +105,7 @@ def library(xp: Any) -> Any:
 # kernels ----------------------------------------------------------------------------------------
 
 
-def conv_geometry(node: KernelNode, x: Any, w: Any) -> Geometry:
+def conv_geometry(node: KernelNode, x: Any, w: Array) -> Geometry:
     """For channels-last images."""
     rank = len(node.attrs["strides"])
     if x.ndim != rank or w.ndim != rank:
@@ -118,13 +118,15 @@ def conv_geometry(node: KernelNode, x: Any, w: Any) -> Geometry:
     return _geometry(node.attrs, x.shape[1:-1], w.shape[:-2])
 
 
-def _conv_kernel(xp: ArrayNamespace, x: object, w: Array, *, node: KernelNode) -> Any:
+def _conv_kernel(xp: ArrayNamespace, x: object, w: Array, *, node: KernelNode) -> Array:
     first = channels_first(node.attrs)
     x = to_last(x, first)
     return from_last(library(xp).conv(x, w, conv_geometry(node, x, w)), first)
 
 
-def _fused_conv_kernel(xp: ArrayNamespace, x: Any, w: Any, *args: Any, node: KernelNode) -> Any:
+def _fused_conv_kernel(
+    xp: ArrayNamespace, x: Array, w: Array, *args: Any, node: KernelNode
+) -> Array:
     first = channels_first(node.attrs)
     x = to_last(x, first)
     geometry = conv_geometry(node, x, w)
@@ -137,7 +139,7 @@ def _fused_conv_kernel(xp: ArrayNamespace, x: Any, w: Any, *args: Any, node: Ker
     return from_last(xp.maximum(out, 0) if relu else out, first)
 
 
-def fused_parts(node: KernelNode, args: Any, first: bool) -> tuple[Any, Any, bool]:
+def fused_parts(node: KernelNode, args: Sequence[TensorLike], first: bool) -> tuple[Any, Any, bool]:
     """What is done to a convolution's result.
 
     A bias to add, an array to add, whether relu comes last.
@@ -165,7 +167,7 @@ def _depth_error(kind: str, have: int, want: int) -> errors.OpError:
 
 def _input_grad_kernel(
     xp: ArrayNamespace, sizes: Array, w: Array, g: object, *, node: KernelNode
-) -> Any:
+) -> Array:
     first = channels_first(node.attrs)
     _check_ranks(node, filter=w, out_backprop=g)
     shape = _last_shape(sizes, first)
@@ -175,7 +177,9 @@ def _input_grad_kernel(
     return from_last(library(xp).conv_input_grad(shape, w, g, geometry), first)
 
 
-def _filter_grad_kernel(xp: ArrayNamespace, x: Any, sizes: Any, g: Any, *, node: KernelNode) -> Any:
+def _filter_grad_kernel(
+    xp: ArrayNamespace, x: Array, sizes: Array, g: Array, *, node: KernelNode
+) -> Any:
     first = channels_first(node.attrs)
     _check_ranks(node, input=x, out_backprop=g)
     shape = tuple(int(d) for d in sizes)
@@ -226,7 +230,7 @@ def _size_text(g: Geometry, i: int, have: int) -> str:
     )
 
 
-def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
+def _depthwise_kernel(xp: ArrayNamespace, x: Array, w: Array, *, node: KernelNode) -> Array:
     first = channels_first(node.attrs)
     if x.ndim != 4 or w.ndim != 4:
         what, wrong = ("input", x) if x.ndim != 4 else ("filter", w)
@@ -251,8 +255,8 @@ def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
 
 
 def _depthwise_input_grad_kernel(
-    xp: ArrayNamespace, sizes: Array, w: Any, g: Any, *, node: KernelNode
-) -> Any:
+    xp: ArrayNamespace, sizes: Array, w: Array, g: Array, *, node: KernelNode
+) -> Array:
     first = channels_first(node.attrs)
     shape = _last_shape(sizes, first)
     g = to_last(g, first)
@@ -262,7 +266,7 @@ def _depthwise_input_grad_kernel(
 
 
 def _depthwise_filter_grad_kernel(
-    xp: ArrayNamespace, x: Any, sizes: Any, g: Any, *, node: KernelNode
+    xp: ArrayNamespace, x: Array, sizes: Array, g: Array, *, node: KernelNode
 ) -> Any:
     first = channels_first(node.attrs)
     shape = tuple(int(d) for d in sizes)

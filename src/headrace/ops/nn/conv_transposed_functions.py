@@ -77,8 +77,8 @@ def conv2d_transpose(
     padding: str = "SAME",
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
+    input: object = None,
+    filters: object = None,
     dilations: object = None,
 ) -> Tensor:
     """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in)."""
@@ -131,8 +131,8 @@ def conv3d_transpose(
     padding: str = "SAME",
     data_format: str | None = "NDHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
+    input: object = None,
+    filters: object = None,
     dilations: object = None,
 ) -> Tensor:
     """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``.
@@ -153,7 +153,7 @@ def conv3d_transpose_v2(
     strides: object,
     padding: object = "SAME",
     data_format: str | None = "NDHWC",
-    dilations: Any = None,
+    dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``."""
@@ -213,7 +213,7 @@ def conv_transpose(
     strides: Any,
     padding: str = "SAME",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
     """The transposed convolution in as many dimensions as the output shape has."""

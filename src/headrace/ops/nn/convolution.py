@@ -128,7 +128,7 @@ def conv3d(
     data_format: str | None = "NDHWC",
     dilations: object = (1, 1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: object = None,
 ) -> Tensor:
     """Volumes (n, depth, height, width, in) with filters (depth, height, width, in, out)."""
     filter = deprecated("filters", filters, "filter", filter)
@@ -174,7 +174,7 @@ def conv1d(
     use_cudnn_on_gpu: object = None,
     data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
     dilations: TensorLike | None = None,
 ) -> Tensor:
     """Sequences (n, width, in) with filters (width, in, out), as a Conv2D of height 1."""
@@ -218,7 +218,7 @@ def conv2d_backprop_input(
     data_format: str = "NHWC",
     dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: object = None,
 ) -> Tensor:
     """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``."""
     filter = deprecated("filters", filters, "filter", filter)
@@ -297,14 +297,14 @@ conv3d_backprop_filter = conv3d_backprop_filter_v2
 
 def convolution(
     input: TensorLike,
-    filter: Any,
+    filter: TensorLike,
     padding: Any,
     strides: TensorLike | None = None,
     dilation_rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
+    filters: object = None,
+    dilations: object = None,
 ) -> Tensor:
     """1-D, 2-D or 3-D by the rank of the input, with strides or with dilation."""
     filter = deprecated("filters", filters, "filter", filter)
@@ -355,7 +355,7 @@ def convolution_v2(
 
 
 def atrous_conv2d(
-    value: Tensor, filters: Tensor, rate: int, padding: Any, name: str | None = None
+    value: Tensor, filters: Tensor, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
     """conv2d with ``rate - 1`` zeros between filter values."""
     return convolution(
@@ -459,7 +459,7 @@ def depthwise_conv2d(
     rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: object = None,
 ) -> Tensor:
     """Every channel convolved with filters of its own.
 
@@ -503,7 +503,7 @@ def separable_conv2d(
     rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: object = None,
 ) -> Tensor:
     """A depthwise convolution, then a 1x1 convolution that mixes the channels."""
     rate = deprecated("dilations", dilations, "rate", rate)

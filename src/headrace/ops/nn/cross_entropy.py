@@ -206,7 +206,7 @@ def _sparse_xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> t
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
 
 
-def picked_loss(features: Array, e: Array, at: Array) -> Any:
+def picked_loss(features: Array, e: Array, at: Array) -> Array:
     """The loss of given probabilities, from which 1 is taken away at the labels."""
     flat = e.reshape(-1)
     picked = flat.take(at)
@@ -341,7 +341,7 @@ def _bias_error(value: Array, bias: Array, which: str) -> errors.InvalidArgument
     )
 
 
-def _bias_add_grad_kernel(xp: ArrayNamespace, g: Any, *, data_format: str) -> Any:
+def _bias_add_grad_kernel(xp: ArrayNamespace, g: Array, *, data_format: str) -> Any:
     if data_format == "NCHW" and g.ndim > 2:
         return g.sum((0, *range(2, g.ndim)), dtype=g.dtype)
     if (
@@ -534,7 +534,7 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
     ):
         count_more(logits._op.graph, _XENT_OPS - 1)
         cost: Tensor = apply_many(XENT, logits, labels, name=name)[0]
-        cost._op.__dict__["_reshaped_in_tf"] = True
+        cost._op._reshaped_in_tf = True
         return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
@@ -638,7 +638,7 @@ def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: object = None, logits: object = None, name: str | None = None
+    _sentinel: object = None, labels: object = None, logits: object = None, name: str | None = None
 ) -> Tensor:
     """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels."""
     _ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)

@@ -221,7 +221,7 @@ def ctc_loss(
     ctc_merge_repeated: bool = True,
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
-    logits: Any = None,
+    logits: TensorLike | None = None,
 ) -> Tensor:
     """-log p(labels | inputs) per item.
 
@@ -231,9 +231,9 @@ def ctc_loss(
 
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
-    inputs = convert_to_tensor(deprecated("logits", logits, "inputs", inputs))
+    inputs = deprecated("logits", logits, "inputs", inputs)
     if not time_major:
-        inputs = transpose(inputs, [1, 0, 2])
+        inputs = transpose(convert_to_tensor(inputs), [1, 0, 2])
     return apply_many(
         CTC_LOSS,
         inputs,

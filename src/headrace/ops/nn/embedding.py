@@ -33,6 +33,7 @@ from headrace.ops.nn.nn_common import (
 
 if TYPE_CHECKING:
     from headrace.core.annotations import SparseLike, TensorLike
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = [
     "embedding_lookup",
@@ -167,13 +168,13 @@ def _is_sparse(value: object) -> bool:
 
 
 def embedding_lookup_sparse(
-    params: Any,
+    params: TensorLike,
     sp_ids: Any,
     sp_weights: Any,
     partition_strategy: str = "mod",
     name: str | None = None,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
 ) -> Tensor:
     """Per row of the sparse ids, the (weighted) sum, mean or sqrtn of their embeddings."""
     combiner = "mean" if combiner is None else combiner
@@ -242,14 +243,14 @@ def embedding_lookup_sparse_v2(
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
+    embedding_weights: TensorLike,
     sparse_ids: Any,
     sparse_weights: Any = None,
     combiner: str = "mean",
-    default_id: Any = None,
+    default_id: TensorLike | None = None,
     name: str | None = None,
     partition_strategy: str = "div",
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
 ) -> Tensor:
     """Like embedding_lookup_sparse, but negative ids are dropped and empty rows give zeros (or
     ``default_id``).
@@ -289,7 +290,9 @@ class _Sparse:
         self.indices, self.values, self.dense_shape = indices, values, dense_shape
 
 
-def _as_rows(ids: Any, weights: Any) -> tuple[Tensor, _Sparse, _Sparse | None]:
+def _as_rows(
+    ids: SparseTensor, weights: SparseTensor | None
+) -> tuple[Tensor, _Sparse, _Sparse | None]:
     """All dimensions but the last made one; returns their sizes, and ids and weights as
     matrices.
     """
@@ -304,7 +307,7 @@ def _as_rows(ids: Any, weights: Any) -> tuple[Tensor, _Sparse, _Sparse | None]:
     return outer, flat, None if weights is None else _Sparse(indices, weights.values, new_shape)
 
 
-def _kept_and_filled(x: _Sparse, keep: Tensor, default: Any) -> tuple[_Sparse, Tensor]:
+def _kept_and_filled(x: _Sparse, keep: Tensor, default: TensorLike) -> tuple[_Sparse, Tensor]:
     """Only the entries to keep; rows without any get the default value and are reported."""
     where = reshape(apply_op("Where", keep), [-1])
     indices, values = (

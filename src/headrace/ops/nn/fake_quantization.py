@@ -88,7 +88,7 @@ def _args_grad_kernel(
 
 def _vars_kernel(
     xp: ArrayNamespace, x: Array, low: Array, high: Array, *, num_bits: int, narrow_range: bool
-) -> Any:
+) -> Array:
     empty = (low == 0) & (high == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         out = _quantized(x, _nudged(low, high, num_bits, narrow_range))
@@ -104,7 +104,7 @@ def _vars_grad_kernel(
     *,
     num_bits: int,
     narrow_range: bool,
-) -> Any:
+) -> tuple[Any, ...]:
     axes = tuple(range(x.ndim - np.ndim(low)))
     span = _nudged(low, high, num_bits, narrow_range)
     below, above = (x < span.low), (x > span.high)
@@ -290,7 +290,7 @@ def fake_quant_with_min_max_vars_gradient(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """Gradients for the inputs, min and max."""
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return apply_many(FAKE_VARS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
@@ -317,7 +317,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """Gradients for the inputs, min and max."""
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return apply_many(FAKE_CHANNELS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)

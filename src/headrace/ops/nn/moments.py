@@ -97,8 +97,8 @@ def weighted_moments(
     axes: TensorLike,
     frequency_weights: TensorLike,
     name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over ``axes`` with a weight per element.
 
@@ -136,15 +136,17 @@ def sufficient_statistics(
     x: TensorLike,
     axes: Any,
     shift: TensorLike | None = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
     name: str | None = None,
-    keepdims: Any = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
     """(count, sum, sum of squares, shift), the sums of ``x - shift``."""
     axes = sorted(set(axes))
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "sufficient_statistics", [x, shift]):
         x = convert_to_tensor(x, name="x")
+        if x._shape is not None and any(not -len(x._shape) <= d < len(x._shape) for d in axes):
+            raise IndexError(f"axes {axes} are not axes of a tensor of shape {x.shape}")
         if shift is not None:
             shift = convert_to_tensor(shift, name="shift")
             deviation, squares = sub(x, shift), apply_op("SquaredDifference", x, shift)

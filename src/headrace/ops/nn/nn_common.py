@@ -85,7 +85,7 @@ def zeros_like(x: TensorLike) -> Tensor:
     return apply_op("ZerosLike", x, name="zeros_like")
 
 
-def ones_like(x: Any) -> Tensor:
+def ones_like(x: Tensor) -> Tensor:
     """Ones in the shape of a tensor: a constant where the shape is known."""
     known = shapes.known(x._shape)
     if known is not None and int(np.prod(known)) <= 1000:
@@ -111,11 +111,11 @@ def rank_of(x: Tensor) -> int | None:
     return None if x._shape is None else len(x._shape)
 
 
-def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     return apply_op("Reshape", x, shape, name=name)
 
 
-def transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
+def transpose(x: Any, perm: TensorLike, name: str | None = None) -> Tensor:
     return apply_op("Transpose", x, perm, name=name or "transpose")
 
 

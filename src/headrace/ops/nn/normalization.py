@@ -52,7 +52,7 @@ Grads = list[Any]
 # fused batch normalisation ----------------------------------------------------------------------
 
 
-def _column_sums(xp: ArrayNamespace, x: Array) -> Any:
+def _column_sums(xp: ArrayNamespace, x: Array) -> Array:
     """Sums over the rows of a matrix, as a product.
 
     BLAS adds in several accumulators and in parallel.
@@ -60,7 +60,7 @@ def _column_sums(xp: ArrayNamespace, x: Array) -> Any:
     return xp.ones(x.shape[0], x.dtype) @ x
 
 
-def _matrix(xp: Any, x: Any, first: bool) -> Any:
+def _matrix(xp: Any, x: Array, first: bool) -> Array:
     """(pixels, channels) in float32 or wider."""
     x = to_last(x, first)
     flat = x.reshape(-1, x.shape[-1])
@@ -119,7 +119,13 @@ _LARGE = 1 << 15
 
 
 def _library_batch_norm(
-    x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float, is_training: bool
+    x: Any,
+    scale: TensorLike,
+    offset: object,
+    mean: Any,
+    variance: Any,
+    epsilon: float,
+    is_training: bool,
 ) -> tuple[Any, ...] | None:
     if not is_training:
         y = ask("batch_norm_inference", x, scale, offset, mean, variance, epsilon)
@@ -132,7 +138,7 @@ def _library_batch_norm(
     return y, mean, variance * np.float32(count / max(count - 1, 1)), mean.copy(), variance
 
 
-def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:
+def _check_statistics(flat: Array, mean: Array, variance: Array) -> None:
     for label, value in (("mean", mean), ("variance", variance)):
         if value.shape != flat.shape[1:]:
             raise errors.InvalidArgumentError(
@@ -177,8 +183,8 @@ def _batch_norm_v3_kernel(
 def _batch_norm_grad_kernel(
     xp: ArrayNamespace,
     g: Array,
-    x: Any,
-    scale: Any,
+    x: Array,
+    scale: Array,
     mean: Array,
     variance: Array,
     *rest: Array,
@@ -468,7 +474,7 @@ def batch_normalization(
     mean: Any,
     variance: Any,
     offset: Any,
-    scale: Any,
+    scale: TensorLike | None,
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
@@ -491,9 +497,9 @@ def batch_norm_with_global_normalization(
     variance_epsilon: TensorLike | None = None,
     scale_after_normalization: bool | None = None,
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
     mean: Any = None,
-    variance: Any = None,
+    variance: object = None,
 ) -> Tensor:
     """Batch normalization as of TensorFlow's beginning; see ``batch_normalization``.
 

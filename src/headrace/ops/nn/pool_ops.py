@@ -43,7 +43,7 @@ def _library(xp: ArrayNamespace) -> Any:
     return windowed if xp.name == "numpy" else xp.pooling
 
 
-def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
+def axes_of(shape: Any, ksize: Sequence[int], strides: Sequence[int], padding: str) -> pooling.Axes:
     if ksize[0] != 1 or strides[0] != 1:
         raise errors.UnimplementedError(
             None, None, "Pooling is not yet supported on the batch dimension."
@@ -61,7 +61,7 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
 
 def _max_kernel(
     xp: ArrayNamespace,
-    x: Any,
+    x: Array,
     *,
     ksize: Sequence[int],
     strides: Sequence[int],
@@ -74,9 +74,9 @@ def _max_kernel(
 
 def _max_grad_kernel(
     xp: ArrayNamespace,
-    x: Any,
-    y: Any,
-    g: Any,
+    x: Array,
+    y: Array,
+    g: Array,
     *,
     ksize: Sequence[int],
     strides: Sequence[int],
@@ -87,9 +87,9 @@ def _max_grad_kernel(
 
 def _max_grad_grad_kernel(
     xp: ArrayNamespace,
-    x: Any,
-    y: Any,
-    g: Any,
+    x: Array,
+    y: Array,
+    g: Array,
     *,
     ksize: Sequence[int],
     strides: Sequence[int],
@@ -98,11 +98,13 @@ def _max_grad_grad_kernel(
     return _library(xp).maximum_grad_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
 
 
-def _ints(values: Any) -> tuple[int, ...]:
+def _ints(values: Array) -> tuple[int, ...]:
     return tuple(int(v) for v in values)
 
 
-def _max_v2_kernel(xp: ArrayNamespace, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
+def _max_v2_kernel(
+    xp: ArrayNamespace, x: Array, ksize: Array, strides: Array, *, padding: str
+) -> Any:
     return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
 
 
@@ -124,7 +126,7 @@ def _max_grad_grad_v2_kernel(
 
 def _avg_kernel(
     xp: ArrayNamespace,
-    x: Any,
+    x: Array,
     *,
     ksize: Sequence[int],
     strides: Sequence[int],
@@ -150,7 +152,7 @@ def _avg_grad_kernel(
 
 def _argmax_kernel(
     xp: ArrayNamespace,
-    x: Any,
+    x: Array,
     *,
     ksize: Sequence[int],
     strides: Sequence[int],
@@ -218,7 +220,7 @@ def _pooled(
 def _check_depth_window(
     shape: Sequence[int], ksize: Sequence[int], strides: Sequence[int], data_format: str
 ) -> None:
-    if not data_format.endswith("C") or ksize[-1] == 1:
+    if not data_format.endswith("C") or ksize[-1] == 1 or len(shape) != 4:
         return
     if max(ksize[1:-1]) > 1:
         text = (
@@ -335,7 +337,7 @@ def _argmax_grad(op: Operation, g: Tensor, _: object) -> Grads:
 
 
 def _grad_argmax_grad(kind: str) -> Callable[..., Any]:
-    def grad(op: Operation, g: Any) -> Grads:
+    def grad(op: Operation, g: TensorLike) -> Grads:
         x, _, argmax = op._inputs
         return [
             zeros_like(x),

@@ -30,6 +30,8 @@ from headrace.ops.nn.nn_common import (
 from headrace.ops.nn.pool_ops import AVG_POOL, AVG_POOL3D, MAX_POOL, MAX_POOL3D, MAX_POOL_ARGMAX
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import Array, TensorLike
 
 __all__ = [
@@ -81,7 +83,7 @@ def max_pool(
     padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
 ) -> Tensor:
     """The largest element of each window of a batch of pictures.
 
@@ -123,12 +125,12 @@ def max_pool3d(
 
 def avg_pool(
     value: Array | Tensor,
-    ksize: Any,
-    strides: Any,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: object = None,
 ) -> Tensor:
     """The mean of each window, over the elements that are inside the image."""
     value = deprecated("input", input, "value", value)
@@ -253,14 +255,14 @@ def avg_pool_v2(
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: TensorLike,
+    strides: TensorLike,
     padding: str,
     data_format: str = "NHWC",
-    Targmax: Any = None,
+    Targmax: object = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: object = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Maxima, and their indices in the flattened image (or batch)."""
@@ -305,7 +307,7 @@ def max_pool_with_argmax_v2(
 
 
 def pool(
-    input: Any,
+    input: TensorLike,
     window_shape: Any,
     pooling_type: str,
     padding: str,
@@ -313,7 +315,7 @@ def pool(
     strides: Any = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: object = None,
 ) -> Tensor:
     """Pooling in 1 to 3 dimensions, with strides or (VALID only) with dilation."""
     rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
@@ -339,7 +341,7 @@ def pool(
 
 
 def _check_pool(
-    n: int, window_shape: Any, padding: str, strides: list[int], rates: list[int]
+    n: int, window_shape: Sequence[int], padding: str, strides: list[int], rates: list[int]
 ) -> None:
     for label, values in (("dilation_rate", rates), ("strides", strides)):
         if len(values) != n:
@@ -360,7 +362,7 @@ def _check_pool(
 def _dilated_pool(
     function: Callable[..., Any],
     x: Tensor,
-    window_shape: Any,
+    window_shape: Sequence[int],
     rates: list[int],
     data_format: str | None,
 ) -> Tensor:

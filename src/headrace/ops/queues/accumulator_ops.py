@@ -51,7 +51,7 @@ class Accumulator(WaitingResource):
         with self.lock:
             self.step = step
 
-    def apply(self, step: int, *gradient: Any) -> None:
+    def apply(self, step: int, *gradient: object) -> None:
         """Add a gradient that was computed at ``step``; nothing happens if it is stale."""
         with self.lock:
             if step < self.step:
@@ -88,7 +88,7 @@ class Accumulator(WaitingResource):
             self._check(gradient.shape, self._sum.shape)
             self._sum = self._sum + gradient
 
-    def _result(self) -> Any:
+    def _result(self) -> Array:
         total = self._sum
         if self.mean:
             total = total / np.asarray(self.count, total.dtype)
@@ -213,7 +213,11 @@ def _number(xp: ArrayNamespace, handle: Array) -> np.int32:
 
 
 def _define(
-    name: str, signature: str, kernel: Any, results: list[Shape], blocking: bool = False
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    results: list[Shape],
+    blocking: bool = False,
 ) -> OpDef:
     def shapes(c: Inference) -> list[Shape]:
         return results

@@ -21,6 +21,8 @@ from headrace.core.shapes import Shape, to_plain
 from headrace.ops.queues.waiting_resource import WaitingResource, boxed, resource_key, unboxed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.lower.session_state import RunContext
 
 __all__ = [
@@ -74,7 +76,7 @@ class BarrierResource(WaitingResource):
                 f"{list(shape)}"
             )
 
-    def _insert_one(self, component: int, key: bytes, value: Any) -> None:
+    def _insert_one(self, component: int, key: bytes, value: Array) -> None:
         if key not in self._incomplete:
             if self._closed:
                 raise errors.CancelledError(
@@ -176,7 +178,9 @@ def _insert(
     return ()
 
 
-def _take(xp: ArrayNamespace, handle: Array, n: Array, *, allow_small_batch: bool) -> Any:
+def _take(
+    xp: ArrayNamespace, handle: Array, n: Array, *, allow_small_batch: bool
+) -> tuple[Array, ...]:
     return _of(handle).take(int(n), allow_small_batch)
 
 
@@ -189,7 +193,13 @@ def _taken(c: Inference) -> list[Shape]:
     return [(None,), (None,), *[None] * len(c.attr("component_types"))]
 
 
-def _define(name: str, signature: str, kernel: Any, shape: Any, blocking: bool = False) -> OpDef:
+def _define(
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    shape: Callable[..., Any],
+    blocking: bool = False,
+) -> OpDef:
     return define(
         name,
         signature,

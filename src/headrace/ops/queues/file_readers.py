@@ -18,6 +18,7 @@ from headrace.wire.tfrecord import TFRecordOptions
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.ops.queues.queues import FIFOQueue
 
 __all__ = [
     "FixedLengthRecordReader",
@@ -45,15 +46,15 @@ class ReaderBase:
         return self._supports_serialize
 
     @staticmethod
-    def _queue_ref(queue: Any) -> Tensor:
+    def _queue_ref(queue: FIFOQueue) -> Tensor:
         return queue.queue_ref if isinstance(queue, QueueBase) else queue
 
-    def read(self, queue: Any, name: str | None = None) -> Any:
+    def read(self, queue: FIFOQueue, name: str | None = None) -> Any:
         """The next record as (key, value), scalar strings."""
         return apply_many(reader_ops.READ, self._reader_ref, self._queue_ref(queue), name=name)
 
     def read_up_to(
-        self, queue: Any, num_records: TensorLike, name: str | None = None
+        self, queue: FIFOQueue, num_records: TensorLike, name: str | None = None
     ) -> tuple[Tensor, ...]:
         """Up to ``num_records`` records as (keys, values), vectors of strings."""
         n = convert_to_tensor(num_records, dtype=int64, name="num_records")

@@ -132,7 +132,7 @@ class QueueResource:
                 "have specified shapes.",
             )
 
-    def _stacked(self, i: int, parts: list[Any]) -> Any:
+    def _stacked(self, i: int, parts: list[Any]) -> Array:
         out = np.empty((len(parts), *parts[0].shape), parts[0].dtype)
         for at, part in enumerate(parts):
             out[at] = part[()]
@@ -364,7 +364,7 @@ class PaddingQueue(FifoQueue):
         assert wanted is not None
         return len(wanted) == len(shape) and all(w is None or w == s for w, s in zip(wanted, shape))
 
-    def _stacked(self, i: int, parts: list[Any]) -> Any:
+    def _stacked(self, i: int, parts: list[Any]) -> Array:
         largest = np.max([p.shape for p in parts], axis=0) if parts[0].ndim else ()
         out = np.zeros((len(parts), *[int(n) for n in largest]), parts[0].dtype)
         if out.dtype == object:

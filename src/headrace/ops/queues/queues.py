@@ -135,7 +135,7 @@ class QueueBase:
     def names(self) -> list[str] | None:
         return self._names
 
-    def _components(self, vals: Any) -> list[Tensor]:
+    def _components(self, vals: object) -> list[Tensor]:
         if isinstance(vals, dict):
             if not self._names:
                 raise ValueError("Queue must have names to enqueue a dictionary")
@@ -185,7 +185,7 @@ class QueueBase:
                 given[1:].assert_is_compatible_with(shape)
             return apply_operation(queue_ops.ENQUEUE_MANY, self._queue_ref, components, name=scope)
 
-    def _dequeued(self, tensors: Any, leading: list[Any]) -> Any:
+    def _dequeued(self, tensors: Sequence[Tensor], leading: list[Any]) -> Any:
         for output, shape in zip(tensors, self._shapes):
             output.set_shape(TensorShape(leading).concatenate(shape))
         if self._names:
@@ -264,7 +264,7 @@ class RandomShuffleQueue(QueueBase):
         self,
         capacity: int,
         min_after_dequeue: int,
-        dtypes: Any,
+        dtypes: object,
         shapes: Any = None,
         names: Any = None,
         seed: int | None = None,
@@ -366,7 +366,7 @@ class PriorityQueue(QueueBase):
         self,
         capacity: int,
         types: object,
-        shapes: Any = None,
+        shapes: TensorLike | None = None,
         names: Any = None,
         shared_name: str | None = None,
         name: str = "priority_queue",

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.convert import convert_to_tensor
@@ -18,6 +18,10 @@ from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import identity, no_op
 from headrace.ops.queues import staging_ops
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["StagingArea"]
 
@@ -91,7 +95,7 @@ class StagingArea:
             raise ValueError("You must enqueue a dictionary in a staging area with names")
         return list(values), list(range(len(values)))
 
-    def _checked(self, values: Any) -> list[Tensor]:
+    def _checked(self, values: object) -> list[Tensor]:
         given, places = self._in_order(values)
         if len(given) > len(self._dtypes):
             raise ValueError(f"Unexpected number of inputs '{len(given)}' vs '{len(self._dtypes)}'")
@@ -111,7 +115,7 @@ class StagingArea:
             "name": name or f"{self._name}_{verb}",
         }
 
-    def put(self, values: Any, name: str | None = None) -> Operation:
+    def put(self, values: object, name: str | None = None) -> Operation:
         """Add a tuple (a tensor, a list or, with names, a dictionary)."""
         if not isinstance(values, (list, tuple, dict)):
             values = [values]
@@ -123,7 +127,7 @@ class StagingArea:
                     staging_ops.STAGE, tensors, **{**self._attrs(None, ""), "name": scope}
                 )
 
-    def _returned(self, outputs: list[Tensor]) -> Any:
+    def _returned(self, outputs: list[Tensor]) -> dict[str, Tensor] | list[Tensor]:
         if no_op().device != self._coloc_op.device:
             outputs = [identity(t) for t in outputs]
         for output, shape in zip(outputs, self._shapes):
@@ -138,7 +142,7 @@ class StagingArea:
             )
         return self._returned(outputs)
 
-    def peek(self, index: Any, name: str | None = None) -> Any:
+    def peek(self, index: TensorLike, name: str | None = None) -> Any:
         """The tuple at ``index``, which stays inside."""
         with colocate_with(self._coloc_op):
             outputs = apply_list(

@@ -19,6 +19,8 @@ from headrace.core.shapes import Shape
 from headrace.ops.queues.waiting_resource import WaitingResource, resource_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.lower.session_state import RunContext
 
 __all__ = ["STAGE", "STAGE_CLEAR", "STAGE_PEEK", "STAGE_SIZE", "UNSTAGE"]
@@ -91,7 +93,7 @@ def _buffer(node: KernelNode, rt: RunContext) -> StagingBuffer:
     return made
 
 
-def _one_or_all(values: tuple[Any, ...]) -> Any:
+def _one_or_all(values: tuple[Any, ...]) -> Array | tuple[Array, Array]:
     return values if len(values) != 1 else values[0]
 
 
@@ -100,7 +102,9 @@ def _stage(xp: ArrayNamespace, *values: Array, node: KernelNode, rt: RunContext)
     return ()
 
 
-def _unstage(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
+def _unstage(
+    xp: ArrayNamespace, *, node: KernelNode, rt: RunContext
+) -> Array | tuple[Array, Array]:
     return _one_or_all(_buffer(node, rt).get())
 
 
@@ -121,7 +125,13 @@ def _values(c: Inference) -> list[Shape]:
     return [None] * len(c.attr("dtypes"))
 
 
-def _define(name: str, signature: str, kernel: Any, shape: Any, blocking: bool = False) -> OpDef:
+def _define(
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    shape: Callable[..., Any],
+    blocking: bool = False,
+) -> OpDef:
     return define(
         name,
         signature + "; capacity: int=0, memory_limit: int=0, dtypes: list(type), "

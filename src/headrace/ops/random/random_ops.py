@@ -67,7 +67,7 @@ def generator(rt: Runtime, node: KernelNode) -> philox.Guarded:
     return rt.session_resource(("random", node.key), make)
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
+def shape_of(value: Array) -> tuple[int, ...]:
     """The shape that a shape input asks for."""
     if np.ndim(value) != 1:
         given = shapes.show(np.shape(value)).replace(" ", "")
@@ -161,7 +161,7 @@ def check_memory(nbytes: int, shape: tuple[int, ...]) -> None:
         )
 
 
-def check_draw(logits: Any, num_samples: Any) -> int:
+def check_draw(logits: Array, num_samples: Array) -> int:
     """The number of draws, after TensorFlow's checks of the inputs."""
     if np.ndim(logits) != 2:
         given = shapes.show(np.shape(logits)).replace(" ", "")

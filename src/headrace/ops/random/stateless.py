@@ -221,7 +221,13 @@ def stateless_truncated_normal(
 
 
 def _scaled(
-    opdef: OpDef, shape: Any, seed: object, mean: object, stddev: object, dtype: DType, scope: str
+    opdef: OpDef,
+    shape: TensorLike,
+    seed: object,
+    mean: object,
+    stddev: object,
+    dtype: DType,
+    scope: str,
 ) -> Tensor:
     shape = shape_tensor(shape)
     mean = convert(mean, dtype, "mean")

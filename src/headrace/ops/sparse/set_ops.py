@@ -142,7 +142,7 @@ def _sparse_sparse(
 
 def _size(
     xp: ArrayNamespace, indices: Array, values: Array, dims: Array, *, validate_indices: bool
-) -> Any:
+) -> Array:
     groups = _sparse_groups(indices, values, dims, validate_indices)
     sizes = np.zeros(dims.tolist()[:-1], np.int32)
     for index, members in groups.items():
@@ -201,7 +201,7 @@ define(
 )
 
 
-def _convert(value: TensorLike) -> Any:
+def _convert(value: TensorLike) -> SparseTensor | Tensor:
     made = convert_to_tensor_or_sparse_tensor(value)
     kind = made.dtype.base_dtype
     if kind not in _VALID:

@@ -156,9 +156,9 @@ def sparse_reduce_max(
 def sparse_reduce_sum_sparse(
     sp_input: SparseLike,
     axis: TensorLike | None = None,
-    keepdims: Any = None,
+    keepdims: bool | None = None,
     reduction_axes: object = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """As ``sparse_reduce_sum``, as a SparseTensor."""
     return SparseTensor(

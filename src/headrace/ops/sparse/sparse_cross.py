@@ -46,7 +46,7 @@ def _number(feature: Any) -> int:
     return fingerprint64(feature) if isinstance(feature, bytes) else int(feature) & _MASK
 
 
-def _text(feature: Any) -> bytes:
+def _text(feature: bytes) -> bytes:
     return feature if isinstance(feature, bytes) else str(int(feature)).encode()
 
 
@@ -90,7 +90,7 @@ def _kernel(
     columns = _columns(inputs, N, len(sparse_types))
     modulus = num_buckets if num_buckets > 0 else (1 << 63) - 1
 
-    def crossed(features: tuple[Any, ...]) -> Any:
+    def crossed(features: tuple[Any, ...]) -> bytes | int:
         if not hashed_output:
             return b"_X_".join(_text(f) for f in features)
         result = hash_key & _MASK
@@ -124,7 +124,7 @@ SPARSE_CROSS = define(
 
 
 def _cross(
-    inputs: Any, hashed: bool, num_buckets: int, hash_key: int | None, name: str | None
+    inputs: Sequence[Any], hashed: bool, num_buckets: int, hash_key: int | None, name: str | None
 ) -> SparseTensor:
     if not isinstance(inputs, (tuple, list)):
         raise TypeError("Inputs must be a list")
@@ -153,13 +153,16 @@ def _cross(
     return SparseTensor(indices, output, shape)
 
 
-def sparse_cross(inputs: Any, name: str | None = None) -> SparseTensor:
+def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
     """All combinations of the features of each row, joined by ``_X_``."""
     return _cross(inputs, False, 0, None, name)
 
 
 def sparse_cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+    inputs: Sequence[Any],
+    num_buckets: int = 0,
+    hash_key: int | None = None,
+    name: str | None = None,
 ) -> SparseTensor:
     """All combinations of the features of each row, as hashes below ``num_buckets``.
 

@@ -80,7 +80,7 @@ def _at_entries(indices: Array, dims: Array, dense: Array) -> Array:
 
 
 def _cwise(op: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    def kernel(xp: Any, indices: Any, values: Any, dims: Any, dense: Any) -> Any:
+    def kernel(xp: ArrayNamespace, indices: Array, values: Array, dims: Array, dense: Array) -> Any:
         return op(xp, values, _at_entries(indices, dims, dense))
 
     return kernel
@@ -150,7 +150,9 @@ SPARSE_DENSE_CWISE_DIV = define(
 
 
 def _extreme_kernel(name: str) -> Callable[..., Any]:
-    def kernel(xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any) -> Any:
+    def kernel(
+        xp: ArrayNamespace, ai: Array, av: Array, adims: Array, bi: Array, bv: Array, bdims: Array
+    ) -> Any:
         dims = adims.tolist()
         if len(dims) != len(bdims):
             raise invalid(

@@ -29,7 +29,7 @@ __all__: list[str] = []
 _ENTRIES = (None, None)
 
 
-def linear(indices: Any, dims: Sequence[int]) -> Any:
+def linear(indices: Array, dims: Sequence[int]) -> Any:
     """Row-major positions of coordinates, checked against the shape."""
     if not len(indices):
         return np.empty(0, np.int64)
@@ -48,7 +48,7 @@ def linear(indices: Any, dims: Sequence[int]) -> Any:
     )
 
 
-def coordinates(places: Any, dims: Sequence[int]) -> Any:
+def coordinates(places: Array, dims: Sequence[int]) -> Array:
     """The inverse of ``linear``."""
     if not places.size:
         return np.empty((0, len(dims)), np.int64)
@@ -91,6 +91,8 @@ def _to_dense_kernel(
             f"sparse_values has incorrect shape {shapes.show(values.shape)}, should be [] or "
             f"[{len(rows)}]"
         )
+    if default.ndim:
+        raise invalid("default_value should be a scalar.")
     places = linear(rows, size)
     if validate_indices and places.size > 1:
         steps = np.diff(places)
@@ -542,7 +544,8 @@ def _fill_rows_shape(c: Inference) -> list[Shape]:
     dims = c.shape_value(2)
     entries = _entries(c, 0)
     assert entries is not None
-    return [(None, entries[1]), (None,), (None if not dims else dims[0],), (entries[0],)]
+    columns = entries[1] if dims is None else len(dims)
+    return [(None, columns), (None,), (None if not dims else dims[0],), (entries[0],)]
 
 
 SPARSE_FILL_EMPTY_ROWS = define(

@@ -17,7 +17,7 @@ from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.sparse.sparse_ops import _ENTRIES, coordinates, linear
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, ArrayNamespace
     from headrace.core.tensor import Tensor
 
 __all__: list[str] = []
@@ -51,7 +51,15 @@ def _reduce(
 
 
 def _reduce_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
+    def kernel(
+        xp: ArrayNamespace,
+        indices: Array,
+        values: Array,
+        dims: Array,
+        axes: Array,
+        *,
+        keep_dims: bool,
+    ) -> Any:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         out = np.zeros(sizes, values.dtype)
         out.reshape(-1)[found] = reduced
@@ -65,7 +73,15 @@ def _reduce_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reduce_sparse_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
+    def kernel(
+        xp: ArrayNamespace,
+        indices: Array,
+        values: Array,
+        dims: Array,
+        axes: Array,
+        *,
+        keep_dims: bool,
+    ) -> Any:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         if keep_dims:
             sizes = [1 if i in gone else d for i, d in enumerate(dims.tolist())]

@@ -291,7 +291,7 @@ def sparse_tensor_to_dense(
     return dense
 
 
-def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
+def sparse_map_values(op: Callable[..., Any], *args: object, **kwargs: object) -> SparseTensor:
     """``op`` of the values of sparse tensors that all have the same indices, and of other
     arguments as they are.
     """
@@ -445,7 +445,7 @@ def sparse_transpose(
 
 
 def sparse_expand_dims(
-    sp_input: SparseLike, axis: Any = None, name: str | None = None
+    sp_input: SparseLike, axis: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """The sparse tensor with a dimension of size 1 inserted at ``axis`` (the end by default)."""
     sp = _sparse(sp_input)
@@ -514,7 +514,7 @@ def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     return SparseTensor(indices, apply_op("GatherV2", sp.values, places, const(0)), sp.dense_shape)
 
 
-def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+def sparse_mask(a: Any, mask_indices: object, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows in ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
         _, places = apply_many(lookup("ListDiff"), a.indices, mask_indices)
@@ -594,7 +594,7 @@ def sparse_concat(
         return SparseTensor(*found)
 
 
-def _only_axis(size: Tensor, top: Any, axis: int) -> Any:
+def _only_axis(size: Tensor, top: Any, axis: int) -> Tensor:
     """``top`` with the entry at ``axis`` from ``size``."""
     tail = [] if axis == -1 else [top[axis + 1 :]]
     middle = size[axis:] if axis == -1 else size[axis : axis + 1]

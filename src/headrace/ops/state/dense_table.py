@@ -13,12 +13,15 @@ import numpy as np
 from headrace import errors
 from headrace.core.shapes import show
 from headrace.ops.state.table_resource import TableResource
+from headrace.ops.strings.string_hash import hash64
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
     from headrace.core.dtypes import DType
 
 __all__ = ["DenseTableResource"]
+
+_MASK = 2**64 - 1
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
@@ -87,19 +90,60 @@ class DenseTableResource(TableResource):
     def replace(self, keys: Array, values: Array) -> None:
         """The entries of an export, which has the buckets of the table that it was made of."""
         flat = self._flat_keys(keys)
-        rows = self._rows(keys, values)
+        wanted = (len(flat), *self.value_shape)
+        if np.size(values) != int(np.prod(wanted)):
+            raise _invalid(f"Expected shape {show(wanted)} for value, got {show(np.shape(values))}")
+        rows = self._rows(np.empty((len(flat), *self.key_shape)), np.reshape(values, wanted))
         with self.lock:
             self.buckets = len(flat)
             self.left = [v for k, v in zip(flat, rows) if k == self.deleted]
             self.entries = {k: v for k, v in zip(flat, rows) if k not in self.refused}
 
     def export(self) -> tuple[Array, Array]:
+        """All buckets, one row each, with the entries where TensorFlow's hash looks for them."""
         with self.lock:
             entries, left, buckets = dict(self.entries), list(self.left), self.buckets
-        free = max(buckets - len(entries) - len(left), 0)
-        keys = [*entries, *[self.deleted] * len(left), *[self.empty] * free]
-        zero = np.zeros(self.value_shape, self.value_dtype)
-        nothing: Any = zero if self.value_shape else zero.item()
+        keys, values = [self.empty] * buckets, [self._no_value()] * buckets
+        taken = bytearray(buckets)
+        for key, value in entries.items():
+            at = _free_bucket(_hash_of(key), taken)
+            taken[at], keys[at], values[at] = 1, key, value
+        free = (i for i in range(buckets) if not taken[i])
+        for value, at in zip(left, free):
+            keys[at], values[at] = self.deleted, value
+        key_array, value_array = self._exported(keys, values)
+        return key_array.reshape(buckets, -1), value_array.reshape(buckets, -1)
+
+    def _no_value(self) -> Any:
         if self.value_dtype is np.object_:
-            nothing = b""
-        return self._exported(keys, [*entries.values(), *left, *[nothing] * free])
+            return b""
+        zero = np.zeros(self.value_shape, self.value_dtype)
+        return zero if self.value_shape else zero.item()
+
+
+def _free_bucket(hashed: int, taken: bytearray) -> int:
+    """The first free bucket on the way that a lookup of this hash takes."""
+    mask, probes = len(taken) - 1, 0
+    at = hashed & mask
+    while taken[at]:
+        probes += 1
+        at = (at + probes) & mask
+    return at
+
+
+def _hash_of(key: Any) -> int:
+    """TensorFlow's hash of a key: numbers are their own, those of a vector are combined."""
+    if not isinstance(key, tuple):
+        return _scalar_hash(key)
+    if len(key) == 1:
+        return _scalar_hash(key[0])
+    combined = 0
+    for part in key:
+        mixed = _scalar_hash(part) + 0x9E3779B97F4A7800 + (combined << 10) + (combined >> 4)
+        combined ^= mixed & _MASK
+        combined &= _MASK
+    return combined
+
+
+def _scalar_hash(key: Any) -> int:
+    return hash64(key) if isinstance(key, bytes) else int(key) & _MASK

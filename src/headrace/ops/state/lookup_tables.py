@@ -21,6 +21,8 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state import table_ops
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Operation
 
@@ -33,6 +35,8 @@ __all__ = [
     "MutableHashTable",
     "StaticHashTable",
     "TableSaveable",
+    "export_entries",
+    "import_entries",
 ]
 
 _LOADED = table_ops  # defines the ops below
@@ -72,16 +76,42 @@ class LookupInterface:
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         raise NotImplementedError
 
-    def _made(self, op_type: str, *inputs: Tensor, name: str, **attrs: object) -> Tensor:
+    def _create_resource(self) -> Tensor:
+        """A handle of the (empty) table, made in the default graph."""
+        raise NotImplementedError
+
+    def _initialize(self) -> Operation | None:
+        """The operation, in the default graph, that fills the table; None if nothing does."""
+        return None
+
+    def _set_handle(self) -> None:
+        self._resource_handle = handle = self._create_resource()
         eager = get_default_graph()._is_eager
-        if eager and not attrs.get("shared_name"):
-            attrs["shared_name"] = f"table_{next(_numbers)}"  # each object is a table of its own
-        handle = apply_op(op_type, *inputs, name=name, **attrs)
         self._table_name = None if eager else handle.op.name.split("/")[-1]
-        return handle
+
+
+def _table_handle(op_type: str, *inputs: Tensor, name: str, **attrs: object) -> Tensor:
+    graph = get_default_graph()
+    if not attrs.get("shared_name"):  # each object is a table of its own
+        if graph._is_eager:
+            attrs["shared_name"] = f"table_{next(_numbers)}"
+        elif graph._is_function:
+            attrs["shared_name"] = f"table_{uuid.uuid4()}"
+    return apply_op(op_type, *inputs, name=name, **attrs)
 
 
 _numbers = itertools.count()
+
+
+def export_entries(handle: Tensor, kinds: tuple[dtypes.DType, dtypes.DType]) -> list[Tensor]:
+    """All keys of a table and their values; ``kinds`` are the types of both."""
+    export = lookup("LookupTableExportV2")
+    return list(apply_many(export, handle, Tkeys=kinds[0], Tvalues=kinds[1]))
+
+
+def import_entries(handle: Tensor, keys: TensorLike, values: TensorLike) -> Operation:
+    """An operation that replaces the entries of a table by those of an export."""
+    return apply_operation(lookup("LookupTableImportV2"), handle, keys, values)
 
 
 class InitializableLookupTableBase(LookupInterface):
@@ -93,15 +123,16 @@ class InitializableLookupTableBase(LookupInterface):
         self._default_value.shape.merge_with([])
         self._initializer = initializer
         with init_scope():
-            self._resource_handle = self._create_resource()
+            self._set_handle()
         if get_default_graph()._get_control_flow_context() is not None:
             with init_scope():
-                self._init_op = initializer.initialize(self)
+                self._init_op = self._initialize()
         else:
-            self._init_op = initializer.initialize(self)
+            self._init_op = self._initialize()
 
-    def _create_resource(self) -> Tensor:
-        raise NotImplementedError
+    def _initialize(self) -> Operation | None:
+        made: Operation | None = self._initializer.initialize(self)
+        return made
 
     @property
     def default_value(self) -> Tensor:
@@ -142,7 +173,7 @@ class StaticHashTable(InitializableLookupTableBase):
         self._value_shape = self._default_value.shape
 
     def _create_resource(self) -> Tensor:
-        return self._made(
+        return _table_handle(
             "HashTableV2",
             shared_name=self._shared_name,
             key_dtype=self._key_dtype,
@@ -224,7 +255,10 @@ class TableSaveable:
         return False
 
     def restore(
-        self, restored_tensors: Any, restored_shapes: TensorLike, name: str | None = None
+        self,
+        restored_tensors: Sequence[Tensor],
+        restored_shapes: TensorLike,
+        name: str | None = None,
     ) -> Any:
         """An operation that replaces the entries.
 
@@ -255,7 +289,7 @@ class _ChangingTable(LookupInterface):
 
     def import_entries(self, keys: Tensor, values: Tensor) -> Any:
         """An operation that replaces the entries by those of an export."""
-        return apply_operation(lookup("LookupTableImportV2"), self.resource_handle, keys, values)
+        return import_entries(self.resource_handle, keys, values)
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """The values of ``keys``, the default value where there is none."""
@@ -314,8 +348,13 @@ class MutableHashTable(_ChangingTable):
         super().__init__(key_dtype, value_dtype)
         self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
         self._checkpoint, self._name = checkpoint, name
+        self._set_handle()
+        if checkpoint:
+            self._add_saveable()
+
+    def _create_resource(self) -> Tensor:
         attrs: dict[str, Any] = {
-            "use_node_name_sharing": checkpoint,
+            "use_node_name_sharing": self._checkpoint,
             "key_dtype": self._key_dtype,
             "value_dtype": self._value_dtype,
         }
@@ -323,9 +362,7 @@ class MutableHashTable(_ChangingTable):
         if self._default_value.shape.ndims != 0:
             op_type = "MutableHashTableOfTensorsV2"
             attrs["value_shape"] = self._default_value.shape
-        self._resource_handle = self._made(op_type, name=name, **attrs)
-        if checkpoint:
-            self._add_saveable()
+        return _table_handle(op_type, name=self._name, **attrs)
 
 
 class DenseHashTable(_ChangingTable):
@@ -350,24 +387,27 @@ class DenseHashTable(_ChangingTable):
             default_value, dtype=self._value_dtype, name="default_value"
         )
         self._checkpoint, self._name = checkpoint, name
-        empty = convert_to_tensor(empty_key, dtype=self._key_dtype, name="empty_key")
-        deleted = convert_to_tensor(deleted_key, dtype=self._key_dtype, name="deleted_key")
-        self._key_rank = empty.shape.ndims or 0
-        buckets = (
+        self._empty = convert_to_tensor(empty_key, dtype=self._key_dtype, name="empty_key")
+        self._deleted = convert_to_tensor(deleted_key, dtype=self._key_dtype, name="deleted_key")
+        self._key_rank = self._empty.shape.ndims or 0
+        self._buckets = (
             {} if initial_num_buckets is None else {"initial_num_buckets": initial_num_buckets}
         )
-        self._resource_handle = self._made(
-            "MutableDenseHashTableV2",
-            empty,
-            deleted,
-            use_node_name_sharing=checkpoint,
-            value_dtype=self._value_dtype,
-            value_shape=self._default_value.shape,
-            name=name,
-            **buckets,
-        )
+        self._set_handle()
         if checkpoint:
             self._add_saveable()
+
+    def _create_resource(self) -> Tensor:
+        return _table_handle(
+            "MutableDenseHashTableV2",
+            self._empty,
+            self._deleted,
+            use_node_name_sharing=self._checkpoint,
+            value_dtype=self._value_dtype,
+            value_shape=self._default_value.shape,
+            name=self._name,
+            **self._buckets,
+        )
 
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None

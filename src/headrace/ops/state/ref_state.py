@@ -68,8 +68,6 @@ def _merged(c: Inference) -> list[Shape]:
 
 def check_scatter_shapes(variable: Shape, indices: Shape, updates: Shape) -> None:
     """updates: indices.shape + variable.shape[1:], or a scalar."""
-    if variable is not None and len(variable) < 1:
-        raise ValueError("Shape must be at least rank 1 but is rank 0")
     if variable is None or indices is None or updates is None or updates == ():
         return
     shapes.merge(updates, indices + variable[1:])
@@ -162,7 +160,7 @@ def _declared_shape(node: KernelNode) -> Shape:
     return None if shape is None or None in shape else shape
 
 
-def check_same_shape(ref: Any, value: Any) -> None:
+def check_same_shape(ref: Array, value: Array) -> None:
     have, given = np.shape(ref), np.shape(value)
     if have != given:
         raise kernels.invalid(
@@ -187,13 +185,17 @@ def add_inplace(ref: Array, value: Array) -> None:
     np.add(ref, value, out=ref)
 
 
-def sub_inplace(ref: Any, value: Any) -> None:
+def sub_inplace(ref: Array, value: Array) -> None:
     check_same_shape(ref, value)
     np.subtract(ref, value, out=ref)
 
 
 def count_kernel(xp: ArrayNamespace, ref: Array, *, limit: int) -> tuple[Array, Array]:
     """The new value, and the value before counting."""
+    if limit > np.iinfo(ref.dtype).max:
+        raise errors.InvalidArgumentError(
+            None, None, f"Attr limit has value {limit} out of range for an {ref.dtype}"
+        )
     if ref >= limit:
         raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
     return xp.add(ref, np.array(1, ref.dtype)), ref
@@ -233,6 +235,7 @@ ASSIGN = define(
     shape=_assign_shape,
     kernel=_assign_kernel,
     uninit_ok=True,
+    role="assign",
     **_WRITES,
 )
 READ_ACROSS_RESIZE = define(
@@ -337,7 +340,7 @@ STRIDED_SLICE_ASSIGN = define(
 
 def variable_op_v2(
     shape: ShapeLike | None,
-    dtype: Any,
+    dtype: DTypeLike,
     name: str = "Variable",
     container: str = "",
     shared_name: str = "",
@@ -374,8 +377,10 @@ def is_ref(ref: TensorLike) -> bool:
 
 def _require_variable(ref: Tensor, op: str) -> None:
     if not hasattr(ref, "handle"):
-        raise TypeError(
-            f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)"
+        method = {"Assign": "assign", "AssignAdd": "assign_add", "AssignSub": "assign_sub"}
+        raise AttributeError(
+            f"{type(ref).__name__!r} object has no attribute {method.get(op, 'handle')!r}: "
+            f"'{op}' changes variables (a tf.Variable, or a slice of one)"
         )
 
 
@@ -397,7 +402,7 @@ def assign(
 
 
 def assign_add(
-    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+    ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Add to a variable; gives the new value. It runs if fetched or depended on."""
     if is_ref(ref):
@@ -407,7 +412,7 @@ def assign_add(
 
 
 def assign_sub(
-    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+    ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Subtract from a variable; gives the new value. It runs if fetched or depended on."""
     if is_ref(ref):
@@ -462,7 +467,11 @@ def scatter_update(
 
 
 def scatter_add(
-    ref: Any, indices: Any, updates: Tensor, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: Tensor,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[indices[i]] += updates[i]``; equal indices accumulate."""
     return _scatter(SCATTER_ADD, "ResourceScatterAdd", ref, indices, updates, use_locking, name)
@@ -524,7 +533,11 @@ def scatter_max(
 
 
 def scatter_nd_update(
-    ref: Any, indices: Tensor, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: Tensor,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """``ref[tuple(indices[i])] = updates[i]``."""
     return _scatter(
@@ -533,7 +546,11 @@ def scatter_nd_update(
 
 
 def scatter_nd_add(
-    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[tuple(indices[i])] += updates[i]``."""
     return _scatter(
@@ -542,7 +559,11 @@ def scatter_nd_add(
 
 
 def scatter_nd_sub(
-    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref[tuple(indices[i])] -= updates[i]``."""
     return _scatter(

@@ -172,7 +172,7 @@ def _gather_nd_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Arra
 
 def _destroy_kernel(
     xp: ArrayNamespace, current: Array | None, *, ignore_lookup_error: bool, node: KernelNode
-) -> Any:
+) -> None:
     if current is None and not ignore_lookup_error:
         raise errors.NotFoundError(
             None, node.op, "Resource does not exist: the variable was never initialized."
@@ -246,6 +246,7 @@ ASSIGN_VARIABLE = define(
     shape=_write_shape,
     kernel=_assign_kernel,
     uninit_ok=True,
+    role="assign",
     **_WRITES,
 )
 ASSIGN_ADD_VARIABLE = define(

@@ -20,6 +20,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import shapes
+from headrace.kernels.numpy.scatter_rows import join_rows
 
 if TYPE_CHECKING:
     from headrace.core.annotations import ArrayNamespace
@@ -93,40 +94,14 @@ def _check_scatter(ref: Array, indices: Array, updates: Array, by_count: bool) -
     check_indices(indices, ref.shape[0])
 
 
-_UFUNCS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.true_divide,
-    "min": np.minimum,
-    "max": np.maximum,
-}
-
-
 def _apply_at(how: str, ref: Array, rows: Array, updates: Array) -> None:
     """``ref[rows[i]] op= updates[i]`` in the order of i, on a C-contiguous ``ref`` with 1-D
     ``rows``.
     """
-    if how == "update":
-        ref[rows] = updates
-        return
     if how == "div" and ref.dtype.kind in "iu":
         _integer_divide_at(ref, rows, updates)
         return
-    width = ref[:1].size
-    if width > 1 and rows.size:  # ufunc.at has a fast path for one dimension only
-        start = rows.astype(np.int64) * width
-        flat = (start[:, None] + np.arange(width)).reshape(-1)
-        values = updates.reshape(-1) if updates.ndim else updates
-        _UFUNCS[how].at(ref.reshape(-1), flat, values)
-    else:
-        _UFUNCS[how].at(
-            ref.reshape(ref.shape[0]) if width == 1 else ref, rows, _column(updates, rows, width)
-        )
-
-
-def _column(updates: Array, rows: Array, width: int) -> Array:
-    return updates.reshape(rows.shape) if updates.ndim and width == 1 else updates
+    join_rows(how, ref, rows, updates)
 
 
 def _integer_divide_at(ref: Array, rows: Array, updates: Array) -> None:
@@ -154,7 +129,7 @@ def scatter_kernel(how: str, by_count: bool = False) -> Callable[..., Array]:
     resource variables do, where the shapes are not known while the graph is built.
     """
 
-    def kernel(xp: Any, ref: Array, indices: Array, updates: Array) -> Array:
+    def kernel(xp: ArrayNamespace, ref: Array, indices: Array, updates: Array) -> Array:
         if xp.name != "numpy":
             return getattr(xp, f"index_{'set' if how == 'update' else how}")(ref, indices, updates)
         out = np.array(ref, order="C")
@@ -220,7 +195,7 @@ def _scatter_nd(how: str, ref: Array, indices: Array, updates: Array) -> None:
 def scatter_nd_kernel(how: str) -> Callable[..., Array]:
     """``kernel(xp, ref, indices, updates)`` for update, add or sub at points or slices."""
 
-    def kernel(xp: Any, ref: Array, indices: Array, updates: Array) -> Array:
+    def kernel(xp: ArrayNamespace, ref: Array, indices: Array, updates: Array) -> Array:
         if xp.name != "numpy":
             at = tuple(indices[..., i] for i in range(indices.shape[-1]))
             return getattr(xp, f"index_{'set' if how == 'update' else how}")(ref, at, updates)

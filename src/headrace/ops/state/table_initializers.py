@@ -5,7 +5,7 @@ Tensors of keys and values, or the lines of a text file.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_operation
@@ -14,6 +14,11 @@ from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
+    from headrace.ops.state.lookup_tables import ContribHashTable, HashTable, StaticHashTable
+
 
 __all__ = [
     "KeyValueTensorInitializer",
@@ -47,7 +52,7 @@ class TableInitializerBase:
     def _shared_name(self) -> str:
         return ""
 
-    def _check_types(self, table: Any) -> None:
+    def _check_types(self, table: ContribHashTable | HashTable | StaticHashTable) -> None:
         pairs = (
             ("key", self._key_dtype, table.key_dtype),
             ("value", self._value_dtype, table.value_dtype),
@@ -69,7 +74,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         self,
         keys: object,
         values: object,
-        key_dtype: Any = None,
+        key_dtype: DTypeLike | None = None,
         value_dtype: Any = None,
         name: str | None = None,
     ) -> None:
@@ -159,7 +164,7 @@ class TextFileInitializer(TableInitializerBase):
                 delimiter=self._delimiter,
             )
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
-        if not get_default_graph()._is_eager and self._filename.op.type == "Const":
+        if not get_default_graph()._is_eager and self._filename._op.type == "Const":
             add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
         return op
 
@@ -204,7 +209,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
         vocab_size: int | None = None,
         delimiter: str = "\t",
         name: str | None = "text_file_id_table_init",
-        key_dtype: Any = dtypes.string,
+        key_dtype: DTypeLike = dtypes.string,
     ) -> None:
         super().__init__(
             filename,

@@ -95,7 +95,7 @@ def _from_file(
 # ops --------------------------------------------------------------------------------------------
 
 
-def _op(name: str, signature: str, kernel: Any, shape: Any) -> None:
+def _op(name: str, signature: str, kernel: Callable[..., Any], shape: Callable[..., Any]) -> None:
     define(
         name,
         signature,
@@ -151,17 +151,17 @@ def _kinds(node: KernelNode, op_type: str) -> tuple[Any, Any]:
     return kinds
 
 
-def _static(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+def _static(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
     kinds = _kinds(node, "HashTableV2")
     return rt.session_resource(_key(node), lambda: TableResource(*kinds, static=True))
 
 
-def _mutable(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
+def _mutable(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> TableResource:
     kinds = _kinds(node, "MutableHashTableV2")
     return rt.session_resource(_key(node), lambda: TableResource(*kinds))
 
 
-def _of_tensors(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
+def _of_tensors(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> TableResource:
     kinds = _kinds(node, "MutableHashTableOfTensorsV2")
     shape = _dims(node.attrs["value_shape"])
     if len(shape) != 1:
@@ -171,7 +171,7 @@ def _of_tensors(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Any:
 
 def _dense(
     xp: ArrayNamespace, empty_key: Array, deleted_key: Array, *, node: KernelNode, rt: RunContext
-) -> Any:
+) -> DenseTableResource:
     attrs = node.attrs
     kinds = _kinds(node, "MutableDenseHashTableV2")
     shape = _dims(attrs["value_shape"])
@@ -204,7 +204,7 @@ _op(
 
 
 def _nothing(method: str) -> Callable[..., Any]:
-    def kernel(xp: Any, table: TableResource, *arrays: Any) -> Any:
+    def kernel(xp: ArrayNamespace, table: TableResource, *arrays: object) -> Any:
         getattr(table, method)(*arrays)
         return ()
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 
 __all__ = ["TableResource"]
 
@@ -42,27 +46,27 @@ class TableResource:
         self.ready = not static
         self.lock = threading.Lock()
 
-    def _flat_keys(self, keys: Any) -> list[Any]:
+    def _flat_keys(self, keys: Array) -> list[Any]:
         keys = np.asarray(keys)
         if not self.key_shape:
             flat: list[Any] = keys.reshape(-1).tolist()
             return flat
         return [tuple(row) for row in keys.reshape(-1, *self.key_shape).tolist()]
 
-    def _keys(self, keys: Any) -> list[Any]:
+    def _keys(self, keys: Array) -> list[Any]:
         return self._flat_keys(keys)
 
-    def _checked(self, keys: Any) -> list[Any]:
+    def _checked(self, keys: Array) -> list[Any]:
         flat = self._keys(keys)
         for key, what in self.refused.items():
             if key in flat:
                 raise _invalid(f"Using the {what} as a table key is not allowed")
         return flat
 
-    def _pairs(self, keys: Any, values: Any) -> list[tuple[Any, Any]]:
+    def _pairs(self, keys: Array, values: Array) -> list[tuple[Any, Any]]:
         return list(zip(self._checked(keys), self._rows(keys, values), strict=True))
 
-    def _rows(self, keys: Any, values: Any) -> list[Any]:
+    def _rows(self, keys: Any, values: Array) -> list[Any]:
         """The values of the keys, one after the other."""
         values = np.asarray(values)
         lead = np.asarray(keys).shape[: np.ndim(keys) - len(self.key_shape)]
@@ -96,7 +100,7 @@ class TableResource:
                     )
             self.entries, self.ready = entries, True
 
-    def replace(self, keys: Any, values: Any) -> None:
+    def replace(self, keys: Array, values: Array) -> None:
         pairs = self._pairs(keys, values)
         if self.static:
             if not pairs:
@@ -106,7 +110,7 @@ class TableResource:
         with self.lock:
             self.entries = dict(pairs)
 
-    def insert(self, keys: Any, values: Any) -> None:
+    def insert(self, keys: Array, values: Array) -> None:
         if self.static:
             raise errors.UnimplementedError(None, None, "Insert not supported by HashTable")
         pairs = self._pairs(keys, values)
@@ -121,7 +125,7 @@ class TableResource:
             for key in flat:
                 self.entries.pop(key, None)
 
-    def find(self, keys: Any, default: Any) -> np.ndarray:
+    def find(self, keys: Array, default: Array) -> np.ndarray:
         if not self.ready:
             raise _failed("Table not initialized.")
         flat = self._checked(keys)

@@ -34,7 +34,7 @@ from headrace.ops.strings.string_ops import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -90,7 +90,7 @@ def _hash_function(spec: HasherSpec) -> Callable[..., Tensor]:
     raise ValueError(f"Unknown hasher {spec.hasher}")
 
 
-def _check_key_types(table_key: Any, table_value: Any, key_dtype: Any) -> None:
+def _check_key_types(table_key: DType, table_value: DType, key_dtype: DType) -> None:
     supported = (dtypes.int64, dtypes.string)
     if table_key not in supported:
         raise TypeError(f"Invalid key dtype, expected one of {supported}, but got {table_key}.")
@@ -194,7 +194,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
         self,
         initializer: Any,
         num_oov_buckets: int,
-        lookup_key_dtype: Any = None,
+        lookup_key_dtype: object = None,
         name: str | None = None,
     ) -> None:
         if num_oov_buckets <= 0:
@@ -236,7 +236,7 @@ def index_table_from_file(
     vocab_size: int | None = None,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
-    key_dtype: Any = dtypes.string,
+    key_dtype: DTypeLike = dtypes.string,
     name: str | None = None,
     key_column_index: int = TextFileIndex.WHOLE_LINE,
     value_column_index: int = TextFileIndex.LINE_NUMBER,
@@ -273,7 +273,7 @@ def index_table_from_tensor(
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
-    dtype: Any = dtypes.string,
+    dtype: DTypeLike = dtypes.string,
     name: str | None = None,
 ) -> StaticHashTable | IdTableWithHashBuckets:
     """As :func:`index_table_from_file`, from a vector of words."""

@@ -30,6 +30,8 @@ from headrace.ops.strings.regex import compile_pattern, needs_groups
 from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import Array, ArrayNamespace, AxisLike, DTypeLike, TensorLike
     from headrace.core.dtypes import DType
 
@@ -68,7 +70,7 @@ def object_array(values: list[Any], dims: TensorLike) -> Array:
     return out.reshape(dims)
 
 
-def mapped(function: Callable[[Any], Any], x: Array) -> Any:
+def mapped(function: Callable[[Any], Any], x: Array) -> Array:
     """A function of bytes applied to every string."""
     return object_array([function(s) for s in x.reshape(-1).tolist()], x.shape)
 
@@ -121,7 +123,9 @@ STRING_JOIN = _define(
 )
 
 
-def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def string_join(
+    inputs: Sequence[TensorLike], separator: str = "", name: str | None = None
+) -> Tensor:
     """The strings of several tensors joined, element by element."""
     return apply(STRING_JOIN, list(inputs), separator=separator, name=name)
 
@@ -380,6 +384,8 @@ def _as_string_kernel(
 def _check_as_string(attrs: dict[str, Any]) -> None:
     if attrs["scientific"] and attrs["shortest"]:
         raise invalid("Cannot select both scientific and shortest notation")
+    if len(attrs["fill"]) > 1:
+        raise invalid("Fill string must be one or fewer characters")
 
 
 AS_STRING = _define(
@@ -577,7 +583,7 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
 
 
 def _case_kernel(method: str) -> Callable[..., Any]:
-    def kernel(xp: Any, x: Any, *, encoding: str) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array, *, encoding: str) -> Any:
         if encoding == "utf-8":
             return mapped(lambda s: getattr(s.decode(), method)().encode(), x)
         return mapped(lambda s: getattr(s, method)(), x)
@@ -614,7 +620,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
 # regular expressions ----------------------------------------------------------------------------
 
 
-def _replaced(x: Array, pattern: bytes, rewrite: bytes, everywhere: bool) -> Any:
+def _replaced(x: Array, pattern: bytes, rewrite: bytes, everywhere: bool) -> Array:
     compiled = compile_pattern(pattern, needs_groups(rewrite))
     return mapped(lambda s: compiled.replace(s, rewrite, everywhere), x)
 

@@ -28,7 +28,7 @@ from headrace.ops.training.native_updates import DenseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, ArrayNamespace
 
 __all__ = ["dense_inplace", "dense_kernel", "define_dense", "signature", "variable_shape"]
 
@@ -145,7 +145,7 @@ def dense_kernel(rule: Rule) -> Callable[..., Any]:
     look = checker(rule)
 
     @functools.wraps(rule.update)
-    def kernel(xp: Any, *inputs: Any, **attrs: Any) -> Any:
+    def kernel(xp: ArrayNamespace, *inputs: object, **attrs: object) -> Any:
         look(inputs)
         return rule.update(xp, *inputs, **attrs)
 
@@ -157,7 +157,7 @@ def dense_inplace(rule: Rule) -> Callable[..., None]:
     look = checker(rule)
 
     @functools.wraps(update)
-    def kernel(*inputs: Any, **attrs: Any) -> None:
+    def kernel(*inputs: object, **attrs: object) -> None:
         look(inputs)
         update(*inputs, **attrs)
 
@@ -212,7 +212,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     order = [a.name for a in opdef.inputs]
 
-    def function(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+    def function(*args: object, name: str | None = None, **kwargs: object) -> Any:
         inputs = [*args, *(kwargs.pop(n) for n in order[len(args) :])]
         return apply_any(opdef, *inputs, name=name, **kwargs)
 

@@ -147,7 +147,7 @@ def _update_rows(
 
 def sparse_kernel(rule: Rule) -> Callable[..., Any]:
     @functools.wraps(rule.update)
-    def kernel(xp: Any, *inputs: Any, **attrs: Any) -> Any:
+    def kernel(xp: ArrayNamespace, *inputs: object, **attrs: object) -> Any:
         variables, rest, grad, indices = _split(rule, inputs)
         if xp.name == "numpy":
             check_rows(indices, variables[0].shape[0])
@@ -165,7 +165,7 @@ def sparse_inplace(rule: Rule) -> Callable[..., None]:
     parameters = functools.partial(rule.update, numpy_xp)
 
     @functools.wraps(parameters)
-    def kernel(*inputs: Any, **attrs: Any) -> None:
+    def kernel(*inputs: object, **attrs: object) -> None:
         variables, rest, grad, indices = _split(rule, inputs)
         check_rows(indices, variables[0].shape[0])
         _update_rows(rule, variables, rest, grad, indices, attrs)

@@ -18,6 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.kernels.native.ir_builder import Value
 
 __all__ = ["RULES", "Rule"]
 
@@ -78,15 +79,15 @@ def keras_momentum(
 def adam(
     xp: ArrayNamespace,
     var: Any,
-    m: Any,
+    m: Array | Value,
     v: Any,
     beta1_power: Array,
     beta2_power: Array,
     lr: Array,
-    beta1: Any,
+    beta1: Array | Value,
     beta2: Array,
     epsilon: Any,
-    grad: Any,
+    grad: Array | Value,
     *,
     use_nesterov: bool,
 ) -> Any:
@@ -273,7 +274,7 @@ def adagrad_da(
     return new, total, squares
 
 
-def root(xp: ArrayNamespace, x: Any, lr_power: Any) -> Array:
+def root(xp: ArrayNamespace, x: Array | Value, lr_power: Any) -> Array:
     """x ** -lr_power; the usual -0.5 is a square root."""
     if xp.name == "numpy" and lr_power == -0.5:
         return xp.sqrt(x)
@@ -315,11 +316,11 @@ def _ftrl(
     xp: ArrayNamespace,
     var: object,
     accum: Any,
-    linear: Any,
-    grad: Any,
+    linear: Array | Value,
+    grad: Array | Value,
     pulled: object,
     lr: Any,
-    l1: Any,
+    l1: Array | Value,
     l2: Any,
     lr_power: object,
 ) -> tuple[Any, Any, Any]:

@@ -73,7 +73,7 @@ def product_of(dims: Dims) -> Times:
     return Times(number, tuple(sorted(names)))
 
 
-def quotient(dims: Dims, parts: Dims) -> Any:
+def quotient(dims: Dims, parts: Dims) -> Dim | Times | int | None:
     """What the -1 among ``parts`` is, if it is certainly a whole number; else None."""
     have, given = product_of(dims), product_of(tuple([p for p in parts if p != -1]))
     names = list(have.names)
@@ -156,6 +156,9 @@ def _broadcast_dims(node: Node, value: int, state: RewriteState, depth: int) -> 
     out: list[Any] = []
     for axis in range(-rank, 0):
         found = {g[axis] for g in given if g is not None and len(g) >= -axis} - {1}
+        if not found:
+            out.append(1)
+            continue
         if len(found) > 1:  # a name may stand for 1: only a known length decides
             found = {d for d in found if type(d) is int}
         if len(found) > 1:

@@ -17,7 +17,7 @@ those with ``training=True``: their functions answer with a :class:`Composite`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from headrace.rewrite.rules.fused_products import ELSEWHERE
 from headrace.rewrite.rules.lstm_cells import Layer, find_lstm_cell, find_lstm_layers
 from headrace.rewrite.rules.norm_patterns import find_gelu, find_layer_norm, find_softmax
 from headrace.rewrite.rules.shape_rules import fold
+
+if TYPE_CHECKING:
+    from headrace.rewrite.engine import Rule
+
 
 __all__ = [
     "LAYER",
@@ -224,6 +228,7 @@ class _Replacing:
         self.moved: dict[int, int | None] = {}  # parts of a sum that became others; None: that went
         self.fresh: set[int] = set()  # made by new nodes
         self.gone: set[int] = set()  # ends of cells that are in a layer
+        self.repeated: set[Any] = set()  # operations of loops that were written out
         for place, s in enumerate(self.body):
             if isinstance(s, Node):
                 self._seen(place, s)
@@ -238,6 +243,8 @@ class _Replacing:
                 state.constants[node.outputs[0]] = state.constants[folded[0]]
         for tensor, value in zip(node.op._outputs, node.outputs):
             self.at[value] = place
+            if tensor in self.value_of:
+                self.repeated.add(node.op)
             self.value_of[tensor] = value
         for i in node.inputs:
             self.users.setdefault(i, []).append(place)
@@ -264,7 +271,7 @@ class _Replacing:
                 if self._applied(rule, layer.steps[-1].last, layer):
                     self.gone.update(s.last.outputs[0] for s in layer.steps)
 
-    def _applied(self, rule: Any, node: Node, what: Any = None) -> bool:
+    def _applied(self, rule: Rule, node: Node, what: Layer | None = None) -> bool:
         state = self.state
         if node.outputs[0] in self.gone:
             return False
@@ -280,7 +287,7 @@ class _Replacing:
     def _made(self) -> Program:
         program, state = self.program, self.state
         if not state.firings:
-            return program._replace(near_misses=tuple(state.misses))
+            return program._replace(near_misses=(*program.near_misses, *state.misses))
         body: list[Statement] = list(self.after.get(-1, ()))
         for place, s in enumerate(self.body):
             if s is not None:
@@ -298,7 +305,7 @@ class _Replacing:
             fetches=tuple(None if f is None else get(f, f) for f in program.fetches),
             effects=tuple(get(e, e) for e in program.effects),
             firings=(*program.firings, *state.firings),
-            near_misses=tuple(state.misses),
+            near_misses=(*program.near_misses, *state.misses),
         )
 
     # one of them --------------------------------------------------------------------------------
@@ -392,18 +399,24 @@ class _Replacing:
     def _parts(self, done: Pass, c: Composite) -> _Parts | None:
         """None if others have a part in the gradients inside, or they were stopped there."""
         ops = {n.op for n in c.nodes}
+        if not ops.isdisjoint(self.repeated):
+            return None  # the record does not tell the rounds of a loop apart
         ends = {n.op for n in c.outputs}
         arrived = [self._arrived(done, node, ops) for node in c.outputs]
         if any(a is None for a in arrived) or not any(arrived):
             return None
         inner = {o for n in c.nodes for o in n.outputs}
         given: dict[int, list[int]] = {}
+        silent: set[int] = set()  # inputs of nodes that nothing with a gradient lies behind
         for node in c.nodes:
             if node.opdef.name == "StopGradient":
                 continue
             sent = done.sent.get(node.op)
             if sent is None:
-                return None
+                if any(i in inner for i in node.inputs):
+                    return None
+                silent.update(node.inputs)
+                continue
             if node.op not in ends and any(
                 g.by not in ops for t in node.op._outputs for g in done.given.get(t, ())
             ):
@@ -420,7 +433,9 @@ class _Replacing:
                     made = self.value_of.get(grad)
                     if made is not None:
                         given.setdefault(value, []).append(made)
-        return _Parts([a or [] for a in arrived], given) if given else None
+        if not given or not silent.isdisjoint(given):
+            return None
+        return _Parts([a or [] for a in arrived], given)
 
     def _arrived(self, done: Pass, node: Node, ops: set[Any]) -> list[int] | None:
         """What others gave to an output; None if that is not to be had."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.core import dtypes, shapes
+from headrace.core.annotations import Array
 from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.kernels.numpy import numpy_xp
+from headrace.ops.control.py_func import find
 from headrace.program.binding_times import Stage, stage_of
+from headrace.program.constants import exact_key
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
 from headrace.rewrite.rewrite_state import RewriteState
@@ -27,6 +31,8 @@ __all__ = [
 
 #: Folding may not blow a small description up into a large constant.
 MAX_FOLDED_BYTES = 64 * 1024
+#: What a user's function gave for constants is kept up to this size, as in TensorFlow.
+MAX_KEPT_BYTES = 10 * 1024 * 1024
 
 
 def known_shape(node: Node, state: RewriteState) -> tuple[int, ...] | None:
@@ -151,17 +157,28 @@ def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     kernel = bind_kernel(
         node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
     )
+    arguments = [constants[i] for i in node.inputs]
+    calls_user = node.opdef.traits.calls_user
     try:
         with np.errstate(all="ignore"):
-            result = kernel(*[constants[i] for i in node.inputs])
-    except Exception:  # the error belongs to the run that needs the value
-        return state.no("computing it fails")
+            result = _call_once(node, kernel, arguments) if calls_user else kernel(*arguments)
+    except Exception as error:  # it belongs to the run that needs the value
+        return state.no(f"computing it fails: {type(error).__name__}")
     results: tuple[Any, ...] = result if len(node.outputs) > 1 else (result,)
     arrays = [np.asarray(r) for r in results]
-    given = sum(constants[i].nbytes for i in node.inputs)
+    given = MAX_KEPT_BYTES if calls_user else sum(a.nbytes for a in arguments)
     if sum(a.nbytes for a in arrays) > max(MAX_FOLDED_BYTES, given):
         return state.no("the result is larger than what it is made of")
     return tuple(_one_constant(a, o, state) for a, o in zip(arrays, node.outputs))
+
+
+def _call_once(node: Node, kernel: Callable[..., Any], arguments: Sequence[Array]) -> Any:
+    """The result of a user's function without state: another plan finds the first one's."""
+    known = find(node.attrs["token"]).folded
+    key = tuple([exact_key(a) for a in arguments])
+    if key not in known:
+        known[key] = kernel(*arguments)
+    return known[key]
 
 
 def _one_constant(array: Any, like: int, state: RewriteState) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from headrace.train.feature_columns.column_base import (
     check_key,
     check_string_or_int,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
+    from headrace.core.tensor import Tensor
+
 
 __all__ = [
     "CrossedColumn", "HashedCategoricalColumn", "IdentityCategoricalColumn",
@@ -53,7 +58,7 @@ class _KeyedColumn(CategoricalColumn):
     def parse_example_spec(self) -> dict[str, Any]:
         return {self.key: VarLenFeature(self._feature_type)}
 
-    def _transform_feature(self, inputs: Builder) -> Any:
+    def _transform_feature(self, inputs: Builder) -> SparseTensor:
         return self._ids(as_sparse(inputs.get(self.key)))
 
     def _ids(self, tensor: SparseTensor) -> SparseTensor:
@@ -196,7 +201,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
             values = ops.where(outside, defaults, values)
         return SparseTensor(tensor.indices, values, tensor.dense_shape)
 
-    def _asserted(self, values: Any, limit: Any, zero: Any) -> Any:
+    def _asserted(self, values: Tensor, limit: Tensor, zero: Tensor) -> Any:
         less = ops.assert_less(
             values,
             limit,
@@ -242,7 +247,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
     def num_buckets(self) -> int:
         return self.categorical_column.num_buckets
 
-    def _transform_feature(self, inputs: Builder) -> Any:
+    def _transform_feature(self, inputs: Builder) -> tuple[Any, ...]:
         weights: Any = convert_to_tensor_or_sparse_tensor(inputs.get(self.weight_feature_key))
         if self.dtype != weights.dtype.base_dtype:
             raise ValueError(f"Bad dtype, expected {self.dtype}, but got {weights.dtype}.")
@@ -286,7 +291,7 @@ class CrossedColumn(CategoricalColumn):
     def num_buckets(self) -> int:
         return self.hash_bucket_size
 
-    def _transform_feature(self, inputs: Builder) -> Any:
+    def _transform_feature(self, inputs: Builder) -> SparseTensor:
         tensors = []
         for key in self._leaves():
             if isinstance(key, str):
@@ -303,7 +308,7 @@ class CrossedColumn(CategoricalColumn):
 
 
 def categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: Any = dtypes.string
+    key: str, hash_bucket_size: int, dtype: DTypeLike = dtypes.string
 ) -> HashedCategoricalColumn:
     """Ids from hashes of texts or whole numbers: no vocabulary is needed, values may collide."""
     if hash_bucket_size is None:
@@ -331,7 +336,7 @@ def categorical_column_with_vocabulary_file(
     vocabulary_size: int | None = None,
     num_oov_buckets: int = 0,
     default_value: int | None = None,
-    dtype: Any = dtypes.string,
+    dtype: DTypeLike = dtypes.string,
 ) -> VocabularyFileCategoricalColumn:
     """Ids that are lines of a file.
 
@@ -365,7 +370,7 @@ def categorical_column_with_vocabulary_file(
 def categorical_column_with_vocabulary_list(
     key: str,
     vocabulary_list: Sequence[Any],
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> VocabularyListCategoricalColumn:
@@ -407,7 +412,9 @@ def categorical_column_with_identity(
 
 
 def weighted_categorical_column(
-    categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = dtypes.float32
+    categorical_column: CategoricalColumn,
+    weight_feature_key: str,
+    dtype: DTypeLike = dtypes.float32,
 ) -> WeightedCategoricalColumn:
     """``categorical_column`` with weights from the feature ``weight_feature_key``."""
     kind = None if dtype is None else as_dtype(dtype)

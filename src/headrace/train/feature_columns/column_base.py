@@ -7,7 +7,7 @@ A column says which raw features it needs (``parse_example_spec``) and how to tr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
@@ -19,6 +19,13 @@ from headrace.ops.sparse.sparse_tensor import (
     convert_to_tensor_or_sparse_tensor,
     sparse_reshape,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+
 
 __all__ = [
     "Builder", "CategoricalColumn", "DenseColumn", "FeatureColumn", "IdWeightPair",
@@ -116,13 +123,13 @@ class Builder:
             return ops.cond(ops.equal(1, known_rank), lambda: _as_column(tensor), lambda: tensor)
 
 
-def _as_column(tensor: Any) -> Any:
+def _as_column(tensor: Tensor) -> Any:
     if isinstance(tensor, SparseTensor):
         return sparse_reshape(tensor, [tensor.dense_shape[0], 1])
     return ops.expand_dims(tensor, -1)
 
 
-def as_sparse(given: Any, ignored: Any = None) -> SparseTensor:
+def as_sparse(given: Any, ignored: TensorLike | None = None) -> SparseTensor:
     """A dense feature as a sparse one, without the elements that mean "nothing".
 
     These are ``ignored``, or the empty string, -1 and 0.0 by default.
@@ -145,7 +152,7 @@ def as_sparse(given: Any, ignored: Any = None) -> SparseTensor:
         )
 
 
-def sorted_columns(feature_columns: Any) -> list[Any]:
+def sorted_columns(feature_columns: Sequence[Any]) -> list[Any]:
     """The columns of a call by name; ValueError if there are none or two have one name."""
     if isinstance(feature_columns, FeatureColumn):
         feature_columns = [feature_columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
@@ -19,6 +19,10 @@ from headrace.train.feature_columns.column_base import (
 from headrace.train.feature_columns.dense_columns import weight_collections as _collections
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["input_layer", "linear_model", "make_parse_example_spec"]
 
@@ -42,8 +46,8 @@ def _matrix(column: DenseColumn, builder: Builder, collections: list[str], train
 
 def input_layer(
     features: dict[str, Any],
-    feature_columns: Any,
-    weight_collections: Any = None,
+    feature_columns: Sequence[Any],
+    weight_collections: object = None,
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
@@ -78,10 +82,10 @@ def input_layer(
 
 def linear_model(
     features: dict[str, Any],
-    feature_columns: Any,
+    feature_columns: Sequence[Any],
     units: int = 1,
     sparse_combiner: str = "sum",
-    weight_collections: Any = None,
+    weight_collections: object = None,
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
 ) -> Any:
@@ -169,7 +173,7 @@ def _weighted_sum(
     )
 
 
-def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
+def make_parse_example_spec(feature_columns: Sequence[Any]) -> dict[str, Any]:
     """What ``tf.parse_example`` needs for the features of the columns.
 
     >>> features = tf.parse_example(serialized, make_parse_example_spec(columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.graph import GraphKeys
@@ -30,6 +30,11 @@ from headrace.train.feature_columns.column_base import (
 )
 from headrace.variables.initializers import truncated_normal_initializer
 from headrace.variables.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import InitializerLike, TensorLike
+    from headrace.core.tensor import Tensor
+
 
 __all__ = [
     "EmbeddingColumn", "IndicatorColumn", "SharedEmbeddingColumn", "embedding_column",
@@ -69,7 +74,7 @@ class _EmbeddingBase(DenseColumn):
             collections=collections,
         )
 
-    def _looked_up(self, pair: IdWeightPair, weights: Any) -> Any:
+    def _looked_up(self, pair: IdWeightPair, weights: TensorLike) -> Tensor:
         if self.ckpt_to_load_from is not None:
             where = str(self.tensor_name_in_ckpt)
             init_from_checkpoint(self.ckpt_to_load_from, {where: weights})
@@ -91,7 +96,7 @@ class EmbeddingColumn(_EmbeddingBase):
     def name(self) -> str:
         return f"{self.categorical_column.name}_embedding"
 
-    def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Any:
+    def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Tensor:
         pair = self.categorical_column._get_sparse_tensors(inputs)
         return self._looked_up(pair, self._weights(collections, trainable))
 
@@ -132,7 +137,7 @@ class SharedEmbeddingColumn(_EmbeddingBase):
         add_to_collection(name, made)
         return made
 
-    def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Any:
+    def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Tensor:
         with name_scope(None, default_name=self.name):
             pair = self.categorical_column._get_sparse_tensors(inputs)
             return self._looked_up(pair, self._shared_weights(collections, trainable))
@@ -169,7 +174,9 @@ class IndicatorColumn(DenseColumn):
         return scatter_nd(kept.indices, kept.values, kept.dense_shape)
 
 
-def _checked(dimension: int, checkpoint: Any, tensor_name: Any, initializer: Any) -> Any:
+def _checked(
+    dimension: int, checkpoint: object, tensor_name: object, initializer: InitializerLike | None
+) -> Any:
     """The initializer of embeddings of ``dimension`` numbers."""
     if dimension is None or dimension < 1:
         raise ValueError(f"Invalid dimension {dimension}.")
@@ -188,7 +195,7 @@ def embedding_column(
     categorical_column: CategoricalColumn,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     ckpt_to_load_from: str | None = None,
     tensor_name_in_ckpt: str | None = None,
     max_norm: float | None = None,
@@ -247,7 +254,7 @@ def shared_embedding_columns(
     categorical_columns: Sequence[CategoricalColumn],
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     shared_embedding_collection_name: str | None = None,
     ckpt_to_load_from: str | None = None,
     tensor_name_in_ckpt: str | None = None,

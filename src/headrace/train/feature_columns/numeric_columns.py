@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,12 @@ from headrace.train.feature_columns.column_base import (
     IdWeightPair,
     check_key,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.core.tensor import Tensor
+    from headrace.train.feature_columns.categorical_columns import IdentityCategoricalColumn
+
 
 __all__ = ["BucketizedColumn", "NumericColumn", "bucketized_column", "numeric_column"]
 
@@ -76,7 +82,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     def parse_example_spec(self) -> dict[str, Any]:
         return self.source_column.parse_example_spec
 
-    def _transform_feature(self, inputs: Builder) -> Any:
+    def _transform_feature(self, inputs: Builder) -> Tensor:
         return bucketize(inputs.get(self.source_column), boundaries=list(self.boundaries))
 
     @property
@@ -113,11 +119,13 @@ def _checked_shape(shape: Any, key: str) -> tuple[int, ...]:
     return tuple(int(d) for d in dims)
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(value: TensorLike) -> Any:
     return tuple(_as_tuples(v) for v in value) if isinstance(value, list) else value
 
 
-def _checked_default(shape: tuple[int, ...], value: Any, dtype: DType, key: str) -> Any:
+def _checked_default(
+    shape: tuple[int, ...], value: TensorLike | None, dtype: DType, key: str
+) -> Any:
     """The default for every element of ``shape``, None if there is none."""
     if value is None:
         return None
@@ -139,9 +147,9 @@ def _checked_default(shape: tuple[int, ...], value: Any, dtype: DType, key: str)
 
 def numeric_column(
     key: str,
-    shape: Any = (1,),
-    default_value: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike = (1,),
+    default_value: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     normalizer_fn: Callable[[Any], Any] | None = None,
 ) -> NumericColumn:
     """Numbers of ``shape`` per row.
@@ -160,7 +168,9 @@ def numeric_column(
     return NumericColumn(key, dims, default, kind, normalizer_fn)
 
 
-def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> BucketizedColumn:
+def bucketized_column(
+    source_column: IdentityCategoricalColumn | NumericColumn, boundaries: Sequence[float]
+) -> BucketizedColumn:
     """A numeric column as ranges: below the first boundary, between two, from the last on."""
     if not isinstance(source_column, NumericColumn):
         raise ValueError(

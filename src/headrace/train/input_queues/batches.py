@@ -46,7 +46,7 @@ def _as_list(tensors: Any) -> list[Any]:
     return list(tensors) if isinstance(tensors, (list, tuple)) else tensors
 
 
-def _as_lists(tensors_list: Any) -> list[list[Any]]:
+def _as_lists(tensors_list: Sequence[Any]) -> list[list[Any]]:
     if not tensors_list:
         raise ValueError("Expected at least one set of tensors")
     if isinstance(tensors_list[0], dict):
@@ -144,7 +144,7 @@ def _batched(
     min_after_dequeue: int | None = None,
     seed: int | None = None,
     enqueue_many: bool,
-    shapes: Any,
+    shapes: object,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool,
     shared_name: str | None,
@@ -242,11 +242,11 @@ def maybe_batch(
 
 def batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -273,12 +273,12 @@ def batch(
 
 
 def maybe_batch_join(
-    tensors_list: Any,
+    tensors_list: Sequence[Any],
     keep_input: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -303,11 +303,11 @@ def maybe_batch_join(
 
 
 def batch_join(
-    tensors_list: Any,
-    batch_size: Any,
+    tensors_list: Sequence[Any],
+    batch_size: TensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -401,7 +401,7 @@ def maybe_shuffle_batch_join(
     keep_input: Any,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
@@ -426,13 +426,13 @@ def maybe_shuffle_batch_join(
 
 
 def shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: Any,
+    tensors_list: object,
+    batch_size: object,
     capacity: int,
     min_after_dequeue: int,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: object = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,

@@ -32,13 +32,14 @@ from headrace.train.summaries.summary_functions import scalar
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["bucket", "bucket_by_sequence_length"]
 
 _CLOSED = (errors.OutOfRangeError, errors.CancelledError)
 
 
-def _sizes(batch_size: Any, num_buckets: int) -> list[Any]:
+def _sizes(batch_size: TensorLike, num_buckets: int) -> list[Any]:
     """Each bucket's batch size, as a number where it is known."""
     if isinstance(batch_size, (list, tuple)):
         if len(batch_size) != num_buckets:
@@ -51,8 +52,10 @@ def _sizes(batch_size: Any, num_buckets: int) -> list[Any]:
     return [t if k is None else int(k) for t, k in zip(tensors, known, strict=True)]
 
 
-def _add_runners(queues: list[QueueBase], top: QueueBase, to_top: list[Any], fill: Any) -> None:
-    def closed(cancel: bool) -> Any:
+def _add_runners(
+    queues: list[QueueBase], top: QueueBase, to_top: list[Any], fill: Sequence[Any]
+) -> None:
+    def closed(cancel: bool) -> Operation:
         return group(*[q.close(cancel_pending_enqueues=cancel) for q in queues])
 
     end, cancel = top.close(), top.close(cancel_pending_enqueues=True)
@@ -63,18 +66,18 @@ def _add_runners(queues: list[QueueBase], top: QueueBase, to_top: list[Any], fil
 def bucket(
     tensors: Any,
     which_bucket: TensorLike,
-    batch_size: Any,
+    batch_size: TensorLike,
     num_buckets: int,
     num_threads: int = 1,
     capacity: int = 32,
     bucket_capacities: Sequence[int] | None = None,
-    shapes: Any = None,
+    shapes: object = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     keep_input: TensorLike = True,
     shared_name: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> tuple[Any, ...]:
     """Batches of elements of one bucket: (which bucket, the tensors of the batch).
 
     ``which_bucket`` is an int32 scalar for the element ``tensors``; ``batch_size`` a number or one
@@ -122,7 +125,7 @@ def bucket(
         return number, _as_given(tensors, batch[0] if len(batch) == 1 else batch)
 
 
-def _enqueue_by_kind(queues: list[QueueBase], which: Any, given: list[Any]) -> Any:
+def _enqueue_by_kind(queues: list[QueueBase], which: Tensor, given: list[Any]) -> Operation:
     adds = [
         cond(equal(which, i), functools.partial(queue.enqueue, given), no_op)
         for i, queue in enumerate(queues)
@@ -156,7 +159,7 @@ def bucket_by_sequence_length(
     keep_input: TensorLike = True,
     shared_name: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> tuple[Any, ...]:
     """Batches of elements of like length: (their lengths, the tensors of the batch).
 
     ``bucket_boundaries`` [10, 20] makes three buckets: below 10, below 20, the others.

@@ -14,7 +14,10 @@ from headrace.core.scopes import add_to_collection, get_collection
 from headrace.session.session import BaseSession
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.tensor import Operation, Tensor
+    from headrace.session.session import Session
     from headrace.train.input_queues.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
@@ -34,7 +37,7 @@ class QueueRunner:
         self,
         queue: Any = None,
         enqueue_ops: Any = None,
-        close_op: Any = None,
+        close_op: Operation | None = None,
         cancel_op: Any = None,
         queue_closed_exception_types: Any = None,
         queue_runner_def: Any = None,
@@ -59,7 +62,12 @@ class QueueRunner:
         self._exceptions_raised: list[Exception] = []
 
     def _from_arguments(
-        self, queue: Any, enqueue_ops: Any, close_op: Any, cancel_op: Any, types: Any
+        self,
+        queue: Any,
+        enqueue_ops: Sequence[Any] | None,
+        close_op: Operation | None,
+        cancel_op: Operation | None,
+        types: Sequence[Any] | None,
     ) -> None:
         if not queue or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
@@ -169,7 +177,11 @@ class QueueRunner:
         _run_quietly(sess, cancel_op)
 
     def create_threads(
-        self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
+        self,
+        sess: Session,
+        coord: Coordinator | None = None,
+        daemon: bool = False,
+        start: bool = False,
     ) -> list[threading.Thread]:
         """The threads for a session; none if it has them already. They are started with
         ``start``.

@@ -72,9 +72,9 @@ COUNTS = {
 def _count(
     kind: str,
     labels: Any,
-    predictions: Any,
+    predictions: TensorLike,
     weights: TensorLike | None,
-    ours: Any,
+    ours: object,
     theirs: Any,
     name: str | None,
 ) -> Metric:
@@ -113,8 +113,8 @@ def _counter(kind: str, doc: str) -> _Counter:
         labels: TensorLike,
         predictions: TensorLike,
         weights: TensorLike | None = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        metrics_collections: str | Sequence[str] | None = None,
+        updates_collections: str | Sequence[str] | None = None,
         name: str | None = None,
     ) -> Metric:
         return _count(
@@ -148,11 +148,11 @@ def _ratio(title: str, other: _Counter, doc: str) -> _Counter:
     """True positives among these and what ``other`` counts."""
 
     def ratio(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        labels: Tensor,
+        predictions: TensorLike,
+        weights: TensorLike | None = None,
+        metrics_collections: str | Sequence[str] | None = None,
+        updates_collections: str | Sequence[str] | None = None,
         name: str | None = None,
     ) -> Metric:
         # TensorFlow's text says it twice for recall
@@ -181,10 +181,10 @@ recall = _ratio("recall", false_negatives, "True positives among all positive la
 
 
 def confusion_at_thresholds(
-    labels: Any,
+    labels: TensorLike,
     predictions: Any,
     thresholds: Sequence[float],
-    weights: Any = None,
+    weights: TensorLike | None = None,
     includes: Sequence[str] = tuple(COUNTS),
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Variables (one number per threshold) and updates by count: "tp", "fn", "tn", "fp"."""
@@ -235,7 +235,7 @@ def _count_at(
     predictions: TensorLike,
     thresholds: Sequence[float],
     weights: TensorLike | None,
-    ours: Any,
+    ours: object,
     theirs: Any,
     name: str | None,
 ) -> Metric:
@@ -267,8 +267,8 @@ def _counter_at(kind: str) -> _CounterAt:
         predictions: TensorLike,
         thresholds: Sequence[float],
         weights: TensorLike | None = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        metrics_collections: str | Sequence[str] | None = None,
+        updates_collections: str | Sequence[str] | None = None,
         name: str | None = None,
     ) -> Metric:
         return _count_at(
@@ -300,7 +300,7 @@ def _ratio_at(
     predictions: TensorLike,
     thresholds: Sequence[float],
     weights: TensorLike | None,
-    ours: Any,
+    ours: object,
     theirs: Any,
     name: str | None,
 ) -> Metric:
@@ -310,7 +310,7 @@ def _ratio_at(
         kinds = ("tp", other)
         values, updates = confusion_at_thresholds(labels, predictions, thresholds, weights, kinds)
 
-        def ratio(counts: dict[str, Any], part: str) -> Any:
+        def ratio(counts: dict[str, Any], part: str) -> Tensor:
             right = counts["tp"]
             return div(right, 1e-7 + right + counts[other], name=f"{what}_{part}")
 
@@ -345,8 +345,8 @@ def recall_at_thresholds(
     predictions: Tensor,
     thresholds: Sequence[float],
     weights: Tensor | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Metric:
     """:func:`recall` for each threshold of predictions in [0, 1]."""

@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 
-def _weighted(values: Any, weights: Any) -> tuple[Any, Any]:
+def _weighted(values: Tensor, weights: TensorLike) -> tuple[Any, Any]:
     """Values times weights, and the weights in the shape of the values."""
     values, _, weights = align(values, None, weights)
     weights = broadcast_weights(cast(weights, dtypes.float32), values)
@@ -68,7 +68,7 @@ def _ratio(total: Tensor | Variable, count: Tensor | Variable, name: str | None)
 
 
 def mean(
-    values: Any,
+    values: TensorLike,
     weights: Any = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
@@ -94,7 +94,7 @@ def mean(
 
 
 def mean_tensor(
-    values: Any,
+    values: TensorLike,
     weights: Tensor | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
@@ -160,7 +160,7 @@ def mean_cosine_distance(
     labels: Tensor,
     predictions: Tensor,
     dim: int,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
@@ -178,9 +178,9 @@ def mean_relative_error(
     labels: TensorLike,
     predictions: TensorLike,
     normalizer: TensorLike,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean of ``|labels - predictions| / normalizer``, zero where the normalizer is."""
@@ -198,8 +198,8 @@ def mean_squared_error(
     labels: Tensor,
     predictions: TensorLike,
     weights: object = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean of ``(predictions - labels)²``."""
@@ -229,7 +229,7 @@ def root_mean_squared_error(
 def percentage_below(
     values: TensorLike,
     threshold: TensorLike,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     metrics_collections: Sequence[str] | str | None = None,
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
@@ -241,7 +241,7 @@ def percentage_below(
     return mean(below, weights, metrics_collections, updates_collections, name)
 
 
-def _flat(tensor: Any) -> Any:
+def _flat(tensor: Any) -> Tensor:
     return reshape(tensor, [-1]) if tensor.shape.ndims > 1 else tensor
 
 

@@ -36,7 +36,7 @@ Metric = tuple[Tensor, Any]
 
 def metric_variable(
     shape: ShapeLike, dtype: DTypeLike, validate_shape: bool = True, name: str | None = None
-) -> Any:
+) -> Variable:
     """A zero variable in the collections of local and of metric variables."""
     return Variable(
         lambda: zeros(shape, dtype),
@@ -55,7 +55,10 @@ def refuse_eager(metric: str) -> None:
 
 
 def registered(
-    value: Tensor, update: Tensor, metrics_collections: object, updates_collections: Any
+    value: Tensor,
+    update: Tensor,
+    metrics_collections: object,
+    updates_collections: TensorLike | None,
 ) -> Metric:
     """The pair, after adding its parts to the collections that the caller asked for."""
     if metrics_collections:

@@ -55,7 +55,7 @@ def _at_k(name: str, k: int | None = None, class_id: int | None = None) -> str:
     return name if class_id is None else f"{name}_class{class_id}"
 
 
-def _expand_labels(labels: Any, predictions: Any) -> Any:
+def _expand_labels(labels: SparseTensor | Tensor, predictions: Tensor) -> Any:
     """Labels with a last dimension: one label per row becomes a set of one."""
     with name_scope(None, "expand_labels", (labels, predictions)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
@@ -97,7 +97,7 @@ def _select_class(ids: Any, class_id: int) -> SparseTensor:
     return SparseTensor(found.indices, found.values, dims)
 
 
-def _counted(found: SparseTensor, weights: Array | None) -> Any:
+def _counted(found: SparseTensor, weights: Array | None) -> Tensor:
     """Set sizes as floating point numbers, weighted."""
     number = cast(set_size(found), dtypes.float64)
     if weights is None:
@@ -111,9 +111,9 @@ def _number(
     labels: Any,
     predictions: Any,
     class_id: int | None,
-    weights: Any,
+    weights: Array | None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Per row: how many of the predictions are labels ("true_positives"), and so on."""
     with name_scope(name, kind, (predictions, labels, weights)):
         if class_id is not None:
@@ -127,7 +127,12 @@ def _number(
 
 
 def _streaming(
-    kind: str, labels: Any, predictions: Any, k: int | None, class_id: int | None, weights: Any
+    kind: str,
+    labels: SparseTensor | Tensor,
+    predictions: TensorLike,
+    k: int | None,
+    class_id: int | None,
+    weights: Any,
 ) -> tuple[Any, Any]:
     """The variable that counts ``kind`` over batches, and its update."""
     scope_name = _at_k(kind.removesuffix("s"), k, class_id)
@@ -146,7 +151,7 @@ def _share_at_top_k(
     k: int | None,
     class_id: int | None,
     weights: TensorLike | None,
-    ours: Any,
+    ours: object,
     theirs: Any,
     name: str | None,
 ) -> Metric:
@@ -290,7 +295,7 @@ def _repeat_last(tensor: Tensor | SparseTensor, multiple: int, name: str) -> Ten
         return tile(expanded, times, name=scope)
 
 
-def _number_relevant(labels: Any, k: int) -> Any:
+def _number_relevant(labels: SparseTensor | Tensor, k: int) -> Any:
     with name_scope(None, "num_relevant", (labels,)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
@@ -299,7 +304,7 @@ def _number_relevant(labels: Any, k: int) -> Any:
         return minimum(reduce_sum(valid, axis=-1), k, name=scope)
 
 
-def _average_precision(labels: Any, predictions_idx: Tensor) -> Tensor:
+def _average_precision(labels: SparseTensor | Tensor, predictions_idx: Tensor) -> Tensor:
     """Per row: the mean, over the relevant predictions, of the precision up to each."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
         top = cast(predictions_idx, dtypes.int64, name="predictions_idx")
@@ -330,7 +335,7 @@ def _summed(kind: str, average: Tensor, batch: Callable[..., Any]) -> tuple[Any,
 
 
 def _streaming_average_precision(
-    labels: Any, predictions_idx: Tensor, weights: Any, ours: Any, theirs: Any, name: str | None
+    labels: Any, predictions_idx: Tensor, weights: Any, ours: object, theirs: Any, name: str | None
 ) -> Metric:
     names = (predictions_idx, labels, weights)
     with name_scope(name, "average_precision_at_top_k", names) as scope:
@@ -339,7 +344,7 @@ def _streaming_average_precision(
             weights = broadcast_weights(cast(weights, dtypes.float64), average)
             average = multiply(average, weights)
 
-        def batch_max() -> Any:
+        def batch_max() -> Tensor:
             if weights is None:
                 return cast(size(average, name="batch_max"), dtypes.float64)
             return reduce_sum(weights, name="batch_max")
@@ -356,7 +361,7 @@ def _streaming_average_precision(
 def _in_range(labels: Any, classes: Tensor) -> Any:
     """Labels, with -1 for classes that do not exist."""
 
-    def cleaned(values: Any) -> Tensor:
+    def cleaned(values: TensorLike) -> Tensor:
         return where_v2(greater_equal(values, classes), -1 * ones_like(values), values)
 
     if isinstance(labels, (SparseTensor, SparseTensorValue)):

@@ -26,7 +26,10 @@ from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import FeedDict
     from headrace.core.tensor import Tensor
+    from headrace.train.monitored.scaffold import Scaffold
+    from headrace.train.monitored.session_run_hook import SessionRunContext
 
 __all__ = [
     "StopAfterNEvalsHook",
@@ -79,7 +82,7 @@ class StopAfterNEvalsHook(SessionRunHook):
     def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs({"evals_completed": self._evals_completed})
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         completed = run_values.results["evals_completed"]
         if self._log_progress:
             self._log(completed)
@@ -96,13 +99,13 @@ class StopAfterNEvalsHook(SessionRunHook):
 def evaluate_once(
     checkpoint_path: str | None,
     master: str = "",
-    scaffold: Any = None,
+    scaffold: Scaffold | None = None,
     eval_ops: Any = None,
-    feed_dict: Any = None,
-    final_ops: Any = None,
+    feed_dict: FeedDict | None = None,
+    final_ops: object = None,
     final_ops_feed_dict: Any = None,
     hooks: Sequence[SessionRunHook] | None = None,
-    config: Any = None,
+    config: object = None,
 ) -> Any:
     """Restore ``checkpoint_path``, run ``eval_ops`` until a hook stops, return ``final_ops``.
 
@@ -132,7 +135,9 @@ def evaluate_once(
     return final.final_ops_values
 
 
-def _counted(eval_ops: Any, update: Tensor) -> Any:
+def _counted(
+    eval_ops: Tensor | dict[str, Tensor], update: Tensor
+) -> dict[str, Tensor] | list[Tensor]:
     """``eval_ops`` with the operation that counts them."""
     if isinstance(eval_ops, dict):
         eval_ops["update_eval_step"] = update

@@ -14,7 +14,9 @@ from headrace.train.global_step import _get_or_create_global_step_read
 from headrace.train.monitored.session_run_hook import SessionRunArgs, SessionRunHook
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
     from headrace.session.session import BaseSession
+    from headrace.train.monitored.session_run_hook import SessionRunContext
 
 __all__ = [
     "FeedFnHook",
@@ -118,7 +120,7 @@ class StopAtStepHook(SessionRunHook):
     def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         assert self._last_step is not None
         if run_values.results + 1 < self._last_step:
             return
@@ -165,7 +167,7 @@ class LoggingTensorHook(SessionRunHook):
         self._iter_count = 0
         self._current_tensors = {tag: _element(t) for tag, t in self._tensors.items()}
 
-    def before_run(self, run_context: Any) -> SessionRunArgs | None:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         self._should_trigger = self._timer.should_trigger_for_step(self._iter_count)
         return SessionRunArgs(self._current_tensors) if self._should_trigger else None
 
@@ -188,7 +190,7 @@ class LoggingTensorHook(SessionRunHook):
         _log.info("%s", text if elapsed is None else f"{text} ({elapsed:.3f} sec)")
 
 
-def _element(obj: Any) -> Any:
+def _element(obj: TensorLike) -> Any:
     """A tensor by itself or by its name.
 
     ``name`` without a number is the only output of that operation.
@@ -227,7 +229,7 @@ class NanTensorHook(SessionRunHook):
     def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._loss_tensor)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         if np.isnan(run_values.results):
             reason = "Model diverged with loss = NaN."
             if self._fail_on_nan_loss:
@@ -295,5 +297,5 @@ class FeedFnHook(SessionRunHook):
     def __init__(self, feed_fn: Any) -> None:
         self.feed_fn = feed_fn
 
-    def before_run(self, run_context: Any) -> SessionRunArgs:
+    def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())

@@ -31,9 +31,11 @@ from headrace.train.monitored.session_run_hook import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from tensorboard.compat.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 
-    from headrace.core.annotations import Fetches
+    from headrace.core.annotations import FeedDict, Fetches
     from headrace.errors import OutOfRangeError
     from headrace.train.monitored.hooks import NanLossDuringTrainingError
 
@@ -193,7 +195,7 @@ class _MonitoredSession:
         finally:
             sess.close()
 
-    def _with_cause(self, call: Any) -> Any:
+    def _with_cause(self, call: Callable[..., Any]) -> Any:
         """The call; an error that followed from a preemption which a thread saw is the latter."""
         try:
             return call()
@@ -209,7 +211,7 @@ class _MonitoredSession:
                     pass
             raise
 
-    def _recovering(self, call: Any) -> Any:
+    def _recovering(self, call: Callable[..., Any]) -> Any:
         while True:
             try:
                 return self._with_cause(call)
@@ -272,7 +274,7 @@ class _MonitoredSession:
     def _run_hooked(
         self,
         fetches: Fetches,
-        feed_dict: Any = None,
+        feed_dict: FeedDict | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
     ) -> Any:
@@ -357,7 +359,7 @@ def _config(name: str) -> Any:
     return getattr(config_pb2, name)
 
 
-def _merged_feeds(of_hooks: list[Any], of_user: Any) -> Any:
+def _merged_feeds(of_hooks: list[Any], of_user: Mapping[str, Any] | None) -> Any:
     merged: dict[Any, Any] = {}
     for feeds in of_hooks:
         _refuse_common(merged, feeds or {}, "Same tensor is fed by two hooks.")
@@ -368,13 +370,13 @@ def _merged_feeds(of_hooks: list[Any], of_user: Any) -> Any:
     return {**merged, **(of_user or {})}
 
 
-def _refuse_common(first: Any, second: Any, message: str) -> None:
+def _refuse_common(first: Mapping[str, Any], second: Mapping[str, Any], message: str) -> None:
     common = [key for key in first if key in second]
     if common:
         raise RuntimeError(f"{message} Conflict(s): {common}")
 
 
-def _merged_options(given: Any, of_hooks: list[Any]) -> Any:
+def _merged_options(given: object, of_hooks: list[Any]) -> Any:
     """RunOptions with the highest trace level and the longest timeout that anybody asks for.
 
     None if nobody does.
@@ -432,7 +434,7 @@ def MonitoredTrainingSession(
     is_chief: bool = True,
     checkpoint_dir: str | None = None,
     scaffold: Scaffold | None = None,
-    hooks: Any = None,
+    hooks: Sequence[Any] | None = None,
     chief_only_hooks: Any = None,
     save_checkpoint_secs: object = USE_DEFAULT,
     save_summaries_steps: object = USE_DEFAULT,

@@ -14,7 +14,12 @@ from headrace.train.monitored.session_run_hook import SessionRunArgs, SessionRun
 from headrace.train.tensor_helpers import op_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.tensor import Tensor
     from headrace.session.session import BaseSession
+    from headrace.train.monitored.scaffold import Scaffold
+    from headrace.train.monitored.session_run_hook import SessionRunContext
 
 __all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "StepCounterHook", "SummarySaverHook"]
 
@@ -47,8 +52,8 @@ class CheckpointSaverHook(SessionRunHook):
         save_steps: int | None = None,
         saver: Any = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
-        listeners: Any = None,
+        scaffold: Scaffold | None = None,
+        listeners: Sequence[Any] | None = None,
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
@@ -65,7 +70,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: BaseSession, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: object) -> None:
         step = session.run(self._global_step)
         graph = get_default_graph()
         training_files.write_training_graph(graph, self._checkpoint_dir)
@@ -80,7 +85,7 @@ class CheckpointSaverHook(SessionRunHook):
     def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         if self._timer.should_trigger_for_step(run_values.results + 1):
             step = run_context.session.run(self._global_step)
             if self._timer.should_trigger_for_step(step):
@@ -149,7 +154,7 @@ class StepCounterHook(SessionRunHook):
     def before_run(self, run_context: object) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         stale = run_values.results
         if self._timer.should_trigger_for_step(stale + 1):
             step = run_context.session.run(self._global_step)
@@ -189,7 +194,7 @@ class SummarySaverHook(SessionRunHook):
         output_dir: str | None = None,
         summary_writer: Any = None,
         scaffold: Any = None,
-        summary_op: Any = None,
+        summary_op: Tensor | None = None,
     ) -> None:
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
@@ -215,7 +220,7 @@ class SummarySaverHook(SessionRunHook):
             requests["summary"] = ops
         return SessionRunArgs(requests)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         if not self._summary_writer:
             return
         step = run_values.results["global_step"] + 1
@@ -229,7 +234,7 @@ class SummarySaverHook(SessionRunHook):
                 self._summary_writer.add_summary(summary, step)
         self._next_step = step + 1
 
-    def end(self, session: Any = None) -> None:
+    def end(self, session: object = None) -> None:
         if self._summary_writer:
             self._summary_writer.flush()
 

@@ -41,7 +41,7 @@ class Scaffold:
         self,
         init_op: Any = None,
         init_feed_dict: Any = None,
-        init_fn: Any = None,
+        init_fn: Callable[..., Any] | None = None,
         ready_op: Any = None,
         ready_for_local_init_op: Any = None,
         local_init_op: Any = None,
@@ -53,7 +53,7 @@ class Scaffold:
         if other is not None and not isinstance(other, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
 
-        def first(given: Any, name: str) -> Any:
+        def first(given: Callable[..., Any] | None, name: str) -> Any:
             return getattr(other, name) if given is None and other is not None else given
 
         self._user_init_fn = first(init_fn, "_user_init_fn")

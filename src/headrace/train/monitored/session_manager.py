@@ -15,6 +15,7 @@ from headrace.train.monitored import training_files
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
     from headrace.train.saver import Saver
 
 __all__ = ["SessionManager"]
@@ -32,10 +33,10 @@ class SessionManager:
         self,
         local_init_op: object = None,
         ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
+        ready_for_local_init_op: Tensor | None = None,
         graph: Graph | None = None,
         recovery_wait_secs: float = 30,
-        local_init_run_options: Any = None,
+        local_init_run_options: object = None,
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
@@ -109,7 +110,7 @@ class SessionManager:
         checkpoint_filename_with_path: str | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: object = None,
     ) -> tuple[Session, bool]:
         """A session, and whether it was restored and is ready."""
         sess, restored = self._restored(
@@ -157,12 +158,12 @@ class SessionManager:
     def _restored(
         self,
         master: str,
-        saver: Any,
+        saver: Saver | None,
         folder: str | None,
         path: str | None,
         wait: bool,
         max_wait: float,
-        config: Any,
+        config: object,
     ) -> tuple[Session, bool]:
         sess = Session(master, graph=self._graph, config=config)
         if folder and path:

@@ -42,7 +42,7 @@ class SessionRunArgs(collections.namedtuple("SessionRunArgs", ["fetches", "feed_
     __slots__ = ()
 
     def __new__(
-        cls, fetches: Fetches, feed_dict: FeedDict | None = None, options: Any = None
+        cls, fetches: Fetches, feed_dict: FeedDict | None = None, options: object = None
     ) -> SessionRunArgs:
         return super().__new__(cls, fetches, feed_dict, options)
 

@@ -91,7 +91,7 @@ def summary_writer(folder: str, shared: bool = True) -> Any:
     return FileWriterCache.get(folder) if shared else FileWriter(folder)
 
 
-def meta_graph_of(graph: Graph, saver: Any) -> Any:
+def meta_graph_of(graph: Graph, saver: Saver) -> Any:
     """The MetaGraphDef for event files."""
     from headrace.train.saver import export_meta_graph
 

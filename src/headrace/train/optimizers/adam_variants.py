@@ -18,9 +18,12 @@ from headrace.train.optimizers.standard import AdamOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.core.annotations import Hyperparameter, TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.indexed_slices import IndexedSlices
-    from headrace.core.tensor import Tensor
+    from headrace.core.tensor import Operation, Tensor
     from headrace.variables.variable import Variable
 
 __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
@@ -33,7 +36,9 @@ class _Rows:
         self._locking = optimizer._use_locking
         self._indices = indices
 
-    def _write(self, kind: str, function: Any, variable: Variable, rows: TensorLike) -> Any:
+    def _write(
+        self, kind: str, function: Callable[..., Any], variable: Variable, rows: TensorLike
+    ) -> Any:
         handle = getattr(variable, "handle", None)
         if handle is None:
             return function(variable, self._indices, rows, use_locking=self._locking)
@@ -41,13 +46,13 @@ class _Rows:
         with control_dependencies([write]):
             return variable.value()
 
-    def update(self, variable: Any, rows: Tensor) -> Any:
+    def update(self, variable: Variable, rows: Tensor) -> Any:
         return self._write("Update", scatter_update, variable, rows)
 
-    def add(self, variable: Any, rows: Any) -> Any:
+    def add(self, variable: Variable, rows: TensorLike) -> Any:
         return self._write("Add", scatter_add, variable, rows)
 
-    def sub(self, variable: Any, rows: Tensor) -> Any:
+    def sub(self, variable: Variable, rows: Tensor) -> Any:
         return self._write("Sub", scatter_sub, variable, rows)
 
 
@@ -63,7 +68,7 @@ class _SparseRows(AdamOptimizer):
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         return self._update_rows(grad, handle, indices)
 
-    def _hyper(self, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    def _hyper(self, dtype: DType) -> tuple[Any, Any, Any, Any]:
         """The rate with its corrections, both betas and epsilon."""
         beta1_power, beta2_power = (cast(b, dtype) for b in self._get_beta_accumulators())
         rate, beta1, beta2, epsilon = (
@@ -75,7 +80,7 @@ class _SparseRows(AdamOptimizer):
 class LazyAdamOptimizer(_SparseRows):
     """Adam that changes nothing but the rows of a sparse gradient, moments included."""
 
-    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Operation:
         rate, beta1, beta2, epsilon = self._hyper(var.dtype.base_dtype)
         rows = _Rows(self, indices)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -102,7 +107,7 @@ class NadamOptimizer(_SparseRows):
     def _attrs(self) -> dict[str, Any]:
         return {"use_nesterov": True}
 
-    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Operation:
         rate, beta1, beta2, epsilon = self._hyper(var.dtype.base_dtype)
         rows = _Rows(self, indices)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -135,7 +140,7 @@ class AdaMaxOptimizer(_SparseRows):
     def _rule(self) -> Rule:
         return RULES["AdaMax"]
 
-    def _get_beta_accumulators(self) -> Any:
+    def _get_beta_accumulators(self) -> tuple[Any, ...]:
         return (self._get_non_slot_variable("beta1_power", graph=state_graph()),)
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
@@ -150,7 +155,7 @@ class AdaMaxOptimizer(_SparseRows):
             return self._get_beta_accumulators()[0]
         return getattr(self, f"_{name}_t")
 
-    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Any:
+    def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Operation:
         dtype = var.dtype.base_dtype
         power = cast(self._get_beta_accumulators()[0], dtype)
         rate, beta1, beta2, epsilon = (

@@ -76,7 +76,7 @@ class ExternalOptimizerInterface:
         equalities: Sequence[Any] | None = None,
         inequalities: Sequence[Any] | None = None,
         var_to_bounds: Mapping[Any, Any] | None = None,
-        **optimizer_kwargs: Any,
+        **optimizer_kwargs: object,
     ) -> None:
         self._loss = loss
         self._equalities = list(equalities or [])

@@ -50,6 +50,9 @@ _VALID = frozenset([dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.floa
 class Optimizer:
     """Base of all optimizers (``tf.train.Optimizer``)."""
 
+    # A slot of its own makes this class's layout larger than a mixin's: see rule_optimizer.
+    __slots__ = ("__dict__", "__weakref__", "_use_locking")
+
     #: gate_gradients: nothing is ordered / an op's gradients are all there before one is used / all
     #: gradients are.
     GATE_NONE = 0
@@ -75,10 +78,10 @@ class Optimizer:
         global_step: TensorLike | None = None,
         var_list: Sequence[Variable] | None = None,
         gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: object = None,
     ) -> Any:
         """The op that takes one step down ``loss`` (and adds one to ``global_step``)."""
         pairs = self.compute_gradients(
@@ -203,7 +206,7 @@ class Optimizer:
 
     # state --------------------------------------------------------------------------------------
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: TensorLike, name: str) -> Any:
         """The slot of a variable, or None."""
         return self._slots.get(name, {}).get(_var_key(var))
 
@@ -267,7 +270,7 @@ class Optimizer:
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
 
-    def _slot(self, var: Any, slot_name: str, make: Callable[[], Any]) -> Any:
+    def _slot(self, var: TensorLike, slot_name: str, make: Callable[[], Any]) -> Any:
         named = self._slot_dict(slot_name)
         key = _var_key(var)
         if key not in named:
@@ -297,7 +300,7 @@ class Optimizer:
     def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         raise NotImplementedError()
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Tensor:
+    def _resource_apply_dense(self, grad: Tensor, handle: object) -> Tensor:
         """``handle`` is the resource variable."""
         raise NotImplementedError()
 
@@ -305,7 +308,7 @@ class Optimizer:
         """``grad`` are IndexedSlices in which no index repeats."""
         raise NotImplementedError()
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Tensor:
+    def _resource_apply_sparse(self, grad: Tensor, handle: object, indices: Tensor) -> Tensor:
         """``indices`` are those of the rows in ``grad``; none repeats."""
         raise NotImplementedError()
 
@@ -403,7 +406,7 @@ def _refuse_constraint(var: Variable) -> None:
         raise RuntimeError("Cannot use a constraint function on a sparse variable.")
 
 
-def _constrained(var: Any, update: Any) -> Any:
+def _constrained(var: Any, update: object) -> Any:
     """After the update the variable is projected by its constraint, if it has one."""
     if var.constraint is None:
         return update

@@ -30,6 +30,8 @@ from headrace.train.schedules_v2 import LearningRateSchedule
 from headrace.variables.variable import create_variable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.core.annotations import DTypeLike, InitializerLike, TensorLike
     from headrace.core.tensor import Operation, Tensor
     from headrace.variables.variable import Variable
@@ -90,7 +92,7 @@ class OptimizerV2:
                 )
         return value if dtype is None else self._once((name, dtype), lambda: cast(value, dtype))
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _once(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
         """Computed once in a step."""
         if self._step is None:
             return make()
@@ -143,7 +145,7 @@ class OptimizerV2:
         return self._iterations
 
     @iterations.setter
-    def iterations(self, variable: Any) -> None:
+    def iterations(self, variable: object) -> None:
         if self._iterations is not None:
             raise RuntimeError(
                 "Cannot set `iterations` to a new Variable after the Optimizer weights "
@@ -167,7 +169,7 @@ class OptimizerV2:
         return self.apply_gradients(pairs, name=name)
 
     def _compute_gradients(
-        self, loss: TensorLike, var_list: object, grad_loss: Any = None, tape: Any = None
+        self, loss: TensorLike, var_list: object, grad_loss: object = None, tape: Any = None
     ) -> list[tuple[Any, Any]]:
         from headrace.eager.tape import GradientTape
 
@@ -306,7 +308,7 @@ class OptimizerV2:
     def get_weights(self) -> list[Any]:
         return [w.numpy() for w in self.weights]
 
-    def set_weights(self, weights: Any) -> None:
+    def set_weights(self, weights: Sequence[TensorLike]) -> None:
         mine = self.weights
         if len(mine) != len(weights):
             raise ValueError(
@@ -347,7 +349,7 @@ class OptimizerV2:
         return cls(**config)
 
 
-def grouped(*updates: Any) -> Operation | None:
+def grouped(*updates: object) -> Operation | None:
     """One operation for several updates; eagerly nothing is left to do."""
     return (
         control.group(*[u for u in updates if u is not None])

@@ -13,6 +13,7 @@ from headrace.core.scopes import colocate_with
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.training.update_rules import RULES, Rule
+from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.rule_optimizer import RuleOptimizer
 from headrace.train.tensor_helpers import op_of
 
@@ -49,6 +50,8 @@ def _regularized(name: str) -> str:
 class _RegularizedOptimizer(RuleOptimizer):
     """A rule with learning rate and l1, l2 penalties, kept as ``_<name>_tensor``."""
 
+    __slots__ = ()
+
     _learning_rate: Any
     _l1_regularization_strength: Any
     _l2_regularization_strength: Any
@@ -64,7 +67,7 @@ class _RegularizedOptimizer(RuleOptimizer):
         return ("learning_rate", "l1_regularization_strength", "l2_regularization_strength")
 
 
-class FtrlOptimizer(_RegularizedOptimizer):
+class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
     """Follow the regularized leader, with l1, l2 and shrinkage-type l2 penalties."""
 
     def __init__(
@@ -123,7 +126,7 @@ class FtrlOptimizer(_RegularizedOptimizer):
                 self._zeros_slot(v, "linear", self._linear_name or self._name)
 
 
-class ProximalGradientDescentOptimizer(_RegularizedOptimizer):
+class ProximalGradientDescentOptimizer(_RegularizedOptimizer, Optimizer):
     """Gradient descent followed by the proximal step of the l1 and l2 penalties."""
 
     def __init__(
@@ -143,7 +146,7 @@ class ProximalGradientDescentOptimizer(_RegularizedOptimizer):
         return RULES["ProximalGradientDescent"]
 
 
-class ProximalAdagradOptimizer(_RegularizedOptimizer):
+class ProximalAdagradOptimizer(_RegularizedOptimizer, Optimizer):
     """Adagrad followed by the proximal step of the l1 and l2 penalties."""
 
     def __init__(
@@ -178,7 +181,7 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer):
             self._get_or_make_slot(v, start, "accumulator", self._name)
 
 
-class AdagradDAOptimizer(_RegularizedOptimizer):
+class AdagradDAOptimizer(_RegularizedOptimizer, Optimizer):
     """Adagrad with dual averaging.
 
     Each variable is computed anew from its summed gradients and the step.

@@ -2,6 +2,10 @@
 
 The four kinds of update (dense or sparse, reference or resource) are built from the signature of a
 rule of ``ops.training_rules``; a subclass says which slot and which tensor stands for which input.
+
+``RuleOptimizer`` is a mixin: ``class AdamOptimizer(RuleOptimizer, Optimizer)``. As in TensorFlow,
+``tf.train.AdamOptimizer.__base__`` is then ``tf.train.Optimizer``, which packages look at; Python
+takes the base with the larger layout, and the mixin has none.
 """
 
 from __future__ import annotations
@@ -15,18 +19,28 @@ from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
 from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (defines the ops)
 from headrace.ops.training.update_rules import Rule
-from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.tensor_helpers import cast
 
 if TYPE_CHECKING:
     from headrace.core.indexed_slices import IndexedSlices
+    from headrace.train.optimizers.optimizer import Optimizer
     from headrace.variables.variable import Variable
 
 __all__ = ["RuleOptimizer"]
 
 
-class RuleOptimizer(Optimizer):
-    """An optimizer whose update of a variable is one training op."""
+if TYPE_CHECKING:
+    _Mixin = Optimizer
+else:
+
+    class _Mixin:
+        __slots__ = ()
+
+
+class RuleOptimizer(_Mixin):
+    """What makes an optimizer's update of a variable one training op."""
+
+    __slots__ = ()
 
     def _rule(self) -> Rule:
         raise NotImplementedError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -19,8 +19,15 @@ from headrace.ops.math import binary, unary
 from headrace.ops.math.comparison import greater_equal
 from headrace.ops.state.ref_state import assign, scatter_sub
 from headrace.ops.training.update_rules import RULES, Rule
+from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.rule_optimizer import RuleOptimizer
 from headrace.train.tensor_helpers import cast
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.indexed_slices import IndexedSlices
+    from headrace.variables.variable import Variable
+
 
 __all__ = [
     "AddSignOptimizer", "PowerSignOptimizer", "get_cosine_decay_fn", "get_linear_decay_fn",
@@ -32,6 +39,8 @@ DecayFn = Callable[[Any], Any]
 
 class _SignOptimizer(RuleOptimizer):
     """What both share: one slot, and the decay of the sign's weight."""
+
+    __slots__ = ()
 
     def __init__(
         self,
@@ -49,12 +58,15 @@ class _SignOptimizer(RuleOptimizer):
         """The name and value of the number that only this kind has."""
         raise NotImplementedError
 
-    def _multiplier(self, own: Any, agreement: Any) -> Any:
+    def _multiplier(self, own: object, agreement: object) -> Any:
         """By what a step is multiplied; ``agreement``: the decayed product of both signs."""
         raise NotImplementedError
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Any,
+        global_step: Tensor | Variable | None = None,
+        name: str | None = None,
     ) -> Any:
         """As of every optimizer; the decay of the sign is taken at ``global_step``."""
         if self._sign_decay_fn is not None:
@@ -81,7 +93,7 @@ class _SignOptimizer(RuleOptimizer):
         found: Tensor = self._tensors[name]
         return found
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         key, _ = self._own()
         lr, beta, decay, own = (
             cast(self._scalar(n), var.dtype.base_dtype) for n in ("lr", "beta", "sign_decay", key)
@@ -94,21 +106,21 @@ class _SignOptimizer(RuleOptimizer):
         update = scatter_sub(var, grad.indices, step, use_locking=self._use_locking)
         return group(update, m_t)
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: TensorLike, handle: object, indices: TensorLike) -> Any:
         raise NotImplementedError(
             f"{type(self).__name__} has no update for sparse gradients of resource variables, as "
             "in TensorFlow 1.15"
         )
 
 
-class PowerSignOptimizer(_SignOptimizer):
+class PowerSignOptimizer(_SignOptimizer, Optimizer):
     """Steps multiplied by ``base ** (decay * sign(gradient) * sign(momentum))``."""
 
     def __init__(
         self,
         learning_rate: Any = 0.1,
         base: float = math.e,
-        beta: Any = 0.9,
+        beta: TensorLike = 0.9,
         sign_decay_fn: DecayFn | None = None,
         use_locking: bool = False,
         name: str = "PowerSignOptimizer",
@@ -122,18 +134,18 @@ class PowerSignOptimizer(_SignOptimizer):
     def _own(self) -> tuple[str, Any]:
         return "logbase", self._logbase
 
-    def _multiplier(self, own: Any, agreement: Any) -> Any:
+    def _multiplier(self, own: Any, agreement: Any) -> Tensor:
         return binary.pow(convert_to_tensor(math.e, own.dtype), own * agreement)
 
 
-class AddSignOptimizer(_SignOptimizer):
+class AddSignOptimizer(_SignOptimizer, Optimizer):
     """Steps multiplied by ``alpha + decay * sign(gradient) * sign(momentum)``."""
 
     def __init__(
         self,
         learning_rate: Any = 0.1,
         alpha: Any = 1.0,
-        beta: Any = 0.9,
+        beta: TensorLike = 0.9,
         sign_decay_fn: DecayFn | None = None,
         use_locking: bool = False,
         name: str = "AddSignOptimizer",
@@ -151,29 +163,29 @@ class AddSignOptimizer(_SignOptimizer):
         return own + agreement
 
 
-def _float(value: Any) -> Any:
+def _float(value: TensorLike) -> Any:
     return cast(convert_to_tensor(value), dtypes.float32)
 
 
-def _limited(global_step: Any, decay_steps: Any, what: str) -> Any:
+def _limited(global_step: Variable | Tensor, decay_steps: Any, what: str) -> Any:
     if global_step is None:
         raise ValueError(f"global_step is required for {what}.")
     return binary.minimum(global_step, decay_steps)
 
 
-def _cosine(fraction: Any) -> Any:
+def _cosine(fraction: Tensor) -> Any:
     angle: Any = unary.cos(math.pi * fraction)
     return 0.5 * (1.0 + angle)
 
 
-def _zero_from(decayed: Any, at: Any, limit: float | None) -> Any:
+def _zero_from(decayed: Tensor, at: Tensor, limit: float | None) -> Tensor:
     return decayed if limit is None else where(greater_equal(at, limit), 0.0, decayed)
 
 
-def get_linear_decay_fn(decay_steps: Any) -> DecayFn:
+def get_linear_decay_fn(decay_steps: TensorLike) -> DecayFn:
     """A decay from 1 to 0 over ``decay_steps`` steps."""
 
-    def decay(global_step: Any) -> Any:
+    def decay(global_step: Variable | Tensor) -> Any:
         step = _limited(global_step, decay_steps, "linear_decay")
         return binary.maximum(0.0, (_float(decay_steps) - _float(step)) / _float(decay_steps))
 
@@ -181,11 +193,11 @@ def get_linear_decay_fn(decay_steps: Any) -> DecayFn:
 
 
 def get_cosine_decay_fn(
-    decay_steps: Any, num_periods: float = 0.5, zero_after: float | None = None
+    decay_steps: TensorLike, num_periods: float = 0.5, zero_after: float | None = None
 ) -> DecayFn:
     """``num_periods`` waves of a cosine over ``decay_steps``; 0 after ``zero_after`` waves."""
 
-    def decay(global_step: Any) -> Any:
+    def decay(global_step: Variable | Tensor) -> Tensor:
         step = _limited(global_step, decay_steps, "cosine_decay")
         fraction = 2.0 * num_periods * (_float(step) / _float(decay_steps))
         limit = None if zero_after is None else 2 * zero_after
@@ -195,11 +207,11 @@ def get_cosine_decay_fn(
 
 
 def get_restart_decay_fn(
-    decay_steps: Any, num_periods: int = 1, zero_after: float | None = None
+    decay_steps: TensorLike, num_periods: int = 1, zero_after: float | None = None
 ) -> DecayFn:
     """Half a wave of a cosine, ``num_periods`` times; 0 after ``zero_after`` of them."""
 
-    def decay(global_step: Any) -> Any:
+    def decay(global_step: Variable | Tensor) -> Tensor:
         step = _limited(global_step, decay_steps, "cosine_decay")
         done = binary.mod(num_periods * _float(step), _float(decay_steps))
         decayed = _cosine(done / _float(decay_steps))

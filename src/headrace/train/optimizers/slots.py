@@ -19,8 +19,9 @@ from headrace.variables.variable import Variable
 from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
     from headrace.core.dtypes import DType
+    from headrace.core.shapes import TensorShape
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
@@ -34,8 +35,8 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
 def create_slot_with_initializer(
     primary: Any,
     initializer: Any,
-    shape: Any,
-    dtype: Any,
+    shape: TensorShape,
+    dtype: DType,
     name: str,
     colocate_with_primary: bool = True,
 ) -> Any:
@@ -45,7 +46,10 @@ def create_slot_with_initializer(
 
 
 def create_zeros_slot(
-    primary: Any, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
+    primary: Tensor | Variable,
+    name: str,
+    dtype: DType | None = None,
+    colocate_with_primary: bool = True,
 ) -> Any:
     """A slot of zeros in the shape of the primary."""
     if dtype is None:
@@ -65,8 +69,8 @@ def _create(
     val: Tensor,
     name: str,
     validate_shape: bool,
-    shape: Any,
-    dtype: Any,
+    shape: ShapeLike | None,
+    dtype: DTypeLike | None,
     colocated: bool,
 ) -> Any:
     with variable_scope(None, op_of(primary).name + "/" + name):
@@ -77,7 +81,11 @@ def _create(
 
 
 def _variable(
-    primary: TensorLike, val: TensorLike, validate_shape: bool, shape: Any, dtype: DTypeLike | None
+    primary: TensorLike,
+    val: TensorLike,
+    validate_shape: bool,
+    shape: ShapeLike | None,
+    dtype: DTypeLike | None,
 ) -> Any:
     """The variable itself, named like the current variable scope, and never partitioned again."""
     scope = get_variable_scope()

@@ -16,6 +16,7 @@ from headrace.core.scopes import colocate_with, control_dependencies
 from headrace.ops.control.dependencies import group
 from headrace.ops.state.ref_state import assign, assign_sub, scatter_add
 from headrace.ops.training.update_rules import RULES, Rule
+from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.regularized import (
     AdagradDAOptimizer,
     FtrlOptimizer,
@@ -27,6 +28,8 @@ from headrace.train.tensor_helpers import cast, op_of, state_graph
 from headrace.variables.initializers import constant_initializer, ones_initializer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.core.annotations import Hyperparameter, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
@@ -46,7 +49,7 @@ __all__ = [
 ]
 
 
-class GradientDescentOptimizer(RuleOptimizer):
+class GradientDescentOptimizer(RuleOptimizer, Optimizer):
     """``variable -= learning_rate * gradient``; the rate may be a tensor."""
 
     def __init__(
@@ -75,7 +78,7 @@ class GradientDescentOptimizer(RuleOptimizer):
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(
-        self, grad: Tensor, handle: Any, indices: Tensor
+        self, grad: Tensor, handle: Variable, indices: Tensor
     ) -> Operation | None:
         rate = self._learning_rate
         if not isinstance(rate, (int, float)):
@@ -83,7 +86,7 @@ class GradientDescentOptimizer(RuleOptimizer):
         return apply_operation(lookup("ResourceScatterAdd"), handle.handle, indices, -grad * rate)
 
 
-class MomentumOptimizer(RuleOptimizer):
+class MomentumOptimizer(RuleOptimizer, Optimizer):
     """``accum = momentum * accum + grad.
 
     Var -= learning_rate * accum``; with Nesterov the step looks ahead.
@@ -125,7 +128,7 @@ class MomentumOptimizer(RuleOptimizer):
         self._momentum_tensor = self._tensor(self._momentum, "momentum")
 
 
-class AdamOptimizer(RuleOptimizer):
+class AdamOptimizer(RuleOptimizer, Optimizer):
     """Adam (https://arxiv.org/abs/1412.6980). A sparse gradient decays the moments of all rows."""
 
     def __init__(
@@ -180,7 +183,7 @@ class AdamOptimizer(RuleOptimizer):
         self._epsilon_t = self._tensor(self._epsilon, "epsilon")
 
     def _apply_sparse_shared(
-        self, grad: Tensor, var: Variable, indices: Tensor, scatter_add: Any
+        self, grad: Tensor, var: Variable, indices: Tensor, scatter_add: Callable[..., Any]
     ) -> Operation | None:
         dtype = var.dtype.base_dtype
         beta1_power, beta2_power = (cast(b, dtype) for b in self._get_beta_accumulators())
@@ -207,7 +210,7 @@ class AdamOptimizer(RuleOptimizer):
         )
         return self._apply_sparse_shared(grad.values, var, grad.indices, add)
 
-    def _resource_scatter_add(self, x: Any, i: TensorLike, v: TensorLike) -> Any:
+    def _resource_scatter_add(self, x: Variable, i: TensorLike, v: TensorLike) -> Tensor:
         with control_dependencies([apply_operation(lookup("ResourceScatterAdd"), x.handle, i, v)]):
             return x.value()
 
@@ -227,7 +230,7 @@ class AdamOptimizer(RuleOptimizer):
         return group(*update_ops, update_beta1, update_beta2, name=name_scope)
 
 
-class RMSPropOptimizer(RuleOptimizer):
+class RMSPropOptimizer(RuleOptimizer, Optimizer):
     """Gradients divided by a running root mean square.
 
     ``centered`` takes the mean off (a running variance).
@@ -285,7 +288,7 @@ class RMSPropOptimizer(RuleOptimizer):
         self._epsilon_tensor = self._tensor(self._epsilon, "epsilon")
 
 
-class AdagradOptimizer(RuleOptimizer):
+class AdagradOptimizer(RuleOptimizer, Optimizer):
     """Gradients divided by the root of the sum of all squared gradients."""
 
     def __init__(
@@ -334,7 +337,7 @@ class AdagradOptimizer(RuleOptimizer):
         self._learning_rate_tensor = self._tensor(self._learning_rate, "learning_rate")
 
 
-class AdadeltaOptimizer(RuleOptimizer):
+class AdadeltaOptimizer(RuleOptimizer, Optimizer):
     """Steps in units of the running mean of past steps (https://arxiv.org/abs/1212.5701)."""
 
     def __init__(

@@ -17,9 +17,10 @@ from headrace.ops.math import unary as math_unary
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2, grouped
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Hyperparameter
+    from headrace.core.annotations import Hyperparameter, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Operation, Tensor
+    from headrace.variables.variable import Variable
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop"]
 
@@ -39,7 +40,7 @@ class SGD(OptimizerV2):
         momentum: Hyperparameter = 0.0,
         nesterov: bool = False,
         name: str = "SGD",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {"learning_rate": kwargs.get("lr", learning_rate), "momentum": momentum}
@@ -53,7 +54,7 @@ class SGD(OptimizerV2):
             for v in var_list:
                 self.add_slot(v, "momentum")
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation | None:
         dtype = var.dtype.base_dtype
         if not self._momentum:
             return apply_operation(
@@ -69,7 +70,7 @@ class SGD(OptimizerV2):
             use_nesterov=self.nesterov,
         )
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Variable) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
             return apply_operation(
@@ -117,7 +118,7 @@ class _TwoMoments(OptimizerV2):
             for v in var_list:
                 self.add_slot(v, name)
 
-    def _betas(self, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    def _betas(self, dtype: DType) -> tuple[Any, Any, Any, Any]:
         """beta_1, beta_2 and their powers for this step."""
         found: tuple[Any, Any, Any, Any] = self._once(("betas", dtype), lambda: self._powers(dtype))
         return found
@@ -144,7 +145,7 @@ class Adam(_TwoMoments):
         epsilon: float = 1e-7,
         amsgrad: bool = False,
         name: str = "Adam",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
         self.amsgrad = amsgrad
@@ -155,7 +156,7 @@ class Adam(_TwoMoments):
             for v in var_list:
                 self.add_slot(v, "vhat")
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation | None:
         dtype = var.dtype.base_dtype
         b1, b2, p1, p2 = self._betas(dtype)
         handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
@@ -165,7 +166,7 @@ class Adam(_TwoMoments):
             return apply_operation(lookup("ResourceApplyAdamWithAmsgrad"), *handles, vhat, *rest)
         return apply_operation(lookup("ResourceApplyAdam"), *handles, *rest)
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Variable) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2, p1, p2 = self._betas(dtype)
         rate = self._rate(dtype) * math_unary.sqrt(1 - p2) / (1 - p1)
@@ -182,7 +183,7 @@ class Adam(_TwoMoments):
         return {**super().get_config(), "amsgrad": self.amsgrad}
 
 
-def decayed_rows(slot: Any, decay: Any, indices: Tensor, rows: Tensor) -> Any:
+def decayed_rows(slot: Any, decay: Tensor, indices: Tensor, rows: Tensor) -> Any:
     """The slot times ``decay``, plus ``rows`` at ``indices``: stored, and its value."""
     after = slot.assign(slot * decay)
     handle = after.handle
@@ -200,11 +201,11 @@ class Adamax(_TwoMoments):
         beta_2: object = 0.999,
         epsilon: float = 1e-7,
         name: str = "Adamax",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation | None:
         dtype = var.dtype.base_dtype
         b1, b2, p1, _ = self._betas(dtype)
         handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
@@ -219,7 +220,7 @@ class Adamax(_TwoMoments):
             grad,
         )
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Variable) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2, p1, _ = self._betas(dtype)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -243,7 +244,7 @@ class Nadam(_TwoMoments):
         beta_2: object = 0.999,
         epsilon: float = 1e-7,
         name: str = "Nadam",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         decay = kwargs.pop("schedule_decay", 0.004)
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
@@ -282,14 +283,14 @@ class Nadam(_TwoMoments):
                 product = self._m_cache.assign(product).read_value()
             self._now[dtype] = (m_t, m_next, product, product * m_next, step)
 
-    def _step_size(self, grad: Tensor, m_t: Any, v_t: Any, dtype: DType) -> Any:
+    def _step_size(self, grad: Tensor, m_t: Tensor, v_t: Tensor, dtype: DType) -> Any:
         now, then, product, product_next, step = self._now[dtype]
         b2 = self._get_hyper("beta_2", dtype)
         m_bar = (1 - now) * (grad / (1 - product)) + then * (m_t / (1 - product_next))
         v_prime = v_t / (1 - math_binary.pow(b2, step))
         return self._rate(dtype) * m_bar / (math_unary.sqrt(v_prime) + self.epsilon)
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2 = self._get_hyper("beta_1", dtype), self._get_hyper("beta_2", dtype)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -297,7 +298,7 @@ class Nadam(_TwoMoments):
         v_t = v.assign(b2 * v + (1 - b2) * math_unary.square(grad)).read_value()
         return var.assign_sub(self._step_size(grad, m_t, v_t, dtype), read_value=False)
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Variable) -> Any:
         dtype = var.dtype.base_dtype
         b1, b2 = self._get_hyper("beta_1", dtype), self._get_hyper("beta_2", dtype)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -322,7 +323,7 @@ class RMSprop(OptimizerV2):
         epsilon: float = 1e-7,
         centered: bool = False,
         name: str = "RMSprop",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {
@@ -346,7 +347,7 @@ class RMSprop(OptimizerV2):
             for v in var_list:
                 self.add_slot(v, name)
 
-    def _fused(self, prefix: str, grad: list[Any], var: Any) -> Operation | None:
+    def _fused(self, prefix: str, grad: list[Any], var: Variable) -> Operation | None:
         dtype = var.dtype.base_dtype
         names = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
         kind = "CenteredRMSProp" if self.centered else "RMSProp"
@@ -361,7 +362,7 @@ class RMSprop(OptimizerV2):
             *grad,
         )
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         if self._momentum:
             return self._fused("ResourceApply", [grad], var)
         dtype = var.dtype.base_dtype
@@ -375,7 +376,7 @@ class RMSprop(OptimizerV2):
         step = self._rate(dtype) * grad / (math_unary.sqrt(denominator) + self.epsilon)
         return var.assign_sub(step, read_value=False)
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Variable) -> Any:
         if self._momentum:
             return self._fused("ResourceSparseApply", [grad, indices], var)
         dtype = var.dtype.base_dtype
@@ -401,7 +402,7 @@ class Adagrad(OptimizerV2):
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
         name: str = "Adagrad",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         if initial_accumulator_value < 0.0:
             raise ValueError(
@@ -425,10 +426,10 @@ class Adagrad(OptimizerV2):
             cast(self.epsilon, dtype),
         ]
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation | None:
         return apply_operation(lookup("ResourceApplyAdagradV2"), *self._inputs(var), grad)
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: TensorLike) -> Any:
         return apply_operation(
             lookup("ResourceSparseApplyAdagradV2"), *self._inputs(var), grad, indices
         )
@@ -452,7 +453,7 @@ class Adadelta(OptimizerV2):
         rho: object = 0.95,
         epsilon: float = 1e-7,
         name: str = "Adadelta",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {"learning_rate": kwargs.get("lr", learning_rate), "rho": rho}
@@ -475,10 +476,10 @@ class Adadelta(OptimizerV2):
             cast(self.epsilon, dtype),
         ]
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation | None:
         return apply_operation(lookup("ResourceApplyAdadelta"), *self._inputs(var), grad)
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: TensorLike) -> Any:
         return apply_operation(
             lookup("ResourceSparseApplyAdadelta"), *self._inputs(var), grad, indices
         )
@@ -506,7 +507,7 @@ class Ftrl(OptimizerV2):
         name: str = "Ftrl",
         l2_shrinkage_regularization_strength: float = 0.0,
         beta: float = 0.0,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(name, **kwargs)
         if initial_accumulator_value < 0.0:
@@ -533,7 +534,7 @@ class Ftrl(OptimizerV2):
             self.add_slot(v, "accumulator", self._initial_accumulator_value)
             self.add_slot(v, "linear")
 
-    def _updated(self, prefix: str, grad: list[Any], var: Any) -> Any:
+    def _updated(self, prefix: str, grad: list[Any], var: Any) -> Operation | None:
         dtype = var.dtype.base_dtype
         rate = self._rate(dtype)
         l2 = self._get_hyper("l2_regularization_strength", dtype)
@@ -554,10 +555,10 @@ class Ftrl(OptimizerV2):
             self._get_hyper("learning_rate_power", dtype),
         )
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation | None:
         return self._updated("ResourceApply", [grad], var)
 
-    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: Any) -> Any:
+    def _apply_sparse(self, grad: Tensor, indices: Tensor, var: TensorLike) -> Any:
         return self._updated("ResourceSparseApply", [grad, indices], var)
 
     def get_config(self) -> dict[str, Any]:

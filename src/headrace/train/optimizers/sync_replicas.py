@@ -7,7 +7,7 @@ as there are replicas: they go on with the new step. Gradients of an older step 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.graph import GraphKeys
@@ -25,6 +25,12 @@ from headrace.train.monitored.session_run_hook import SessionRunHook
 from headrace.train.optimizers.optimizer import Optimizer
 from headrace.variables.variable import Variable
 from headrace.variables.variable_lists import global_variables, report_uninitialized_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["SyncReplicasOptimizer"]
 
@@ -100,7 +106,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._gradients_applied = True
         return train_op
 
-    def _aggregated(self, pairs: Any) -> tuple[list[Operation], list[tuple[Any, Any]]]:
+    def _aggregated(self, pairs: Sequence[Any]) -> tuple[list[Operation], list[tuple[Any, Any]]]:
         """Ops that add the gradients, and the means with their variables."""
         added: list[Operation] = []
         means: list[tuple[Any, Any]] = []
@@ -109,7 +115,9 @@ class SyncReplicasOptimizer(Optimizer):
                 means.append((self._accumulated(grad, var, added), var))
         return added, means
 
-    def _accumulated(self, grad: Any, var: Any, added: list[Operation]) -> Any:
+    def _accumulated(
+        self, grad: IndexedSlices | Tensor, var: Tensor | Variable, added: list[Operation]
+    ) -> Any:
         shared = f"{var.name}/grad_accum"
         kept: Any
         result: Any
@@ -178,7 +186,7 @@ class SyncReplicasOptimizer(Optimizer):
         """A hook that initializes the steps and, for the chief, starts the queue runner."""
         return _SyncReplicasHook(self, is_chief, num_tokens)
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: TensorLike, name: str) -> Any:
         """A slot of the wrapped optimizer."""
         return self._opt.get_slot(var, name)
 

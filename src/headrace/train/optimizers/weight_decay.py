@@ -13,7 +13,9 @@ from headrace.ops.state.ref_state import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Hyperparameter
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import Hyperparameter, TensorLike
     from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.tensor import Tensor
     from headrace.train.optimizers.optimizer import Optimizer as _Mixed
@@ -42,7 +44,9 @@ class DecoupledWeightDecayExtension(_Mixed):
         self._weight_decay_tensor: Any = None
         super().__init__(**kwargs)
 
-    def minimize(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
+    def minimize(
+        self, *args: Any, decay_var_list: Sequence[TensorLike] | None = None, **kwargs: Any
+    ) -> Any:
         """As of the optimizer.
 
         All variables decay whatever ``decay_var_list`` says: TF 1.15 forgets it when ``minimize``
@@ -56,7 +60,7 @@ class DecoupledWeightDecayExtension(_Mixed):
         self._keep_list(decay_var_list)
         return super().apply_gradients(*args, **kwargs)
 
-    def _keep_list(self, variables: Any) -> None:
+    def _keep_list(self, variables: Sequence[TensorLike] | None) -> None:
         self._decay_var_list = {id(v) for v in variables} if variables else None
 
     def _prepare(self) -> None:
@@ -107,7 +111,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc]
         """See :class:`DecoupledWeightDecayExtension`."""
 
-        def __init__(self, weight_decay: Any, **kwargs: Any) -> None:
+        def __init__(self, weight_decay: Any, **kwargs: object) -> None:
             super().__init__(weight_decay, **kwargs)
 
     return OptimizerWithDecoupledWeightDecay

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_any
@@ -35,6 +35,14 @@ from headrace.train.tensor_helpers import cast
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_lists import global_variables
 from headrace.variables.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
+    from headrace.variables.variable import Variable
+
 
 __all__ = [
     "DropStaleGradientOptimizer", "LARSOptimizer", "MovingAverageOptimizer",
@@ -132,7 +140,7 @@ class VariableClippingOptimizer(_Wrapping):
         self,
         opt: Optimizer,
         vars_to_clip_dims: dict[Any, list[int]],
-        max_norm: Any,
+        max_norm: TensorLike,
         use_locking: bool = False,
         colocate_clip_ops_with_vars: bool = False,
         name: str = "VariableClipping",
@@ -143,7 +151,10 @@ class VariableClippingOptimizer(_Wrapping):
         self._colocate = colocate_clip_ops_with_vars
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Any,
+        global_step: Tensor | Variable | None = None,
+        name: str | None = None,
     ) -> Any:
         """The wrapped optimizer's step, then the clipping."""
         pairs = list(grads_and_vars)
@@ -158,14 +169,14 @@ class VariableClippingOptimizer(_Wrapping):
             return group(step, *clipped, name=scope)
 
     @contextlib.contextmanager
-    def _beside(self, var: Any) -> Iterator[None]:
+    def _beside(self, var: TensorLike) -> Iterator[None]:
         if not self._colocate:
             yield
             return
         with colocate_with(var):
             yield
 
-    def _clip(self, grad: Any, var: Any) -> Any:
+    def _clip(self, grad: IndexedSlices | Tensor, var: Variable) -> Any:
         dims = self._dims[id(var)]
         if isinstance(grad, Tensor) or 0 in dims:
             with self._beside(var):
@@ -213,7 +224,7 @@ class DropStaleGradientOptimizer(_Wrapping):
                 "stale_counter", [], initializer=zeros_initializer(), trainable=False
             )
 
-        def accept() -> Any:
+        def accept() -> Tensor:
             step = self._opt.apply_gradients(pairs, global_step=global_step, name=name)
             with control_dependencies([step]):
                 return identity(0.0)
@@ -266,7 +277,7 @@ class LARSOptimizer(Optimizer):
         self._rate_t: Any = convert_to_tensor(rate, name="learning_rate")
         self._momentum_t: Any = convert_to_tensor(momentum, name="momentum")
 
-    def compute_lr(self, grad: Any, var: Any) -> tuple[Any, Any]:
+    def compute_lr(self, grad: Tensor, var: Tensor | Variable) -> tuple[Any, Any]:
         """The rate for a variable, and its gradient with the decay."""
         rate = self._learning_rate
         if self._skip_list is not None and any(v in var.name for v in self._skip_list):
@@ -277,7 +288,7 @@ class LARSOptimizer(Optimizer):
         trust: Any = where(greater(weights, 0), where(greater(gradient, 0), ratio, 1.0), 1.0)
         return rate * trust, grad + self._weight_decay * var
 
-    def _momentum_step(self, op: str, var: Any, rate: Any, *gradient: Any) -> Any:
+    def _momentum_step(self, op: str, var: Any, rate: Any, *gradient: object) -> Operation:
         slot = self.get_slot(var, "momentum")
         resource = op.startswith("Resource")
         refs = [v.handle if resource else v._ref() for v in (var, slot)]
@@ -293,27 +304,27 @@ class LARSOptimizer(Optimizer):
         )
         return made.op if isinstance(made, Tensor) else made
 
-    def _dense(self, op: str, grad: Any, var: Any) -> Any:
+    def _dense(self, op: str, grad: Tensor, var: Tensor | Variable) -> Operation:
         rate, grad = self.compute_lr(grad, var)
         one = convert_to_tensor(1.0, var.dtype.base_dtype)
         return self._momentum_step(op, var, one, grad * rate)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         return self._dense("ApplyMomentum", grad, var)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         return self._dense("ResourceApplyMomentum", grad, handle)
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Tensor | Variable) -> Any:
         rate = cast(self._rate_t, var.dtype.base_dtype)
         return self._momentum_step("SparseApplyMomentum", var, rate, grad.values, grad.indices)
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: TensorLike) -> Any:
         rate = cast(self._rate_t, grad.dtype)
         return self._momentum_step("ResourceSparseApplyMomentum", handle, rate, grad, indices)
 
 
-def _all_zero(grad: Any) -> Any:
+def _all_zero(grad: Any) -> Tensor:
     values = grad.values if isinstance(grad, IndexedSlices) else grad
     return reduce_all(equal(values, 0))
 
@@ -341,12 +352,12 @@ class MultitaskOptimizerWrapper:
 
 
 def clip_gradients_by_global_norm(
-    gradients_variables: Any, clip_norm: float = 20.0
+    gradients_variables: Sequence[Any], clip_norm: float = 20.0
 ) -> tuple[list[tuple[Any, Any]], Any]:
     """Clip by the norm of all gradients; gradients of zeros do not count for it."""
     gradients, variables = zip(*gradients_variables)
 
-    def counted(grad: Any) -> Any:
+    def counted(grad: Tensor) -> Any:
         if grad is None:
             return None
         return cond(_all_zero(grad), lambda: zeros([], dtype=grad.dtype), lambda: grad)

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.annotations import TensorLike
 from headrace.core.build import apply
@@ -31,6 +31,10 @@ from headrace.train.summaries.summary_writers import (
     should_record_summaries,
     written,
 )
+
+if TYPE_CHECKING:
+    from headrace.variables.variable import Variable
+
 
 __all__ = [
     "always_record_summaries",
@@ -58,7 +62,7 @@ def never_record_summaries() -> AbstractContextManager[None]:
 
 
 def record_summaries_every_n_global_steps(
-    n: int, global_step: Any = None
+    n: int, global_step: Variable | Tensor | None = None
 ) -> AbstractContextManager[None]:
     """A context in which summaries are recorded in every n-th step."""
     if global_step is None:
@@ -79,7 +83,7 @@ def _write(
     family: str | None,
     arguments: Callable[[str], tuple[Any, ...]],
     step: TensorLike,
-    **attrs: Any,
+    **attrs: object,
 ) -> Any:
     """Write where the condition holds: ``op`` of the writer, the step and ``arguments(tag)``."""
     writer = current_writer()
@@ -104,7 +108,11 @@ def _write(
 
 
 def generic(
-    name: str, tensor: TensorLike, metadata: Any = None, family: str | None = None, step: Any = None
+    name: str,
+    tensor: TensorLike,
+    metadata: object = None,
+    family: str | None = None,
+    step: Any = None,
 ) -> Any:
     """Write a tensor as it is, with a SummaryMetadata."""
     text = b"" if metadata is None else metadata
@@ -129,7 +137,7 @@ def histogram(name: str, tensor: TensorLike, family: str | None = None, step: An
 def image(
     name: str,
     tensor: TensorLike,
-    bad_color: Any = None,
+    bad_color: object = None,
     max_images: int = 3,
     family: str | None = None,
     step: Any = None,
@@ -184,7 +192,7 @@ def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
     return create_file_writer(*args, **kwargs)
 
 
-def create_db_writer(*_: Any, **__: Any) -> SummaryWriter:
+def create_db_writer(*_: object, **__: object) -> SummaryWriter:
     """Not there: summaries go to event files."""
     raise NotImplementedError(
         "tf.contrib.summary.create_db_writer: Headrace writes event files, no databases. Use "

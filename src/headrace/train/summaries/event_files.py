@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
     from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Tensor
+    from headrace.session.session import Session
+    from headrace.variables.variable import Variable
 
 __all__ = ["FileWriter", "FileWriterCache", "summary_iterator"]
 
@@ -94,7 +97,7 @@ class FileWriter:
         flush_secs: float = 120,
         graph_def: GraphDef | None = None,
         filename_suffix: str | None = None,
-        session: Any = None,
+        session: Session | None = None,
     ) -> None:
         self._logdir = os.fspath(logdir)
         self._max_queue, self._flush_secs = max_queue, flush_secs
@@ -109,7 +112,7 @@ class FileWriter:
             self.add_graph(graph=graph, graph_def=graph_def)
             self._add_meta_graph_of(graph if graph_def is None else graph_def)
 
-    def _add_meta_graph_of(self, graph: Any) -> None:
+    def _add_meta_graph_of(self, graph: object) -> None:
         """As TensorFlow, a new file has its graph as a MetaGraph too."""
         from headrace.formats.meta_graph import create_meta_graph_def
 
@@ -181,7 +184,12 @@ class FileWriter:
             self._seen.add(value.tag)
         self._add(_event(summary=summary), global_step)
 
-    def add_graph(self, graph: Any = None, global_step: Any = None, graph_def: Any = None) -> None:
+    def add_graph(
+        self,
+        graph: object = None,
+        global_step: Variable | Tensor | None = None,
+        graph_def: object = None,
+    ) -> None:
         """Write a Graph (or a GraphDef) for TensorBoard's graph page."""
         if graph is None and graph_def is None:
             raise ValueError("The argument must be a graph or a graph_def.")
@@ -195,7 +203,9 @@ class FileWriter:
         if isinstance(graph, Graph):
             write_plugin_assets(graph, self._logdir)
 
-    def add_meta_graph(self, meta_graph_def: MetaGraphDef, global_step: Any = None) -> None:
+    def add_meta_graph(
+        self, meta_graph_def: MetaGraphDef, global_step: Variable | Tensor | None = None
+    ) -> None:
         """Write a MetaGraphDef."""
         self._add(_event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 

@@ -36,7 +36,7 @@ __all__ = ["audio", "histogram", "image", "scalar", "text"]
 _BUCKETS = 30
 
 
-def _metadata(plugin: str, description: str | None, **more: Any) -> Any:
+def _metadata(plugin: str, description: str | None, **more: object) -> Any:
     from importlib import import_module
 
     module = import_module(f"tensorboard.plugins.{plugin}.metadata")
@@ -57,7 +57,9 @@ def scalar(name: str, data: TensorLike, step: Any = None, description: str | Non
         return write(tag, cast(number, float32), step, _metadata("scalar", description))
 
 
-def text(name: str, data: TensorLike, step: Any = None, description: str | None = None) -> Any:
+def text(
+    name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None
+) -> Any:
     """Write strings (any shape), which TensorBoard shows as Markdown."""
     with summary_scope(name, "text_summary", [data, step]) as (tag, _):
         strings = convert_to_tensor(data)
@@ -69,8 +71,8 @@ def text(name: str, data: TensorLike, step: Any = None, description: str | None 
 def image(
     name: str,
     data: TensorLike,
-    step: Any = None,
-    max_outputs: Any = 3,
+    step: TensorLike | None = None,
+    max_outputs: TensorLike = 3,
     description: str | None = None,
 ) -> Any:
     """Write up to ``max_outputs`` images of ``data`` (batch x height x width x channels).
@@ -96,7 +98,7 @@ def audio(
     data: TensorLike,
     sample_rate: TensorLike,
     step: TensorLike | None = None,
-    max_outputs: Any = 3,
+    max_outputs: int = 3,
     encoding: str | None = None,
     description: str | None = None,
 ) -> Any:
@@ -122,7 +124,7 @@ def histogram(
     name: str,
     data: TensorLike,
     step: TensorLike | None = None,
-    buckets: Any = None,
+    buckets: TensorLike | None = None,
     description: str | None = None,
 ) -> Any:
     """Write the distribution of ``data`` in ``buckets`` (30) intervals of one width."""

@@ -18,7 +18,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from headrace.core.annotations import TensorLike
 from headrace.core.build import apply, apply_operation
@@ -41,6 +41,10 @@ from headrace.ops.control.control_flow import smart_cond
 from headrace.ops.io import summary_writer_ops as ops
 from headrace.ops.io.summary_ops import message_bytes
 from headrace.ops.math.comparison import logical_and
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
+
 
 __all__ = [
     "NoopSummaryWriter",
@@ -136,7 +140,7 @@ class SummaryWriter:
         """Make this the thread's default writer."""
         raise NotImplementedError
 
-    def as_default(self, step: Any = None) -> Any:
+    def as_default(self, step: object = None) -> Any:
         """A context in which this is the thread's default writer; flushed at its end."""
         raise NotImplementedError
 
@@ -160,7 +164,7 @@ class NoopSummaryWriter(SummaryWriter):
         """Do nothing."""
 
     @contextlib.contextmanager
-    def as_default(self, step: Any = None) -> Iterator[None]:
+    def as_default(self, step: object = None) -> Iterator[None]:
         """Change nothing."""
         yield
 
@@ -205,7 +209,7 @@ class ResourceSummaryWriter(SummaryWriter):
         if self._gone:
             raise RuntimeError("SummaryWriter is already closed")
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: object = None) -> None:
         """Make this the thread's default writer, with a step if one is given."""
         self._check()
         _state.writer = self
@@ -213,7 +217,7 @@ class ResourceSummaryWriter(SummaryWriter):
             _state.step = step
 
     def as_default(
-        self, step: Any = None
+        self, step: object = None
     ) -> contextlib.AbstractContextManager[ResourceSummaryWriter]:
         """A context in which this is the default writer (with a step, if one is given).
 
@@ -224,7 +228,7 @@ class ResourceSummaryWriter(SummaryWriter):
         return context
 
     @contextlib.contextmanager
-    def _as_default(self, step: Any) -> Iterator[ResourceSummaryWriter]:
+    def _as_default(self, step: object) -> Iterator[ResourceSummaryWriter]:
         before = _state.writer, _state.step
         _state.writer = self
         if step is not None:
@@ -261,7 +265,7 @@ class ResourceSummaryWriter(SummaryWriter):
 
 
 def _opener(
-    logdir: Any, max_queue: Any, flush_millis: Any, filename_suffix: Any
+    logdir: TensorLike, max_queue: Any, flush_millis: Any, filename_suffix: Any
 ) -> Callable[[Tensor], Any]:
     values = [
         constant(10, int32) if max_queue is None else max_queue,
@@ -276,10 +280,10 @@ def _opener(
 
 
 def create_file_writer(
-    logdir: Any,
-    max_queue: Any = None,
-    flush_millis: Any = None,
-    filename_suffix: Any = None,
+    logdir: str,
+    max_queue: TensorLike | None = None,
+    flush_millis: TensorLike | None = None,
+    filename_suffix: str | None = None,
     name: str | None = None,
 ) -> SummaryWriter:
     """``tf.contrib.summary.create_file_writer``: one writer for all that name the same folder.
@@ -300,10 +304,10 @@ def create_file_writer(
 
 
 def create_file_writer_v2(
-    logdir: Any,
+    logdir: str,
     max_queue: Any = None,
     flush_millis: Any = None,
-    filename_suffix: Any = None,
+    filename_suffix: object = None,
     name: str | None = None,
     experimental_trackable: bool = False,
 ) -> SummaryWriter:
@@ -337,7 +341,7 @@ def create_file_writer_v2(
         return ResourceSummaryWriter(shared, opener, name=name, v2=True)
 
 
-def _refuse_symbolic(inside: bool, *given: Any) -> None:
+def _refuse_symbolic(inside: bool, *given: object) -> None:
     for value in given:
         if is_symbolic_tensor(value):
             where = (
@@ -381,7 +385,7 @@ def summary_writer_initializer_op() -> list[Any]:
     return get_collection(_INIT_COLLECTION)
 
 
-def initialize(graph: Any = None, session: Any = None) -> None:
+def initialize(graph: Graph | None = None, session: Any = None) -> None:
     """Open the writers of a graph, and write ``graph`` (a Graph or GraphDef) if it is given.
 
     Does nothing eagerly. ``session`` is the default session without this.
@@ -400,13 +404,13 @@ def initialize(graph: Any = None, session: Any = None) -> None:
         session.run(_write_graph(text, 0), feed_dict={text: _serialized(graph)})
 
 
-def _serialized(graph: Any) -> bytes:
+def _serialized(graph: Graph) -> bytes:
     if hasattr(graph, "as_graph_def"):
         graph = graph.as_graph_def(add_shapes=True)
     return message_bytes(graph)
 
 
-def _write_graph(param: Any, step: TensorLike, name: str | None = None) -> Any:
+def _write_graph(param: Tensor, step: TensorLike, name: str | None = None) -> Any:
     writer = current_writer()
     if not isinstance(writer, ResourceSummaryWriter):
         return no_op()
@@ -447,7 +451,7 @@ def import_event(tensor: TensorLike, name: str | None = None) -> Operation:
     return apply_operation(ops.IMPORT_EVENT, writer._resource, tensor, name=name)
 
 
-def chosen_step(step: TensorLike) -> Any:
+def chosen_step(step: TensorLike) -> Tensor:
     """A step as int64; the global step without one."""
     if step is None:
         from headrace.train.global_step import get_or_create_global_step
@@ -469,13 +473,13 @@ def summary_scope(
         yield tag, scope
 
 
-def written(made: Any) -> Tensor:
+def written(made: object) -> Tensor:
     """True, after the op that wrote."""
     with control_dependencies([] if executing_eagerly() else [made]):
         return constant(True)
 
 
-def record(condition: Any, write_it: Callable[[], Any], name: str) -> Any:
+def record(condition: TensorLike, write_it: Callable[[], Any], name: str) -> Any:
     """Whether something was written: ``write_it()`` where ``condition`` holds, in graphs too."""
     with device("cpu:0"):
         op = smart_cond(condition, write_it, lambda: constant(False), name=name)
@@ -484,7 +488,7 @@ def record(condition: Any, write_it: Callable[[], Any], name: str) -> Any:
     return op
 
 
-def _needed_step(step: Any) -> Tensor:
+def _needed_step(step: TensorLike | None) -> Tensor:
     step = get_step() if step is None else step
     if step is None:
         raise ValueError(
@@ -495,7 +499,11 @@ def _needed_step(step: Any) -> Tensor:
 
 
 def write(
-    tag: Any, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None
+    tag: Any,
+    tensor: Any,
+    step: TensorLike | None = None,
+    metadata: object = None,
+    name: str | None = None,
 ) -> Any:
     """Write a tensor to the default writer; the result says whether it was written.
 
@@ -557,12 +565,12 @@ _NO_TRACE = (
 )
 
 
-def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
+def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: object = None) -> None:
     """Not there: an error says what to use instead."""
     raise NotImplementedError(f"tf.summary.trace_on: {_NO_TRACE}")
 
 
-def trace_export(name: str, step: TensorLike | None = None, profiler_outdir: Any = None) -> None:
+def trace_export(name: str, step: TensorLike | None = None, profiler_outdir: object = None) -> None:
     """Not there, since nothing can be traced."""
     raise ValueError(f"Must enable trace before export. {_NO_TRACE}")
 

@@ -5,7 +5,8 @@ The devices of this machine. There is one, the processor; settings of GPUs have 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import typing as _typing
+from typing import NamedTuple
 
 from headrace.api.missing import module_getattr
 from headrace.api.v1.config import experimental, threading
@@ -42,12 +43,12 @@ def get_soft_device_placement() -> bool:
     return _soft_placement[0]
 
 
-def set_soft_device_placement(enabled: Any) -> None:
+def set_soft_device_placement(enabled: object) -> None:
     """Remembered; every op runs on the processor either way."""
     _soft_placement[0] = bool(enabled)
 
 
-def run_functions_eagerly(run_eagerly: Any) -> None:
+def run_functions_eagerly(run_eagerly: bool) -> None:
     """Whether functions made by ``tf.function`` run as plain Python, for debugging."""
     from headrace.functions.function import run_functions_eagerly
 
@@ -64,4 +65,5 @@ def functions_run_eagerly() -> bool:
 experimental_run_functions_eagerly = run_functions_eagerly
 experimental_functions_run_eagerly = functions_run_eagerly
 
-__getattr__ = module_getattr("config", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("config", __name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from typing import Any
 
 from headrace.api.missing import module_getattr
@@ -36,4 +37,5 @@ def set_memory_growth(device: object, enable: bool) -> None:
     """Memory is always taken as it is needed."""
 
 
-__getattr__ = module_getattr("config.experimental", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("config.experimental", __name__)

@@ -1,5 +1,7 @@
 """``tf.data`` of TensorFlow 2."""
 
+import typing as _typing
+
 from headrace.api.v2.data import experimental
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.data.api.dataset import (
@@ -24,4 +26,5 @@ __all__ = [
     "stats",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("data", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("data", __name__)

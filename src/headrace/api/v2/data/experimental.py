@@ -1,6 +1,7 @@
 """``tf.data.experimental`` of TensorFlow 2."""
 
 import functools
+import typing as _typing
 
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.data.api.csv_files import CsvDatasetV2
@@ -14,4 +15,5 @@ make_batched_features_dataset = functools.partial(make_batched_features_dataset,
 Counter = DatasetV2.counter
 RandomDataset = DatasetV2.random  # type: ignore[misc,assignment]
 
-__getattr__ = module_getattr("data.experimental", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("data.experimental", __name__)

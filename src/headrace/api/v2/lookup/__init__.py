@@ -1,5 +1,7 @@
 """``tf.lookup``: tables."""
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.ops.state.lookup_tables import StaticHashTable
 from headrace.ops.state.table_initializers import (
@@ -14,6 +16,12 @@ __all__ = [
     "TextFileInitializer",
 ]  # fmt: skip
 
-__getattr__ = module_getattr(
-    "lookup", __name__, modules={"experimental": "headrace.api.v2.lookup.experimental"}
-)
+# static names: begin (tools/static_names.py)
+if _typing.TYPE_CHECKING:
+    from headrace.api.v2.lookup import experimental as experimental
+# static names: end
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr(
+        "lookup", __name__, modules={"experimental": "headrace.api.v2.lookup.experimental"}
+    )

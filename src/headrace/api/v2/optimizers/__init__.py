@@ -1,5 +1,7 @@
 """``tf.optimizers`` (``tf.keras.optimizers``): TF 2's optimizers."""
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.optimizers import schedules
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2 as Optimizer
@@ -27,4 +29,12 @@ __all__ = [
     "schedules",
 ]
 
-__getattr__ = module_getattr("optimizers", __name__, modules={"legacy": __name__})
+# static names: begin (tools/static_names.py)
+if _typing.TYPE_CHECKING:
+    from headrace.api.v2 import optimizers as legacy
+
+    __all__ += ["legacy"]
+# static names: end
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("optimizers", __name__, modules={"legacy": __name__})

@@ -1,5 +1,7 @@
 """``tf.optimizers.schedules``: learning rates as functions of the step."""
 
+import typing as _typing
+
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.train.schedules_v2 import (
     CosineDecay,
@@ -16,4 +18,5 @@ __all__ = [
     "LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("optimizers.schedules", __name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = module_getattr("optimizers.schedules", __name__)

@@ -1,0 +1,1 @@
+"""``tf.contrib.graph_editor``: select, reroute and copy parts of a graph that exists."""

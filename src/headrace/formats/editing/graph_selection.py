@@ -1,0 +1,502 @@
+"""Which operations and tensors: by list, by regular expression, by walking along edges.
+
+A *selection* may be given as an operation, a tensor, a graph, or any nesting of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace.core.graph import Graph
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = [
+    "ControlOutputs",
+    "check_graphs",
+    "compute_boundary_ts",
+    "filter_ops",
+    "filter_ops_from_regex",
+    "filter_ts",
+    "filter_ts_from_regex",
+    "get_backward_walk_ops",
+    "get_consuming_ops",
+    "get_forward_walk_ops",
+    "get_generating_ops",
+    "get_name_scope_ops",
+    "get_ops_ios",
+    "get_tensors",
+    "get_unique_graph",
+    "get_walks_intersection_ops",
+    "get_walks_union_ops",
+    "get_within_boundary_ops",
+    "make_list_of_op",
+    "make_list_of_t",
+    "select_ops",
+    "select_ops_and_ts",
+    "select_ts",
+]
+
+_Filter = Callable[[Any], bool]
+
+
+# lists --------------------------------------------------------------------------------------------
+
+
+def _flat(values: Any) -> list[Any]:
+    """The leaves of nested lists, tuples, sets and dictionaries' values."""
+    found, waiting = [], [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            value = list(value.values())
+        if not isinstance(value, (str, bytes, Tensor, Operation, Graph)) and hasattr(
+            value, "__iter__"
+        ):
+            waiting.extend(reversed(list(value)))
+        else:
+            found.append(value)
+    return found
+
+
+def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = False) -> Any:
+    """The one graph of all of them."""
+    if isinstance(tops, Graph):
+        return tops
+    kinds = check_types or (Operation, Tensor)
+    graph = None
+    for item in _flat(tops):
+        if not isinstance(item, kinds):
+            raise TypeError(f"Expected a type in ({kinds}), got: {type(item)}")
+        if graph is not None and item.graph is not graph:
+            raise ValueError(f"Operation {item} does not belong to given graph")
+        graph = item.graph
+    if graph is None and not none_if_empty:
+        raise ValueError("Can't find the unique graph of an empty list")
+    return graph
+
+
+def check_graphs(*args: Any) -> None:
+    """All of them (None apart) belong to one graph."""
+    graph = None
+    for i, item in enumerate(args):
+        if item is None:
+            continue
+        if graph is not None and item.graph is not graph:
+            raise ValueError(f"Argument {i}: Wrong graph!")
+        graph = item.graph
+
+
+def make_list_of_op(
+    ops: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False
+) -> list[Operation]:
+    """Operations as a list; ``ignore_ts`` leaves tensors out instead of refusing them."""
+    if isinstance(ops, Graph):
+        if not allow_graph:
+            raise TypeError(f"allow_graph is False: cannot convert a {type(ops)} to a list of ops")
+        return ops.get_operations()
+    found = _flat(ops)
+    if ignore_ts:
+        found = [op for op in found if not isinstance(op, Tensor)]
+    if check_graph:
+        get_unique_graph(found, None if ignore_ts else (Operation,), none_if_empty=True)
+    return found
+
+
+def make_list_of_t(
+    ts: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False
+) -> list[Tensor]:
+    """Tensors as a list; ``ignore_ops`` leaves operations out instead of refusing them."""
+    if isinstance(ts, Graph):
+        if not allow_graph:
+            raise TypeError(f"allow_graph is False: cannot convert a {type(ts)} to a list of ts")
+        return get_tensors(ts)
+    found = _flat(ts)
+    if ignore_ops:
+        found = [t for t in found if not isinstance(t, Operation)]
+    if check_graph:
+        get_unique_graph(found, None if ignore_ops else (Tensor,), none_if_empty=True)
+    return found
+
+
+def get_tensors(graph: Graph) -> list[Tensor]:
+    """All tensors of a graph."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Expected a graph, got: {type(graph)}")
+    return [t for op in graph.get_operations() for t in op.outputs]
+
+
+def get_generating_ops(ts: Any) -> list[Operation]:
+    """The operations that make the tensors."""
+    return [t.op for t in make_list_of_t(ts, allow_graph=False)]
+
+
+def get_consuming_ops(ts: Any) -> list[Operation]:
+    """The operations that use the tensors, each once."""
+    tensors = make_list_of_t(ts, allow_graph=False)
+    return list(dict.fromkeys(op for t in tensors for op in t.consumers()))
+
+
+class ControlOutputs:
+    """For every operation of a graph those that wait for it by a control input."""
+
+    def __init__(self, graph: Graph) -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(f"Expected a tf.Graph, got: {type(graph)}")
+        self._graph = graph
+        self.update()
+
+    def update(self) -> ControlOutputs:
+        """Read the graph again."""
+        self._outputs: dict[Operation, list[Operation]] = {}
+        for op in self._graph.get_operations():
+            for before in op.control_inputs:
+                self._outputs.setdefault(before, []).append(op)
+        return self
+
+    def get_all(self) -> dict[Operation, list[Operation]]:
+        """The whole table."""
+        return self._outputs
+
+    def get(self, op: Operation) -> list[Operation]:
+        """Those that wait for ``op``."""
+        return self._outputs.get(op, [])
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+
+# filters ------------------------------------------------------------------------------------------
+
+
+def _regex(pattern: Any) -> re.Pattern[str]:
+    return re.compile(pattern) if isinstance(pattern, str) else pattern
+
+
+def _input_ts(ops: Iterable[Operation]) -> list[Tensor]:
+    return list(dict.fromkeys(t for op in ops for t in op.inputs))
+
+
+def _output_ts(ops: Iterable[Operation]) -> list[Tensor]:
+    return [t for op in ops for t in op.outputs]
+
+
+def filter_ts(ops: Any, positive_filter: Any) -> list[Tensor]:
+    """The input tensors of the operations that the filter (True: all) accepts, then the outputs."""
+    listed = make_list_of_op(ops)
+    found = _input_ts(listed)
+    found += [t for t in _output_ts(listed) if t not in set(found)]
+    return [t for t in found if positive_filter is True or positive_filter(t)]
+
+
+def filter_ts_from_regex(ops: Any, regex: Any) -> list[Tensor]:
+    """The tensors around the operations whose own names the pattern finds."""
+    pattern = _regex(regex)
+    return filter_ts(ops, lambda t: bool(pattern.search(t.name)))
+
+
+def filter_ops(ops: Any, positive_filter: Any) -> list[Operation]:
+    """The operations that the filter (True: all) accepts."""
+    listed = make_list_of_op(ops)
+    return listed if positive_filter is True else [op for op in listed if positive_filter(op)]
+
+
+def filter_ops_from_regex(ops: Any, regex: Any) -> list[Operation]:
+    """The operations whose names the pattern finds."""
+    pattern = _regex(regex)
+    return filter_ops(ops, lambda op: bool(pattern.search(op.name)))
+
+
+def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
+    """The operations below a name scope."""
+    return filter_ops_from_regex(ops, f"^{scope.removesuffix('/')}(/.*)?$")
+
+
+def _one_control_ios(
+    control_inputs: Any, control_outputs: Any, control_ios: Any
+) -> tuple[bool, ControlOutputs | None]:
+    """``control_ios`` stands for both of the others."""
+    if control_ios is not None:
+        if not isinstance(control_ios, ControlOutputs):
+            raise TypeError(f"Expected a util.ControlOutputs, got: {type(control_ios)}")
+        if control_outputs is not None:
+            raise ValueError("control_outputs should be None when using control_ios.")
+        return True, control_ios
+    if control_outputs is not None and not isinstance(control_outputs, ControlOutputs):
+        raise TypeError(f"Expected a util.ControlOutputs, got: {type(control_outputs)}")
+    return bool(control_inputs), control_outputs
+
+
+def get_ops_ios(
+    ops: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+) -> list[Operation]:
+    """All operations next to the given ones, each once."""
+    inputs, outputs = _one_control_ios(control_inputs, control_outputs, control_ios)
+    found: dict[Operation, None] = {}
+    for op in make_list_of_op(ops):
+        found.update(dict.fromkeys(t.op for t in op.inputs))
+        found.update(dict.fromkeys(c for t in op.outputs for c in t.consumers()))
+        if inputs:
+            found.update(dict.fromkeys(op.control_inputs))
+        if outputs is not None:
+            found.update(dict.fromkeys(outputs.get(op)))
+    return list(found)
+
+
+def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """(tensors that come from outside, that go outside or nowhere, that stay inside)."""
+    listed = make_list_of_op(ops)
+    members = set(listed)
+    inputs, outputs = _input_ts(listed), _output_ts(listed)
+    made = set(outputs)
+    inside = [t for t in inputs if t in made]
+    only_inside = {t for t in inside if members.issuperset(t.consumers())}
+    within = set(inside)
+    return (
+        [t for t in inputs if t not in within],
+        [t for t in outputs if t not in only_inside],
+        inside,
+    )
+
+
+# walks --------------------------------------------------------------------------------------------
+
+
+def get_within_boundary_ops(
+    ops: Any,
+    seed_ops: Any,
+    boundary_ops: Any = (),
+    inclusive: bool = True,
+    control_inputs: bool = False,
+    control_outputs: Any = None,
+    control_ios: Any = None,
+) -> list[Operation]:
+    """What can be reached from the seeds among ``ops`` without crossing the boundary."""
+    inputs, outputs = _one_control_ios(control_inputs, control_outputs, control_ios)
+    members, boundary = set(make_list_of_op(ops)), set(make_list_of_op(boundary_ops))
+    found = dict.fromkeys(make_list_of_op(seed_ops))
+    if any(op in boundary for op in found):
+        raise ValueError("Boundary is intersecting with the seeds.")
+    wave = list(found)
+    while wave:
+        fresh: dict[Operation, None] = {}
+        for op in get_ops_ios(wave, inputs, outputs):
+            if op in found or op not in members:
+                continue
+            if op in boundary:
+                if inclusive:
+                    found[op] = None
+            else:
+                fresh[op] = None
+        found.update(fresh)
+        wave = list(fresh)
+    return [op for op in found if op in members]
+
+
+def _walk(
+    seeds: Any,
+    inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: _Filter | None,
+    stop_at_ts: Any,
+    forward: bool,
+    control: Any,
+) -> list[Operation]:
+    listed = _flat(seeds)
+    if listed and isinstance(listed[0], Tensor):
+        tensors = make_list_of_t(listed, allow_graph=False)
+        seed_ops = get_consuming_ops(tensors) if forward else get_generating_ops(tensors)
+    else:
+        seed_ops = make_list_of_op(listed, allow_graph=False)
+    members = None if within_ops is None else set(make_list_of_op(within_ops, allow_graph=False))
+    stops = set(make_list_of_t(stop_at_ts))
+    seed_set = set(seed_ops)
+
+    def is_within(op: Operation) -> bool:
+        fits = within_ops_fn is None or within_ops_fn(op)
+        return fits and (members is None or op in members)
+
+    found = dict.fromkeys(seed_ops)
+    wave = list(found)
+    while wave:
+        fresh: dict[Operation, None] = {}
+        for op in wave:
+            for near in _neighbours(op, stops, forward, control):
+                if near not in found and near not in fresh and is_within(near):
+                    fresh[near] = None
+        found.update(fresh)
+        wave = list(fresh)
+    return [op for op in found if inclusive or op not in seed_set]
+
+
+def _neighbours(
+    op: Operation, stops: set[Tensor], forward: bool, control: Any
+) -> Iterable[Operation]:
+    if forward:
+        for t in op.outputs:
+            if t not in stops:
+                yield from t.consumers()
+        if control is not None:
+            yield from control.get(op)
+        return
+    for t in op.inputs:
+        if t not in stops:
+            yield t.op
+    if control:
+        yield from op.control_inputs
+
+
+def get_forward_walk_ops(
+    seed_ops: Any,
+    inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: _Filter | None = None,
+    stop_at_ts: Any = (),
+    control_outputs: Any = None,
+) -> list[Operation]:
+    """What depends on the seeds."""
+    _, control = _one_control_ios(False, control_outputs, None)
+    return _walk(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, True, control)
+
+
+def get_backward_walk_ops(
+    seed_ops: Any,
+    inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: _Filter | None = None,
+    stop_at_ts: Any = (),
+    control_inputs: bool = False,
+) -> list[Operation]:
+    """What the seeds depend on."""
+    return _walk(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, False, control_inputs)
+
+
+def _both_walks(
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool,
+    backward_inclusive: bool,
+    within: tuple[Any, Any],
+    control: tuple[Any, Any, Any],
+) -> tuple[list[Operation], list[Operation]]:
+    inputs, outputs = _one_control_ios(*control)
+    return (
+        get_forward_walk_ops(forward_seed_ops, forward_inclusive, *within, control_outputs=outputs),
+        get_backward_walk_ops(
+            backward_seed_ops, backward_inclusive, *within, control_inputs=inputs
+        ),
+    )
+
+
+def get_walks_intersection_ops(
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool = True,
+    backward_inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: _Filter | None = None,
+    control_inputs: bool = False,
+    control_outputs: Any = None,
+    control_ios: Any = None,
+) -> list[Operation]:
+    """What depends on the first and is needed by the second, in the order of the first walk."""
+    forward, backward = _both_walks(
+        forward_seed_ops,
+        backward_seed_ops,
+        forward_inclusive,
+        backward_inclusive,
+        (within_ops, within_ops_fn),
+        (control_inputs, control_outputs, control_ios),
+    )
+    wanted = set(backward)
+    return [op for op in forward if op in wanted]
+
+
+def get_walks_union_ops(
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool = True,
+    backward_inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: _Filter | None = None,
+    control_inputs: bool = False,
+    control_outputs: Any = None,
+    control_ios: Any = None,
+) -> list[Operation]:
+    """What depends on the first, then what the second needs beside."""
+    forward, backward = _both_walks(
+        forward_seed_ops,
+        backward_seed_ops,
+        forward_inclusive,
+        backward_inclusive,
+        (within_ops, within_ops_fn),
+        (control_inputs, control_outputs, control_ios),
+    )
+    return list(dict.fromkeys([*forward, *backward]))
+
+
+# patterns -----------------------------------------------------------------------------------------
+
+
+def _selected(
+    args: Any, graph: Graph | None, positive_filter: Any, mark: str, other: str, strict: bool
+) -> list[Any]:
+    of_ops = mark == "(?#ops)"
+    found: dict[Any, None] = {}
+    for arg in args:
+        if isinstance(arg, (str, re.Pattern)):
+            if graph is None:
+                raise ValueError("Use the keyword argument 'graph' to use regex.")
+            pattern = _regex(arg)
+            text = pattern.pattern
+            if text.startswith(other) or (strict and not text.startswith(mark)):
+                continue
+            items: list[Any] = (
+                filter_ops_from_regex(graph, pattern)
+                if of_ops
+                else filter_ts_from_regex(graph, pattern)
+            )
+        elif of_ops:
+            items = list(make_list_of_op(arg, ignore_ts=True))
+        else:
+            items = list(make_list_of_t(arg, ignore_ops=True))
+        found.update((i, None) for i in items if positive_filter is None or positive_filter(i))
+    return list(found)
+
+
+def _checked(graph: Any) -> Graph | None:
+    if graph is not None and not isinstance(graph, Graph):
+        raise TypeError(f"Expected a tf.Graph, got: {type(graph)}")
+    return graph
+
+
+def select_ops(
+    *args: Any,
+    graph: Graph | None = None,
+    positive_filter: Any = None,
+    restrict_ops_regex: bool = False,
+    restrict_ts_regex: bool = False,
+) -> list[Operation]:
+    """The operations of selections and of patterns of names (which need ``graph``)."""
+    return _selected(
+        args, _checked(graph), positive_filter, "(?#ops)", "(?#ts)", restrict_ops_regex
+    )
+
+
+def select_ts(
+    *args: Any,
+    graph: Graph | None = None,
+    positive_filter: Any = None,
+    restrict_ts_regex: bool = False,
+    restrict_ops_regex: bool = False,
+) -> list[Tensor]:
+    """The tensors of selections and of patterns of names (which need ``graph``)."""
+    return _selected(args, _checked(graph), positive_filter, "(?#ts)", "(?#ops)", restrict_ts_regex)
+
+
+def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Operation], list[Tensor]]:
+    """Both; of patterns only those that begin with (?#ts) give tensors."""
+    ops = select_ops(*args, **{**kwargs, "restrict_ops_regex": False})
+    return ops, select_ts(*args, **{**kwargs, "restrict_ts_regex": True})

@@ -1,0 +1,1 @@
+"""``tf.contrib.factorization``: k-means, weighted alternating least squares, Gaussian mixtures."""

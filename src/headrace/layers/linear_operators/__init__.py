@@ -1,0 +1,1 @@
+"""``tf.linalg.LinearOperator``: matrices that know their structure."""

@@ -1,0 +1,392 @@
+"""Select and storage where the shapes of the feeds are known, a step at a time.
+
+A step whose results are known before the run needs no line: stages BUILD and SHAPE are computed
+here, once, stage WRITE when the version stamp of a variable has changed. A view of memory that
+stays where it is is made once. A step that makes a fixed value becomes the execution of a primitive
+(select_primitives.py), a NumPy function with ``out=``, or, for all other ops, their kernel and a
+copy of what it gives.
+
+How an array lies decides which primitive takes it, so a step's results are placed in memory before
+the next step is selected. The instructions that come out are complete, their lines refer to values
+by number; emit_bound.py names the values and writes the function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.core import shapes
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.kernels.numpy import numpy_xp
+from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.bound_values import (
+    FIXED,
+    KNOWN,
+    MOVING,
+    STEADY,
+    BoundValues,
+    is_view,
+    look_of,
+    outputs_of,
+)
+from headrace.lower.fused_code import make_fused
+from headrace.lower.fusion import Fused
+from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
+from headrace.lower.listing import MOVING as MOVED
+from headrace.lower.native_groups import native_step
+from headrace.lower.plan import Plan
+from headrace.lower.select_steps import give_results
+from headrace.lower.stage_split import step_stage
+from headrace.lower.storage_arena import NotBound
+from headrace.lower.storage_results import Result
+from headrace.program.nodes import Node, VariableInfo
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.onednn.primitive import Call
+
+__all__ = ["FLOAT32", "TAKEN", "Binder", "is_plain"]
+
+#: Results of fewer elements are copied for the caller, which takes less time than to say where they
+#: are to lie.
+COPIED = 1024
+#: Bytes from which a kernel's result is left where it is instead of being copied.
+LEFT = 1 << 16
+
+FLOAT32 = np.dtype(np.float32)
+#: What a binder answers when it has bound a step; every other text says why it has not.
+TAKEN = ""
+
+BindStep = Callable[["Binder", "Node | Fused"], str]
+
+
+class Binder(BoundValues):
+    """The state of the work, for those who bind steps (select_primitives.py)."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        count: int,
+        variables: tuple[VariableInfo, ...],
+        held: Sequence[Any],
+        kept: Sequence[Any],
+        feeds: Sequence[Any],
+    ) -> None:
+        super().__init__(plan, count, len(kept))
+        self.variables = variables
+        self.params.update(
+            empty=np.empty, float32=np.float32, fail=_fail, fail_for_nan=_fail_for_nan
+        )
+        self.steady: list[tuple[Callable[..., Any], Node | Fused]] = []
+        self.renewals: list[Callable[[], None]] = []
+        self.calls: list[Any] = []
+        self.work = 0  # multiplications in products
+        self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
+        self.given: list[int] = []  # results that are not copied for the caller
+        self.sums: dict[int, int] = {}  # sums that a product has made already
+        #: Values that are NaN where a relu of minus infinity should be 0, with those that they were
+        #: made of.
+        self.doubtful: dict[int, frozenset[int]] = {}
+        # packed weights and the like, by the step that they belong to
+        self.alive: dict[Any, Any] = {}
+        self._take(held, kept, feeds)
+
+    def _take(self, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
+        """The first instruction: variables as they are expected, feeds into their places."""
+        given = len(self.program.feeds) - len(kept)
+        self.begin("feeds", self.program.feeds[:given]).implementation = "copy"
+        if self.trains:
+            # a training step changes what the processor and BLAS are set to, as every large run
+            # does (kernels/numpy/openblas.py)
+            self.emit(f"{self.param('hold', hold_blas)}()")
+        self.n_steady = sum(not v.written for v in self.variables)
+        self.variable_shapes = [look_of(v) for v in held[: self.n_steady]]
+        for v, array in zip(self.variables, held):
+            for value in (v.start,) if v.written else (v.start, v.current):
+                self.env[value] = array
+                self.of_variable[value] = True
+                if v.written:
+                    self.kinds[value] = MOVING
+                    self.emit(f"if {self.name(value)}.shape != {array.shape}: fail()")
+        for value, array in zip(self.program.feeds[given:], kept):
+            self.env[value], self.of_variable[value] = array, False
+        self.kept_values = self.program.feeds[given:]
+        self.kept_shapes = [look_of(v) for v in kept]
+        for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
+            if array.dtype.kind not in "fiub":
+                raise NotBound("a feed of another type")
+            if array.nbytes >= LEFT:
+                self._take_feed(value, f"f{n}", array)
+                continue
+            room = self.room([value], array.shape, array.dtype)
+            room[...] = array
+            self.place(value, room)
+            self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, f{n})")
+        self.n_feeds = given
+
+    def _take_feed(self, value: int, name: str, array: Array) -> None:
+        """A large feed is read where the caller has it."""
+        contiguous = self.param("contiguous", np.ascontiguousarray)
+        self.emit(f"if not {name}.flags.c_contiguous: {name} = {contiguous}({name})")
+        self.env[value], self.kinds[value] = np.ascontiguousarray(array), MOVING
+        self.names[value] = name
+
+    # primitives ---------------------------------------------------------------------------------
+    def target(self, value: int, shape: tuple[int, ...], *also: int) -> tuple[Any, str]:
+        """Where a primitive writes a float32 value (and what else is found there), and what lines
+        call it.
+        """
+        if self._is_only_result(value) and not also and math.prod(shape) >= COPIED:
+            name = self.fresh[value] = f"r{len(self.fresh)}"
+            self.emit(f"{name} = empty({shape}, float32)")
+            array = np.zeros(shape, np.float32)
+            self.place(value, array)
+            return array, name
+        array = self.room([value, *also], shape, np.float32)
+        self.place(value, array)
+        return array, self.name(value)
+
+    def _is_only_result(self, value: int) -> bool:
+        users = self.uses.get(value, [])
+        return len(users) == 1 and users[0] is None
+
+    def call(self, call: Call, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
+        """A line that executes a call.
+
+        ``places`` are values (None: aimed otherwise), ``out`` is (place, array, name).
+        """
+        for place, value in enumerate(places):
+            if value is not None:
+                self.aim(call, place, value)
+        place, array, name = out
+        if name[:1] == "r":
+            self.aim_at(call, place, name)
+        else:
+            call.aim(place, array)
+        self.execute(call)
+
+    def aim_at(self, call: Call, place: int, name: str) -> None:
+        """A line that says where an argument lies in this run."""
+        self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
+        self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
+
+    def execute(self, call: object) -> None:
+        self.calls.append(call)
+        primitive, stream, count, arguments = self.library.instruction(call)
+        self.params.update(execute=self.library.execute, stream=stream)
+        names = self.new_param(primitive), self.new_param(arguments)
+        self.emit(f"if execute({names[0]}, stream, {count}, {names[1]}): fail()")
+
+    def copy_line(self, way: Call, source: Array, target: Array) -> None:
+        """A line that copies in the way of a primitive."""
+        way.aim(0, source)
+        way.aim(1, target)
+        self.execute(way)
+
+    def aim(self, call: Call, place: int, value: int) -> None:
+        """An argument of a call that is a value of any kind."""
+        lies = _lies(self.array(value))
+        if self.kind(value) == MOVING:
+            self.aim_at(call, place, self.name(value))
+        elif self.kind(value) == STEADY:
+            self.renew(lambda: call.aim(place, _alike(self.env[value], lies)))
+        else:
+            call.aim(place, self.env[value])
+
+    def renew(self, function: Callable[[], None]) -> None:
+        """To be done now and whenever a variable has changed."""
+        function()
+        self.renewals.append(function)
+
+    def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
+        """A line that leaves an array with NaN to the general way.
+
+        Without NaN, what it was made of is right, too.
+        """
+        vdot = self.param("vdot", np.vdot)
+        self.emit(f"d = {vdot}({name}, {name})")
+        self.emit("if d != d: fail_for_nan()")
+        for value in made_of:
+            self.doubtful.pop(value, None)
+
+    # steps --------------------------------------------------------------------------------------
+    def step(self, step: Node | Fused, bind_step: BindStep) -> None:
+        """Decide when, where and by what a step is computed."""
+        outputs = outputs_of(step)
+        op = step.opdef.name if isinstance(step, Node) else "fused"
+        instr = self.begin(op, step.inputs, outputs, step)
+        instr.stage = stage = step_stage(step, self.stages, True)
+        self.stages.update(dict.fromkeys(outputs, stage))
+        if stage <= Stage.SHAPE:
+            instr.implementation = "when bound"
+            self._compute(step, self.function(step))
+        elif isinstance(step, Node) and self._is_of_values(step):
+            raise NotBound("a shape that is not known")
+        elif stage is Stage.WRITE:
+            instr.implementation = "when written"
+            instr.storage = VIEW if is_view(step) else NEW
+            self.steady.append((self.function(step), step))
+            self._compute(step, self.steady[-1][0])
+            for value in outputs:
+                self.of_variable[value] = is_view(step) and self._lies_in_variable(value, step)
+        elif self._view(step) or self._moving_view(step):
+            instr.implementation, instr.storage = "view", VIEW
+        else:
+            self._select(step, instr, bind_step)
+        self.end_of_step()
+
+    def _select(self, step: Node | Fused, instr: Instr, bind_step: BindStep) -> None:
+        """The first implementation that takes the step."""
+        primitives, summed = len(self.calls), outputs_of(step)[0] in self.sums
+        why_not = bind_step(self, step)
+        if not why_not:
+            instr.implementation = "primitive" if len(self.calls) > primitives else "NumPy out="
+            if summed:
+                instr.implementation = "in a product"
+            instr.storage = VIEW if summed else MEMORY
+            if any(o in self.fresh for o in outputs_of(step)):
+                instr.storage = CALLERS
+                self.given.extend(outputs_of(step))
+            return
+        for value in step.inputs:
+            if value in self.doubtful:
+                self.leave_nan(self.name(value), self.doubtful[value] | {value})
+        instr.storage, instr.reason = MEMORY, why_not
+        self._by_kernel(step)
+        if self.kinds.get(outputs_of(step)[0]) == MOVING:
+            instr.storage = MOVED
+
+    def _is_of_values(self, step: Node) -> bool:
+        """Whether the shape of a result may be another one in the next run, with feeds of the same
+        shapes.
+        """
+        if step.opdef.traits.computes_shapes:
+            return True
+        shaping = step.opdef.traits.known_inputs
+        if all(self.kind(step.inputs[k]) == KNOWN for k in shaping if k < len(step.inputs)):
+            return False
+        return any(shapes.num_elements(self.program.values[o].shape) is None for o in step.outputs)
+
+    def _lies_in_variable(self, value: int, step: Node | Fused) -> bool:
+        """Whether what may be a view of a variable is one: a copy has to be held between runs."""
+        sources = [self.env[i] for i in step.inputs if self.of_variable.get(i)]
+        return any(np.may_share_memory(self.env[value], source) for source in sources)
+
+    def _compute(self, step: Node | Fused, function: Callable[..., Any]) -> None:
+        self.env.update(zip(outputs_of(step), self.results(function, step)))
+
+    def function(self, step: Node | Fused) -> Callable[..., Any]:
+        """A step as a function of its inputs."""
+        if isinstance(step, Fused):
+            plain = make_fused(step, self.program, None)
+            return native_step(step, self.program, None, plain).alone()
+        node = KernelNode(step.op.name, step.op.type, step.attrs, step.op)
+        return bind_kernel(step.opdef, node, numpy_xp)
+
+    def _view(self, step: Node | Fused) -> bool:
+        """A view of memory that does not move is made once; whether this is one."""
+        if not is_view(step):
+            return False
+        source = [i for i in step.inputs if self.kind(i) != KNOWN]
+        if len(source) != 1 or not self.is_fixed(source[0]):
+            return False
+        memory = self.array(source[0])
+        found = self.results(self.function(step), step)
+        if not all(isinstance(a, np.ndarray) and np.may_share_memory(a, memory) for a in found):
+            return False
+        for value, array in zip(outputs_of(step), found):
+            self.place(value, array)
+        return True
+
+    def _moving_view(self, step: Node | Fused) -> bool:
+        """A view of an array that may be another one each time is made each time."""
+        if not is_view(step) or not any(self.kind(i) == MOVING for i in step.inputs):
+            return False
+        if len(outputs_of(step)) != 1 or any(self.is_fixed(i) for i in step.inputs):
+            return False
+        function = self.function(step)
+        self.let_move(step, function, self.results(function, step)[0])
+        return True
+
+    def _by_kernel(self, step: Node | Fused) -> None:
+        """The kernel, and its results put where they belong."""
+        function = self.function(step)
+        outputs = outputs_of(step)
+        arrays = [np.asarray(a) for a in self.results(function, step)]
+        if any(a.dtype.kind not in "fiubcV" for a in arrays):
+            raise NotBound("a value of another type")
+        large = any(a.nbytes >= LEFT for a in arrays)
+        if large and self.trains:
+            raise NotBound("a training step whose work is in other kernels")
+        if len(outputs) == 1 and not is_view(step) and large:
+            self.let_move(step, function, arrays[0])
+            return
+        what = self.call_text(step, function)
+        if len(outputs) == 1 and not self.uses.get(outputs[0]):
+            self.place(outputs[0], arrays[0])
+            return
+        if len(outputs) > 1:
+            self.emit(f"made = {what}")
+        for n, (value, array) in enumerate(zip(outputs, arrays)):
+            if not self.uses.get(value):
+                continue
+            self.place(value, self.room([value], array.shape, array.dtype))
+            one = what if len(outputs) == 1 else f"made[{n}]"
+            self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, {one})")
+
+    # results ------------------------------------------------------------------------------------
+    def give_results(self) -> Instr:
+        """The last instruction."""
+        made = give_results(self.plan)
+        made.detail = [self._result(r) for r in made.detail]
+        self.given += [r.value for r in made.detail if r.is_given]
+        return made
+
+    def _result(self, result: Result) -> Result:
+        """A fetched value as the caller's own: a copy of what lies in memory that stays."""
+        value = result.value
+        if value is None:
+            return result
+        if value in self.fresh:
+            return Result(value, self.fresh[value])
+        is_variable = any(value in (v.start, v.current) for v in self.program.variables)
+        if value not in self.env or (self.trains and is_variable):
+            return result
+        array = self.array(value)
+        if isinstance(array, np.ndarray) and array.dtype.kind == "O":
+            raise NotBound("a result of another type")
+        if not self.program.values[value].shape and getattr(array, "ndim", 0) == 0:
+            return Result(value, "{}[()]")
+        return Result(value, "{}.copy()" if self.kind(value) == FIXED else "np.array({})")
+
+
+def is_plain(array: object) -> bool:
+    """Whether a primitive can read an array where it lies."""
+    return (
+        isinstance(array, np.ndarray)
+        and array.dtype == FLOAT32
+        and array.flags.c_contiguous
+        and array.size > 0
+    )
+
+
+def _fail_for_nan() -> None:
+    raise NotBound("a relu's input is NaN or minus infinity: the general way tells them apart")
+
+
+def _fail() -> None:
+    raise NotBound("the kernel library refused a call")
+
+
+def _lies(array: Any) -> tuple[Any, ...]:
+    return array.shape, array.strides, array.dtype
+
+
+def _alike(array: Array, lies: tuple[Any, ...]) -> Array:
+    if _lies(array) != lies:
+        raise NotBound("an array lies in another way")
+    return array

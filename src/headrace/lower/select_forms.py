@@ -1,0 +1,153 @@
+"""How a step of one op is written where no shape is known: an operator, a NumPy call, its kernel.
+
+tanh of %0        ->  "np.tanh({0})"
+a small product   ->  "{0} @ {1}"
+anything else     ->  "", a call of the op's bound kernel
+
+The text belongs to the instruction; the emitter puts the names of the inputs into it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.kernels.numpy import gemm
+from headrace.lower.listing import Instr
+from headrace.lower.session_state import SMALL
+from headrace.ops.internal import fused_ops
+from headrace.program.nodes import Node, Program
+
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
+
+__all__ = ["is_small_update", "select_form"]
+
+_BLAS = frozenset([dtypes.float32, dtypes.float64])
+_EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
+_SMALL = 4096  # elements below which a product is an operator
+
+Params = tuple[tuple[str, Any], ...]
+
+
+def select_form(instr: Instr, node: Node, program: Program) -> None:
+    """Decide how a node is computed, and how that is written."""
+    template = node.opdef.traits.expression
+    if template is not None and not _joins_strings(node, program):
+        instr.implementation, instr.text = "operator", template
+    elif node.opdef.role == "matmul" and program.values[node.outputs[0]].dtype in _BLAS:
+        instr.implementation = "product"
+        instr.text, instr.params = _product(node, program)
+    else:
+        short = _shortcut(node, program)
+        if short is not None:
+            instr.implementation = "NumPy"
+            instr.text, instr.params = short
+
+
+def is_small_update(node: Node, program: Program) -> bool:
+    """A new value that is one expression, of a variable that is replaced rather than
+    overwritten.
+    """
+    if node.opdef.traits.update is None:
+        return False
+    variable, change = (program.values[node.inputs[i]].shape for i in (0, -1))
+    size = shapes.num_elements(variable)
+    return size is not None and size <= SMALL and variable == change
+
+
+def _joins_strings(node: Node, program: Program) -> bool:
+    """``+`` of two scalar strings would give plain bytes."""
+    return node.opdef.role == "+" and program.values[node.outputs[0]].dtype is dtypes.string
+
+
+def _product(node: Node, program: Program) -> tuple[str, Params]:
+    """Small products as an operator, the others (or unknown sizes) through the threads of
+    ``gemm``.
+    """
+    left = "{0}.T" if node.attrs["transpose_a"] else "{0}"
+    right = "{1}.T" if node.attrs["transpose_b"] else "{1}"
+    fused = node.attrs.get("fused_ops")
+    if fused is not None:
+        function = fused_ops.product_step(fused)
+        name = function.__name__
+        return f"{name}({left}, {right}, {{2}})", ((name, function),)
+    sizes = [shapes.num_elements(program.values[v].shape) for v in (*node.inputs, *node.outputs)]
+    if all(s is not None and s < _SMALL for s in sizes):
+        return f"{left} @ {right}", ()
+    return f"matmul({left}, {right})", (("matmul", gemm.matmul),)
+
+
+def _shortcut(node: Node, program: Program) -> tuple[str, Params] | None:
+    """Ops on shapes and scalars whose other inputs are known, without a call of their
+    kernel.
+    """
+    name, role = node.opdef.name, node.opdef.role
+    if role == "reduction":
+        return _reduction(node, program)
+    if role or name not in ("Size", "_InverseSize", "Cast", "ExpandDims"):
+        return None
+    dtype = program.values[node.outputs[0]].dtype
+    if name == "Size":
+        of = f"{dtype.name}_of"
+        return f"{of}({{0}}.size)", ((of, _number_of(dtype)),)
+    if name == "_InverseSize":
+        inverse = f"inverse_{dtype.name}"
+        return f"{inverse}({{0}}.size)", ((inverse, _inverse_of(dtype)),)
+    source = program.values[node.inputs[0]]
+    if name == "Cast" and source.shape == () and dtype in _BLAS and source.dtype in _EXACT:
+        return f"{dtype.name}({{0}})", ((dtype.name, dtype.np_dtype.type),)
+    if name == "ExpandDims" and source.shape:
+        axis = program.constants.get(node.inputs[1])
+        if axis is not None and axis.size == 1:
+            rank = len(source.shape)
+            at = int(axis.reshape(-1)[0])
+            at = at + rank + 1 if at < 0 else at
+            return f"{{0}}[{', '.join([':'] * at + ['None'])}]", ()
+    return None
+
+
+def _reduction(node: Node, program: Program) -> tuple[str, Params] | None:
+    """Sums over everything, and of columns, of the types that add up in their own precision."""
+    if node.opdef.name not in ("Sum", "Mean"):
+        return None
+    info = program.values[node.inputs[0]]
+    axes = program.constants.get(node.inputs[1])
+    if info.dtype not in _BLAS or info.shape is None or axes is None or node.attrs["keep_dims"]:
+        return None
+    rank = len(info.shape)
+    gone = {int(a) % rank for a in axes.reshape(-1)} if rank else set()
+    if rank and len(gone) == rank:
+        total = "vector_sum({0})" if rank == 1 else "np.add.reduce({0}, None)"
+        params: Params = (("vector_sum", gemm.vector_sum),) if rank == 1 else ()
+        return (total if node.opdef.name == "Sum" else f"{total} / {{0}}.size"), params
+    if node.opdef.name == "Sum" and rank == 2 and gone == {0}:
+        return "column_sums({0})", (("column_sums", gemm.column_sums),)
+    return None
+
+
+@functools.cache
+def _number_of(dtype: DType) -> Callable[[int], Any]:
+    """From a size to a NumPy scalar.
+
+    Sizes come again, and to make one takes four times as long as to find it.
+    """
+    return functools.lru_cache(64)(dtype.np_dtype.type)
+
+
+@functools.cache
+def _inverse_of(dtype: DType) -> Callable[[int], Any]:
+    """From a size to one over it, of rank 0 since it is there to be multiplied with arrays."""
+    make = dtype.np_dtype.type
+
+    @functools.lru_cache(64)
+    def inverse(size: int) -> Any:
+        made = np.asarray(make(1) / make(size))
+        made.flags.writeable = False
+        return made
+
+    return inverse

@@ -1,0 +1,91 @@
+"""LSTM layers as one primitive of the kernel library."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headrace.lower.bound_values import KNOWN, STEADY
+from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
+from headrace.lower.storage_arena import NotBound
+from headrace.ops.internal.packed_ops import holder
+from headrace.program.nodes import Node
+
+__all__ = ["bind_lstm"]
+
+
+def bind_lstm(s: Binder, node: Node) -> str:
+    n = node.attrs["N"]
+    inputs, (h, c, kernel, bias) = node.inputs[:n], node.inputs[n : n + 4]
+    if not all(s.is_fixed(i) for i in inputs) or s.kind(bias) not in (KNOWN, STEADY):
+        return "an input moves, or the bias changes in every run"
+    arrays = [s.array(i) for i in inputs]
+    x = _stacked(arrays)
+    if x is None or s.array(kernel).dtype != FLOAT32:
+        return "its steps do not lie at equal distances"
+    _, rows, wide = x.shape
+    hidden = s.array(kernel).shape[1] // 4
+    made = s.library.lstm(n, rows, wide, hidden)
+    if made is None or any(not is_plain(s.array(v)) for v in (h, c)):
+        return "the library has no LSTM for it"
+    call, notes_size = made
+    if any(s.array(v).shape != (rows, hidden) for v in (h, c)):
+        return "its state has another shape"
+    order, forget = tuple(node.attrs["order"]), node.attrs["forget_bias"]
+    s.renew(partial(_aim_lstm, s, call, node, (n, rows, wide), order, forget))
+    if not x.flags.c_contiguous:
+        whole = s.room([], x.shape, np.float32)
+        s.copy_line(s.library.copy(x, whole), x, whole)
+        x = whole
+    call.aim(0, x)
+    for place, value in ((1, h), (2, c)):
+        s.aim(call, place, value)
+    outputs = s.room(node.outputs[:n], (n, rows, hidden), np.float32)
+    last = s.room([node.outputs[n]], (rows, hidden), np.float32)
+    for place, array in ((6, outputs), (7, s.room([], (rows, hidden), np.float32)), (8, last)):
+        call.aim(place, array)
+    if notes_size:
+        call.aim(9, s.room([], (notes_size,), np.uint8))
+    s.execute(call)
+    for value, array in zip(node.outputs, (*outputs, last)):
+        s.place(value, array)
+    return TAKEN
+
+
+def _aim_lstm(
+    s: Binder, call: Any, node: Node, sizes: tuple[int, int, int], order: Any, forget: float
+) -> None:
+    n, rows, wide = sizes
+    kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
+    pack = s.accelerator.pack_lstm
+    packed_form = holder(held).get(
+        (wide, order, n, rows), lambda: pack(kernel, wide, order, n, rows)
+    )
+    if packed_form is None or bias.size != kernel.shape[1]:
+        raise NotBound("an LSTM layer that cannot be packed")
+    biases = bias.reshape(4, -1)[list(order)]
+    biases[1] += np.float32(forget)
+    s.alive[node.outputs[0]] = (packed_form, biases)
+    for place, array in ((3, packed_form.of_input), (4, packed_form.of_state), (5, biases)):
+        call.aim(place, array)
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    """Matrices that lie at equal distances as one array, the first axis over them.
+
+    None if they do not.
+    """
+    first = arrays[0]
+    if first.dtype != FLOAT32 or first.ndim != 2 or not first.size:
+        return None
+    starts = [a.__array_interface__["data"][0] for a in arrays]
+    step = starts[1] - starts[0] if len(arrays) > 1 else first.nbytes
+    if any(b - a != step for a, b in itertools.pairwise(starts)) or step <= 0:
+        return None
+    if any(a.shape != first.shape or a.strides != first.strides for a in arrays):
+        return None
+    shape, strides = (len(arrays), *first.shape), (step, *first.strides)
+    return np.lib.stride_tricks.as_strided(first, shape, strides)

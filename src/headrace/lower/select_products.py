@@ -1,0 +1,206 @@
+"""Products as primitives of the kernel library, with what follows them: bias, activation, sum."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.kernels import packed_weights as packed
+from headrace.kernels.numpy import activation_kernels as activations
+from headrace.kernels.numpy.activation_kernels import name_inside
+from headrace.lower.bound_values import FIXED, KNOWN, MOVING, STEADY
+from headrace.lower.fusion import Fused
+from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
+from headrace.lower.storage_arena import NotBound
+from headrace.ops.internal.packed_ops import HELD_MATMUL, holder
+from headrace.program.nodes import Node
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+    from headrace.kernels.onednn.primitive import Call
+
+__all__ = ["bind_product", "take_sum"]
+
+#: Weights up to this many elements need no packing, nor do they for so many rows.
+PLAIN, ROWS = 1 << 14, 16
+
+
+def bind_product(s: Binder, node: Node) -> str:
+    """MatMul with what follows it; weights may be packed."""
+    attrs = node.attrs
+    is_held = node.opdef is HELD_MATMUL
+    x, w = s.array(node.inputs[0]), s.array(node.inputs[1])
+    if (
+        s.kind(node.inputs[0]) not in (FIXED, MOVING)
+        or attrs.get("weights", "float32") != "float32"
+    ):
+        return "an input is known before the run, or weights are of another type"
+    if is_held and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
+        return "its weights change in every run, or the left side is transposed"
+    packs = is_held and not holder(s.array(node.inputs[2])).wait
+    if not is_plain(x) or w.dtype != FLOAT32 or (not packs and not is_plain(w)):
+        return "an input is not float32 and contiguous"
+    x, w = x.T if attrs["transpose_a"] else x, w.T if attrs["transpose_b"] else w
+    if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0] or not w.size:
+        return "its sides do not fit"
+    fused = attrs.get("fused_ops", ())
+    if fused and fused[0] != "BiasAdd":
+        return "its activation comes without a bias"
+    bias = node.inputs[3 if is_held else 2] if fused else None
+    if bias is not None and not (is_plain(s.array(bias)) and s.array(bias).shape == (w.shape[1],)):
+        return "its bias is not one contiguous row"
+    if not packs and w.size > PLAIN and x.shape[0] < ROWS:
+        return "its weights are large and unpacked, and there are few rows"
+    return _bind_product(s, node, x, w, bias, fused[1] if len(fused) > 1 else None, packs)
+
+
+def _bind_product(
+    s: Binder,
+    node: Node,
+    x: Any,
+    w: Any,
+    bias: int | None,
+    activation: str | None,
+    packs: bool,
+) -> str:
+    inside = None if activation is None else name_inside(activation)
+    if activation == "Relu" and _feeds_products(s, node.outputs[0]):
+        inside = "hidden_relu"  # to a product, -0 is as good as 0; of NaN the last product tells
+    weights = _Weights(s, node, x.shape[0]) if packs else None
+    if weights is not None and weights.packed is None:
+        return "its weights cannot be packed"
+    shape = (x.shape[0], w.shape[1])
+    value = node.outputs[0]
+    added = None if activation is not None else _added(s, value, shape)
+    packed_form = None if weights is None else weights.packed
+    call = s.library.product(
+        x, w, np.empty(shape, np.float32), bias is not None, inside, added is not None, packed_form
+    )
+    if call is None:
+        return "the library has no product for it"
+    s.work += x.size * shape[1]
+    if added is None:
+        out, name = s.target(value, shape)
+    else:
+        out, name = s.target(value, shape, added[0])
+        s.sums[added[0]] = value
+    places: list[int | None] = [node.inputs[0], None if weights else node.inputs[1], None]
+    if added is not None:
+        places.append(added[1])
+    if bias is not None:
+        places.append(bias)
+    if weights is not None:
+        s.renew(partial(weights.aim, call))
+    s.call(call, places, (2, out, name))
+    if activation is not None and inside is None:
+        _activate(s, activation, out, name)
+    made_of = frozenset(u for v in node.inputs if v in s.doubtful for u in (v, *s.doubtful[v]))
+    if inside == "hidden_relu":
+        s.doubtful[value] = made_of
+    elif made_of or inside == "gelu_erf":
+        s.leave_nan(name, made_of)
+    return TAKEN
+
+
+def _feeds_products(s: Binder, value: int) -> bool:
+    """Whether products are all that reads a value (and the gradient of the relu that made it)."""
+    for user in s.uses.get(value, []):
+        if not isinstance(user, Node):
+            return False
+        name = user.opdef.name
+        gradient = name == "ReluGrad" and user.inputs[0] != value
+        product = user.opdef.role == "matmul" or user.opdef is HELD_MATMUL
+        if not gradient and (not product or value in user.inputs[2:]):
+            return False
+    return True
+
+
+class _Weights:
+    """The packed weights of a layer, packed again when they have changed."""
+
+    def __init__(self, s: Binder, node: Node, rows: int) -> None:
+        self.s, self.node, self.rows = s, node, rows
+        self.packed = self._packed()
+
+    def _packed(self) -> Any:
+        node, s = self.node, self.s
+        w = s.array(node.inputs[1])
+        turned = w.T if node.attrs["transpose_b"] else w
+        held = holder(s.array(node.inputs[2]))
+        pack, rows = s.accelerator.pack, self.rows
+        make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
+        return held.get(packed.product_key(turned), make, at_once=True)
+
+    def aim(self, call: Call) -> None:
+        now = self._packed()
+        if now is None or not self.s.library.same_layout(self.packed, now):
+            raise NotBound("weights are packed in another way")
+        self.packed = now
+        call.aim(1, now.data)
+
+
+def _activate(s: Binder, activation: str, out: Array, name: str) -> None:
+    if activation == "Relu" and out.size < activations.LARGE_RELU:
+        zero = s.param("zero", np.float32(0))
+        s.emit(f"{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
+    else:
+        function = partial(activations.in_place, activation)
+        s.emit(f"{s.new_param(function)}({name})")
+
+
+def _added(s: Binder, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """A sum with this product that nothing else stands between.
+
+    The sum's value and its other summand.
+    """
+    at = value
+    while True:
+        users = s.uses.get(at, [])
+        if len(users) != 1 or users[0] is None:
+            return None
+        step = users[0]
+        if isinstance(step, Node) and step.opdef.name == "Reshape" and step.inputs[0] == at:
+            at = step.outputs[0]
+            continue
+        break
+    if not isinstance(step, (Node, Fused)):
+        return None
+    nodes = step.nodes if isinstance(step, Fused) else (step,)
+    inputs = step.inputs
+    if len(nodes) != 1 or nodes[0].opdef.role != "+" or len(inputs) != 2:
+        return None
+    other = inputs[1] if inputs[0] == at else inputs[0]
+    values = s.program.values
+    if other == at or values[other].shape is None or values[other].shape != values[at].shape:
+        return None
+    if s.kinds.get(other) != FIXED:  # it comes later
+        return None
+    array = s.array(other)
+    if not is_plain(array) or array.size != shape[0] * shape[1]:
+        return None
+    output = step.output if isinstance(step, Fused) else step.outputs[0]
+    whole = array.reshape(shape)
+    s.place(-1 - other, whole)  # as the product sees it
+    return output, -1 - other
+
+
+def take_sum(s: Binder, output: int) -> bool:
+    """A sum that a product has made already."""
+    product = s.sums.get(output)
+    if product is None:
+        return False
+    summands = [s.array(i).shape for i in _inputs_of(s, output)]
+    if summands[0] != summands[1]:
+        raise NotBound("a sum that broadcasts")
+    s.place(output, s.array(product).reshape(summands[0]))
+    return True
+
+
+def _inputs_of(s: Binder, output: int) -> tuple[int, ...]:
+    for step in s.plan.block:
+        found = (step.output,) if isinstance(step, Fused) else step.outputs  # type: ignore[union-attr]
+        if output in found:
+            return step.inputs  # type: ignore[union-attr]
+    raise NotBound("a sum without summands")

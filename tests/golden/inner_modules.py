@@ -1,0 +1,91 @@
+"""What `tf_inspect` and `function_utils` say about callables, as text.
+
+Made with TensorFlow 1.15: ``python tests/golden/inner_modules.py`` writes inner_modules.json.
+The test runs :func:`answers` on Headrace.
+"""
+
+import functools
+import json
+import sys
+
+
+def plain(a, b=2, *c, d=4, **e):
+    return a
+
+
+def defaults(a, b, c=3, d=4):
+    return a
+
+
+class Thing:
+    def __init__(self, a, b=1):
+        self.a = a
+
+    def __call__(self, z, **rest):
+        return z
+
+    def method(self, c, d=1):
+        return c
+
+
+CALLABLES = {
+    "plain": plain,
+    "defaults": defaults,
+    "class": Thing,
+    "object": Thing(1),
+    "bound": Thing(1).method,
+    "unbound": Thing.method,
+    "lambda": lambda x, y=1: x,
+    "partial position": functools.partial(defaults, 1),
+    "partial default": functools.partial(defaults, c=7),
+    "partial both": functools.partial(defaults, 1, d=9),
+    "partial middle": functools.partial(defaults, b=7),
+    "partial first": functools.partial(defaults, a=1),
+}
+
+
+def _call(function, argument):
+    try:
+        return repr(function(argument))
+    except (TypeError, ValueError) as e:
+        return type(e).__name__
+
+
+def answers():
+    from tensorflow.python.util import function_utils, tf_decorator, tf_inspect
+
+    asked = (
+        tf_inspect.getargspec,
+        tf_inspect.getfullargspec,
+        tf_inspect.isfunction,
+        tf_inspect.isclass,
+        tf_inspect.ismethod,
+        function_utils.fn_args,
+        function_utils.has_kwargs,
+    )
+    found = {
+        f"{f.__name__} {name}": _call(f, value) for name, value in CALLABLES.items() for f in asked
+    }
+
+    def outer(*args, **kwargs):
+        return defaults(*args, **kwargs)
+
+    spec = tf_inspect.ArgSpec(["q"], None, None, None)
+    decorated = tf_decorator.make_decorator(defaults, outer)
+    told = tf_decorator.make_decorator(
+        defaults,
+        lambda *a: defaults(*a),
+        decorator_argspec=tf_inspect.FullArgSpec(["q"], None, None, None, [], None, {}),
+    )
+    found["decorated"] = repr(tf_inspect.getfullargspec(decorated))
+    found["told"] = repr(tf_inspect.getfullargspec(told))
+    found["ArgSpec"] = repr(spec)
+    call = tf_inspect.getcallargs(defaults, 1, 2, d=5)
+    found["getcallargs"] = repr(sorted(call.items()))
+    found["name"] = function_utils.get_func_name(functools.partial(defaults, 1))
+    return found
+
+
+if __name__ == "__main__":
+    json.dump(answers(), sys.stdout, indent=1, sort_keys=True)
+    print()
