@@ -535,9 +535,10 @@ class Graph:
     ) -> Any:
         if not allow_tensor and not allow_operation:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
-        convert = getattr(obj, "_as_graph_element", None)
-        if convert is not None:
-            obj = convert()
+        if type(obj) is not Tensor:
+            convert = getattr(obj, "_as_graph_element", None)
+            if convert is not None:
+                obj = convert()
         if isinstance(obj, bytes):
             obj = obj.decode()
         if isinstance(obj, str):

@@ -71,7 +71,7 @@ class _Table:
         self.counts.clear()
 
 
-class SpecialisedRuns:
+class SpecialisedRuns(SessionRun):
     """What an executable calls: its own run, or the one for the shapes of the feeds."""
 
     __slots__ = (
@@ -96,9 +96,6 @@ class SpecialisedRuns:
         self.make = make
         self.made: dict[Signature, Executable] = {}
         self.reasons: dict[Signature, str] = {}  # why not
-
-    def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-        return self.within(state)(state, values, *feeds)
 
     def within(self, state: State) -> Run:
         """The run for one session."""

@@ -22,7 +22,6 @@ here, take the general way, which computes the same and says what is wrong.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from threading import get_ident, local
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.lower.binding import Binding, NotBound, bind_plan
 from headrace.lower.emit_lines import Compiled
+from headrace.lower.executable import Run, SessionRun
 from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
 from headrace.lower.select_bindable import why_unbound
@@ -53,8 +53,6 @@ STEPS = 3
 MAX_COUNTED = 256
 #: Memory that all bindings of a session may take.
 MOST_BYTES = 512 << 20
-
-Run = Callable[..., tuple[Any, ...]]
 
 
 class _General:
@@ -107,7 +105,7 @@ class _Bound:
         self.failure = ""  # what the last one said
 
 
-class BoundRuns:
+class BoundRuns(SessionRun):
     """What an executable calls instead of its function ``general(state, values, *feeds)``."""
 
     __slots__ = (
@@ -132,9 +130,6 @@ class BoundRuns:
         self.counts: dict[Any, int] = {}
         self.evicted = 0
         self.bindings: weakref.WeakSet[Binding] = weakref.WeakSet()
-
-    def __call__(self, state: State, values: dict[str, Any], *feeds: object) -> tuple[Any, ...]:
-        return self.within(state)(state, values, *feeds)
 
     def compiled(self) -> list[Compiled]:
         """The functions that were made, to find out where an error comes from."""

@@ -30,7 +30,8 @@ class LockLike(Protocol):
 
 _Lock = TypeVar("_Lock", bound=LockLike)
 
-_locks: weakref.WeakSet[LockLike] = weakref.WeakSet()
+#: (not a WeakSet: a session registers several, and this costs a third)
+_locks: set[weakref.ref[LockLike]] = set()
 #: Those that the forking thread took, and those that it could not take.
 _taken: list[LockLike] = []
 _missed: list[LockLike] = []
@@ -38,12 +39,13 @@ _missed: list[LockLike] = []
 
 def held_at_fork(lock: _Lock) -> _Lock:
     """Register a lock."""
-    _locks.add(lock)
+    _locks.add(weakref.ref(lock, _locks.discard))
     return lock
 
 
 def _take() -> None:
-    for lock in list(_locks):
+    # (a copy is made in one go: no lock can die while it is)
+    for lock in filter(None, [ref() for ref in _locks.copy()]):
         (_taken if lock.acquire(timeout=PATIENCE) else _missed).append(lock)
 
 

@@ -238,7 +238,7 @@ def _expand_key(
         if key.dense_shape is not None:
             parts.append((key.dense_shape, lambda v: v[2]))
         return [(t, p) for t, p in parts]
-    if hasattr(key, "dense_shape") and hasattr(key, "indices"):  # SparseTensor
+    if type(key) is not Tensor and hasattr(key, "dense_shape") and hasattr(key, "indices"):
         return [
             (key.indices, lambda v: v[0]),
             (key.values, lambda v: v[1]),
