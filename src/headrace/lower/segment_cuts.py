@@ -91,6 +91,8 @@ class ShapeFacts:
         yield from _cut(pending)
 
     def _may_join(self, step: Step, excluded: Callable[[Node], bool]) -> bool:
+        if isinstance(step, Node):  # (the most by far: no generator for one)
+            return self._node_may_join(step) and not excluded(step)
         return all(self._node_may_join(n) and not excluded(n) for n in nodes_of(step))
 
     def _node_may_join(self, node: Node) -> bool:

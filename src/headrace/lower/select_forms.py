@@ -36,10 +36,10 @@ Params = tuple[tuple[str, Any], ...]
 
 def select_form(instr: Instr, node: Node, program: Program) -> None:
     """Decide how a node is computed, and how that is written."""
-    template = node.opdef.traits.expression
-    if template is not None and not _joins_strings(node, program):
+    template, role = node.opdef.traits.expression, node.opdef.role
+    if template is not None and not (role == "+" and _is_text(node, program)):
         instr.implementation, instr.text = "operator", template
-    elif node.opdef.role == "matmul" and program.values[node.outputs[0]].dtype in _BLAS:
+    elif role == "matmul" and program.values[node.outputs[0]].dtype in _BLAS:
         instr.implementation = "product"
         instr.text, instr.params = _product(node, program)
     else:
@@ -60,9 +60,9 @@ def is_small_update(node: Node, program: Program) -> bool:
     return size is not None and size <= SMALL and variable == change
 
 
-def _joins_strings(node: Node, program: Program) -> bool:
+def _is_text(node: Node, program: Program) -> bool:
     """``+`` of two scalar strings would give plain bytes."""
-    return node.opdef.role == "+" and program.values[node.outputs[0]].dtype is dtypes.string
+    return program.values[node.outputs[0]].dtype is dtypes.string
 
 
 def _product(node: Node, program: Program) -> tuple[str, Params]:

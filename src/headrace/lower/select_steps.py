@@ -185,6 +185,8 @@ class Selection:
         """Wait for the operations on threads of their own whose results a statement takes; at the
         end and before blocks, for all.
         """
+        if not self.waiting:
+            return
         taken = [n for n in self.waiting if user_calls.must_wait(statement, n)]
         for node in taken:
             self.add("join", (), node.outputs, node).implementation = "wait"

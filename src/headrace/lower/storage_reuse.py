@@ -141,11 +141,13 @@ class _Placing:
         variable keeps it from being overwritten.
         """
         last, position = self.lives.last, self.position
-        ends = [v for v in instr.inputs if last.get(v) == position]
-        if of >= 0 and isinstance(instr.source, Node):
-            ends = [v for v in ends if v != of]  # its name is the result's
+        overwritten = of if isinstance(instr.source, Node) else -1  # its name is the result's
+        ends: dict[int, After] = {}
+        for v in instr.inputs:
+            if last.get(v) == position and v != overwritten and v not in ends:
+                ends[v] = self._after(v)
         if ends:
-            instr.ends = tuple([(v, self._after(v)) for v in dict.fromkeys(ends)])
+            instr.ends = tuple(ends.items())
             for v in ends:
                 self.made_in.pop(v, None)
 
