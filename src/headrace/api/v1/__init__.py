@@ -305,10 +305,13 @@ LAZY_NAMES = late({
         "betainc digamma erf erfc igamma igammac lbeta lgamma polygamma zeta"
     ),
     "headrace.ops.strings.string_ops": (
-        "as_string decode_base64 decode_raw encode_base64 reduce_join regex_replace "
-        "string_join string_split string_strip string_to_hash_bucket "
-        "string_to_hash_bucket_fast string_to_hash_bucket_strong string_to_number substr"
+        "reduce_join regex_replace string_join string_split string_strip substr"
     ),
+    "headrace.ops.strings.string_encoding": (
+        "decode_base64 encode_base64 string_to_hash_bucket string_to_hash_bucket_fast "
+        "string_to_hash_bucket_strong"
+    ),
+    "headrace.ops.strings.string_numbers": "as_string decode_raw string_to_number",
     "headrace.variables.make_template": (
         "make_template"
     ),
@@ -638,23 +641,23 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.sparse.sparse_tensor import sparse_to_dense as sparse_to_dense
     from headrace.ops.sparse.sparse_tensor import sparse_to_indicator as sparse_to_indicator
     from headrace.ops.sparse.sparse_tensor import sparse_transpose as sparse_transpose
-    from headrace.ops.strings.string_ops import as_string as as_string
-    from headrace.ops.strings.string_ops import decode_base64 as decode_base64
-    from headrace.ops.strings.string_ops import decode_raw as decode_raw
-    from headrace.ops.strings.string_ops import encode_base64 as encode_base64
+    from headrace.ops.strings.string_encoding import decode_base64 as decode_base64
+    from headrace.ops.strings.string_encoding import encode_base64 as encode_base64
+    from headrace.ops.strings.string_encoding import string_to_hash_bucket as string_to_hash_bucket
+    from headrace.ops.strings.string_encoding import (
+        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    )
+    from headrace.ops.strings.string_encoding import (
+        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
+    )
+    from headrace.ops.strings.string_numbers import as_string as as_string
+    from headrace.ops.strings.string_numbers import decode_raw as decode_raw
+    from headrace.ops.strings.string_numbers import string_to_number as string_to_number
     from headrace.ops.strings.string_ops import reduce_join as reduce_join
     from headrace.ops.strings.string_ops import regex_replace as regex_replace
     from headrace.ops.strings.string_ops import string_join as string_join
     from headrace.ops.strings.string_ops import string_split as string_split
     from headrace.ops.strings.string_ops import string_strip as string_strip
-    from headrace.ops.strings.string_ops import string_to_hash_bucket as string_to_hash_bucket
-    from headrace.ops.strings.string_ops import (
-        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
-    )
-    from headrace.ops.strings.string_ops import (
-        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
-    )
-    from headrace.ops.strings.string_ops import string_to_number as string_to_number
     from headrace.ops.strings.string_ops import substr as substr
     from headrace.variables.make_template import make_template as make_template
     from headrace.variables.partitioners import (

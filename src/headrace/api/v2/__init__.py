@@ -114,7 +114,7 @@ from headrace.ops.array.sorting import (argsort, searchsorted, sort)
 from headrace.ops.array.uniques import (unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.sparse.sparse_tensor import SparseTensor
-from headrace.ops.strings.string_ops import as_string
+from headrace.ops.strings.string_numbers import as_string
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.control.tensor_array_spec import TensorArraySpec
 from headrace.variables.variable import (

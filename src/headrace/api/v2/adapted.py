@@ -23,6 +23,7 @@ from headrace.ops.nn import pooling as nn_pool
 from headrace.ops.random import gamma_poisson as random_rejection
 from headrace.ops.sparse import sparse_arithmetic
 from headrace.ops.sparse import sparse_tensor as sparse
+from headrace.ops.strings import string_encoding, string_numbers
 from headrace.ops.strings import string_ops as strings
 from headrace.variables import initializers
 from headrace.variables import variable as variables
@@ -296,14 +297,14 @@ def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None 
 
     The hash may change between processes in TensorFlow; prefer ``to_hash_bucket_fast``.
     """
-    return strings.string_to_hash_bucket(input, num_buckets, name)
+    return string_encoding.string_to_hash_bucket(input, num_buckets, name)
 
 
 def string_to_number(
     input: TensorLike, out_type: DTypeLike = "float32", name: str | None = None
 ) -> Tensor:
     """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
-    return strings.string_to_number(input, out_type, name)
+    return string_numbers.string_to_number(input, out_type, name)
 
 
 def sparse_concat(
