@@ -21,8 +21,7 @@ from headrace.ops.control import py_func as script
 from headrace.ops.math import clip, segments
 from headrace.ops.nn import pooling as nn_pool
 from headrace.ops.random import gamma_poisson as random_rejection
-from headrace.ops.sparse import sparse_arithmetic
-from headrace.ops.sparse import sparse_tensor as sparse
+from headrace.ops.sparse import sparse_arithmetic, sparse_arranging
 from headrace.ops.strings import string_encoding, string_numbers
 from headrace.ops.strings import string_ops as strings
 from headrace.variables import initializers
@@ -314,7 +313,7 @@ def sparse_concat(
 
     ``expand_nonconcat_dims=True`` lets the other dimensions differ: the result has the largest.
     """
-    return sparse.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
+    return sparse_arranging.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
 
 
 def sparse_reduce_max(
@@ -353,7 +352,9 @@ def sparse_split(
 
     If the size does not divide, the first parts are one larger.
     """
-    return sparse.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
+    return sparse_arranging.sparse_split(
+        sp_input=sp_input, num_split=num_split, axis=axis, name=name
+    )
 
 
 def _segments(function: Callable[..., Any]) -> Callable[..., Any]:
