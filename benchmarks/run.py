@@ -58,6 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _results(options: argparse.Namespace) -> Results:
     if options.measured:
         return Results.from_json(options.measured.read_text())
+    if options.isa and (missing := SETTINGS[options.isa].missing()):
+        raise SystemExit(missing)
     settings = Settings(
         options.rounds, options.quick, options.threads, options.timeout, options.isa
     )

@@ -16,6 +16,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace.runtime import cpu_features
+
 __all__ = ["NUMERIC", "SETTINGS", "Setting", "numeric_files"]
 
 #: Tests whose numbers come from code that is chosen by instruction set, by who chooses it.
@@ -65,6 +67,13 @@ class Setting:
     meaning: str
     variables: dict[str, str] = field(default_factory=dict)
     without_avx512: bool = False
+    needs: str = ""  # a CPU flag; a setting can take instructions away, not add them
+
+    def missing(self) -> str:
+        """Why this machine cannot compute like that one; empty if it can."""
+        if not self.needs or self.needs in cpu_features.cpu().flags:
+            return ""
+        return f"{self.meaning}: not imitated, because this CPU has no {self.needs}"
 
     def environment(self) -> dict[str, str]:
         found = dict(self.variables)
@@ -87,6 +96,7 @@ SETTINGS = {
     "avx512": Setting(
         "AVX-512 without VNNI",
         {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OPENBLAS_CORETYPE": "SkylakeX"},
+        needs="avx512f",
     ),
     "none": Setting("no kernel library", {"HEADRACE_ONEDNN": "0"}),
 }
@@ -97,6 +107,9 @@ def main() -> int:
     if name not in SETTINGS:
         print(f"python -m tests.instruction_sets {'|'.join(SETTINGS)} [MODULE ARGUMENTS...]")
         return 0 if name == "--help" else 2
+    if missing := SETTINGS[name].missing():
+        print(missing)
+        return 0
     if not command:
         command = ["pytest", "-n", "auto", *numeric_files(name)]
     environment = {**os.environ, **SETTINGS[name].environment()}

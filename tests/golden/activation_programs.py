@@ -105,8 +105,17 @@ WAYS = {
 }
 
 
+#: How far apart sums of the same terms may be that were added in another order: a kernel that takes
+#: 64 columns at a time adds the last 16 in its own order. Up to 256 terms here, each addition off
+#: by 2**-24 of the sum at most.
+SUM_ROUNDING = 256 * 2.0**-24
+
+
 def run_one(tf, way, name, options=None):
-    """The first element for each special value; all elements are the same in every run."""
+    """The first element for each special value; all elements are the same in every run.
+
+    Sums may differ by their rounding; what is not finite may not.
+    """
     program, n = WAYS[way]
     found = []
     for special in SPECIAL:
@@ -115,7 +124,8 @@ def run_one(tf, way, name, options=None):
             session.run(tf.global_variables_initializer())
             for _ in range(RUNS):
                 out = session.run(y, fed)
-                np.testing.assert_array_equal(out, np.full_like(out, out.flat[0]))
+                rounding = 0 if "alone" in way else SUM_ROUNDING
+                np.testing.assert_allclose(out, np.full_like(out, out.flat[0]), rounding)
         found.append(float(out.flat[0]))
     return found
 

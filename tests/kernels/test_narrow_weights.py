@@ -191,6 +191,8 @@ def test_every_instruction_set(setting: str) -> None:
 
     Within the bound, by the way that belongs to it.
     """
+    if missing := SETTINGS[setting].missing():
+        pytest.skip(missing)
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _PROGRAM],
@@ -207,5 +209,5 @@ def test_every_instruction_set(setting: str) -> None:
     ways = dict(line.split() for line in done.stdout.splitlines())
     if setting in ("avx2", "none"):
         assert ways == {"int8": "float32", "bfloat16": "float32"}
-    if setting == "avx512" and "avx512f" in cpu.cpu().flags and accel.library() is not None:
+    if setting == "avx512" and accel.library() is not None:
         assert ways == {"int8": "int7", "bfloat16": "bfloat16"}

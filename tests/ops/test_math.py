@@ -26,6 +26,7 @@ from headrace.ops.internal import gradient_helpers as gradutil
 from headrace.ops.math import binary as math_binary
 from headrace.ops.math import bitwise, clip, comparison, special
 from headrace.ops.math import unary as math_unary
+from headrace.ops.math.add_n import accumulate_n, add_n
 from headrace.session.session import Session
 
 
@@ -84,8 +85,8 @@ NAMES: list[tuple[Callable[[Any, Any], Any], str]] = [
         "clip_by_value/Minimum/y:Const clip_by_value/Minimum:Minimum "
         "clip_by_value/y:Const clip_by_value:Maximum",
     ),
-    (lambda x, y: math_binary.add_n([x]), ""),
-    (lambda x, y: math_binary.add_n([x], name="q"), "q:Identity"),
+    (lambda x, y: add_n([x]), ""),
+    (lambda x, y: add_n([x], name="q"), "q:Identity"),
 ]
 
 
@@ -240,12 +241,12 @@ def test_negative_integer_power() -> None:
 
 def test_add_n_needs_one_shape() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="same size and shape"):
-        run(math_binary.add_n([unknown([1, 2]), unknown([1])]))
+        run(add_n([unknown([1, 2]), unknown([1])]))
     with pytest.raises(ValueError):
-        math_binary.add_n([constant([1.0, 2.0]), constant([1.0, 2.0, 3.0])])
+        add_n([constant([1.0, 2.0]), constant([1.0, 2.0, 3.0])])
     for wrong in ([], constant([1.0]), 3):
         with pytest.raises(ValueError, match="at least one"):
-            math_binary.add_n(wrong)
+            add_n(wrong)
 
 
 def test_check_numerics() -> None:
@@ -453,14 +454,14 @@ def test_second_derivatives(function: Any) -> None:
 
 def test_sums_of_lists() -> None:
     parts = [constant([1.0, 2.0]), constant([3.0, 4.0]), constant([5.0, 6.0])]
-    assert run(math_binary.add_n(parts)).tolist() == [9, 12]
-    assert run(math_binary.accumulate_n(parts, shape=[2], tensor_dtype="float32")).tolist() == [
+    assert run(add_n(parts)).tolist() == [9, 12]
+    assert run(accumulate_n(parts, shape=[2], tensor_dtype="float32")).tolist() == [
         9,
         12,
     ]
     with pytest.raises(TypeError, match="tensor_dtype"):
-        math_binary.accumulate_n(parts, tensor_dtype="float64")
-    assert run(math_binary.add_n([slices([1.0, 2.0]), constant([1.0, 1.0, 1.0])])).tolist() == [
+        accumulate_n(parts, tensor_dtype="float64")
+    assert run(add_n([slices([1.0, 2.0]), constant([1.0, 1.0, 1.0])])).tolist() == [
         2,
         1,
         3,

@@ -82,7 +82,7 @@ class _Backward:
         self.outer = tape.context_for(forward.outer_context)
         with in_context(self.graph, self.outer):
             self.context = BackwardContext(
-                self.graph.unique_name(forward.name.rpartition("/")[2] + "_grad"), self.outer
+                self.graph.unique_name(forward.scope.rpartition("/")[2] + "_grad"), self.outer
             )
         self.context.backward = self
         self.stacks: dict[Tensor, Tensor] = {}
@@ -102,7 +102,7 @@ class _Backward:
             if is_trainable(outside)
         ]
         invariants = [p for p in invariants if self.is_used(p[0], active)]
-        with self.graph.name_scope(self.forward.name + "_grad"):
+        with self.graph.name_scope(self.forward.scope + "_grad"):
             count = self.forward_count()
             starts = [
                 count,

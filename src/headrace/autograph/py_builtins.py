@@ -27,7 +27,7 @@ from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.io.printing import print_v2
 from headrace.ops.math import binary as math_binary
 from headrace.ops.math import unary as math_unary
-from headrace.ops.strings.string_ops import string_to_number
+from headrace.ops.strings.string_numbers import string_to_number
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike

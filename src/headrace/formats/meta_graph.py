@@ -22,11 +22,13 @@ from headrace.core.collection_protos import (
     get_to_proto_function,
 )
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.scoped_names import prepend_name_scope, strip_name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.graphdef_writer import TF_VERSION
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
 from headrace.formats.op_list import stripped_op_list
+from headrace.ops.control.context_messages import CONTEXT_COLLECTIONS, context_messages
 from headrace.runtime.file_paths import local_path
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
 from headrace.wire.graph_files import write_bytes
@@ -51,8 +53,6 @@ __all__ = [
 
 _log = logging.getLogger("tensorflow")
 _UNBOUND = "$unbound_inputs_"
-#: Collections of control-flow contexts: import_graph_def finds the contexts in the graph itself.
-_CONTEXTS = ("cond_context", "while_context")
 _VARIABLES = frozenset(
     [
         GraphKeys.GLOBAL_VARIABLES,
@@ -72,31 +72,6 @@ def _messages() -> Any:
     from tensorboard.compat.proto import meta_graph_pb2
 
     return meta_graph_pb2
-
-
-def strip_name_scope(name: str, export_scope: str | None) -> Any:
-    """A name without the scope.
-
-    ``hidden/w:0`` is ``w:0`` outside of ``hidden``. Control inputs and ``loc:@`` keep their mark.
-    """
-    if not export_scope:
-        return name
-    scope = re.escape(export_scope.rstrip("/"))
-    text = name.decode() if isinstance(name, bytes) else name
-    out = re.sub(rf"([\^]|loc:@|^){scope}[/]+(.*)", r"\1\2", text, count=1)
-    return out.encode() if isinstance(name, bytes) else out
-
-
-def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """The opposite of :func:`strip_name_scope`."""
-    if not import_scope:
-        return name
-    text = name.decode() if isinstance(name, bytes) else name
-    scope = import_scope.rstrip("/")
-    out = re.sub(
-        r"([\^]|loc:@|^)(.*)", lambda m: f"{m.group(1)}{scope}/{m.group(2)}", text, count=1
-    )
-    return out.encode() if isinstance(name, bytes) else out
 
 
 # writing ------------------------------------------------------------------------------------------
@@ -134,7 +109,10 @@ def add_collection_def(
     if not items:
         return
     try:
-        _write_collection(meta_graph_def.collection_def[key], key, items, export_scope)
+        if key in CONTEXT_COLLECTIONS:
+            _write_contexts(meta_graph_def, key, items, graph, export_scope)
+        else:
+            _write_collection(meta_graph_def.collection_def[key], key, items, export_scope)
     except Exception as error:
         _log.warning(
             "Issue encountered when serializing %s.\nType is unsupported, or the types of "
@@ -145,6 +123,18 @@ def add_collection_def(
         )
         if key in meta_graph_def.collection_def:
             del meta_graph_def.collection_def[key]
+
+
+def _write_contexts(
+    message: MetaGraphDef, key: str, contexts: Sequence[Any], graph: Graph, scope: str | None
+) -> None:
+    """Branches and loops whose nodes are in the message's graph."""
+    prefix = f"{scope.rstrip('/')}/" if scope else ""
+    written = {prefix + n.name for n in message.graph_def.node}
+    made = context_messages(contexts, graph, scope, written)
+    if made:
+        data = [m.SerializeToString(deterministic=True) for m in made]
+        message.collection_def[key].bytes_list.value.extend(data)
 
 
 def _write_collection(message: Any, key: Any, items: Sequence[Any], scope: str | None) -> None:
@@ -310,6 +300,8 @@ def _part_of(
                 marked = text.lstrip("^")
                 new.input[i] = ("^" if text[:1] == "^" else "") + _UNBOUND + marked
                 unbound.append(new.input[i])
+        if "frame_name" in new.attr:
+            new.attr["frame_name"].s = strip_name_scope(node.attr["frame_name"].s, scope)
         if "_class" in new.attr:
             names = [
                 s for s in new.attr["_class"].list.s if s.startswith(b"loc:@" + prefix.encode())
@@ -389,12 +381,9 @@ def import_scoped_meta_graph_with_return_elements(
         if message.meta_info_def.HasField("stripped_op_list"):
             producer = message.meta_info_def.stripped_op_list
         graph_def = message.graph_def
-        if clear_devices:
-            graph_def = type(graph_def).FromString(graph_def.SerializeToString())
-            for node in graph_def.node:
-                node.device = ""
         # inside of a name scope and without an import scope: the name scope
         scope = graph.unique_name(import_scope or "", mark_as_used=False)
+        graph_def = _adapted(graph_def, clear_devices, scope)
         elements = import_graph_def(
             graph_def,
             name=import_scope or scope,
@@ -410,6 +399,21 @@ def import_scoped_meta_graph_with_return_elements(
             for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope)
         }
     return variables, elements
+
+
+def _adapted(graph_def: GraphDef, clear_devices: bool, scope: str) -> GraphDef:
+    """The nodes without devices, and their loops with names below a scope."""
+    loops = [n for n in graph_def.node if "frame_name" in n.attr] if scope else []
+    if not (clear_devices or loops):
+        return graph_def
+    graph_def = type(graph_def).FromString(graph_def.SerializeToString())
+    for node in graph_def.node:
+        if clear_devices:
+            node.device = ""
+        if scope and "frame_name" in node.attr:
+            name = node.attr["frame_name"].s.decode()
+            node.attr["frame_name"].s = prepend_name_scope(name, scope).encode()
+    return graph_def
 
 
 def _check_bound(collection: Any, input_map: Mapping[str, Any] | None) -> None:
@@ -430,7 +434,7 @@ def _read_collections(
     first = GraphKeys.TRAINABLE_VARIABLES
     made: dict[bytes, Any] = {}
     for key in sorted(message.collection_def, key=lambda k: (k != first, k)):
-        if key == unbound or key in _CONTEXTS or not wanted(key):
+        if key == unbound or not wanted(key):
             continue
         stored = message.collection_def[key]
         kind = stored.WhichOneof("kind")
@@ -442,15 +446,26 @@ def _read_collections(
             for data in stored.bytes_list.value:
                 shared = made.get(data) if key in _VARIABLES else None
                 if shared is None:
-                    proto = get_collection_proto_type(key).FromString(data)
+                    proto = _parsed(key, data)
                     if key in _VARIABLES and not says_trainable:
                         proto.trainable = key == first
                     shared = from_proto(proto, import_scope=scope)
                     if key in _VARIABLES:
                         made[data] = shared
-                graph.add_to_collection(key, shared)
+                if shared is not None:
+                    graph.add_to_collection(key, shared)
         else:
             _read_plain(stored, kind, key, graph, scope)
+
+
+def _parsed(key: str, data: bytes) -> Any:
+    """A member of a collection as its message."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return get_collection_proto_type(key).FromString(data)
+    except DecodeError as error:
+        raise ValueError(f"The collection '{key}' is damaged: {error}") from None
 
 
 def _read_plain(stored: object, kind: str, key: str, graph: Graph, scope: str) -> None:

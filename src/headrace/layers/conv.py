@@ -30,10 +30,10 @@ from headrace.layers.identifiers import (
 from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.padding import pad
+from headrace.ops.nn.bias import bias_add
 from headrace.ops.nn.convolution import conv1d as nn_conv1d
 from headrace.ops.nn.convolution import conv2d as nn_conv2d
 from headrace.ops.nn.convolution import conv3d as nn_conv3d
-from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:

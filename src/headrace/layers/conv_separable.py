@@ -21,8 +21,8 @@ from headrace.layers.identifiers import (
 from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.array_shape import expand_dims, squeeze
 from headrace.ops.array.padding import pad
+from headrace.ops.nn.bias import bias_add
 from headrace.ops.nn.convolution import separable_conv2d as nn_separable_conv2d
-from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.array_shape import transpose
 from headrace.ops.array.joining import stack
+from headrace.ops.nn.bias import bias_add
 from headrace.ops.nn.conv_transposed_functions import atrous_conv2d_transpose
 from headrace.ops.nn.conv_transposed_functions import conv2d_transpose as nn_conv2d_transpose
 from headrace.ops.nn.conv_transposed_functions import conv3d_transpose as nn_conv3d_transpose
-from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 if TYPE_CHECKING:

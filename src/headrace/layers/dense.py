@@ -23,7 +23,7 @@ from headrace.layers.identifiers import (
 from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.casting import cast
 from headrace.ops.linalg.contraction import tensordot
-from headrace.ops.nn.cross_entropy import bias_add
+from headrace.ops.nn.bias import bias_add
 from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_dense_matmul
 from headrace.variables.initializers import zeros_initializer
 

@@ -17,7 +17,7 @@ from headrace.layers.smart import smart_cond
 from headrace.ops.array.array_shape import reshape, transpose
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import identity
-from headrace.ops.nn.activations import dropout as nn_dropout
+from headrace.ops.nn.dropout import dropout as nn_dropout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

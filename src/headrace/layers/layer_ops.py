@@ -19,6 +19,7 @@ from headrace.ops.array import casting as _casting
 from headrace.ops.array import edit_distances as _edit_distances
 from headrace.ops.array import filling as _filling
 from headrace.ops.array import gathering as _gathering
+from headrace.ops.array import image_patches as _image_patches
 from headrace.ops.array import joining as _joining
 from headrace.ops.array import one_hot as _one_hot
 from headrace.ops.array import padding as _padding
@@ -27,6 +28,7 @@ from headrace.ops.array import ranges as _ranges
 from headrace.ops.array import selecting as _selecting
 from headrace.ops.array import slicing as _slicing
 from headrace.ops.array import sorting as _sorting
+from headrace.ops.array import space_arranging as _space_arranging
 from headrace.ops.array import uniques as _uniques
 from headrace.ops.control import assertions as _assertions
 from headrace.ops.control import case_branches as _case_branches
@@ -37,15 +39,19 @@ from headrace.ops.control import tensor_array as _tensor_array
 from headrace.ops.control import while_loops as _while_loops
 from headrace.ops.linalg import contraction as _contraction
 from headrace.ops.linalg import matmul as _matmul
+from headrace.ops.math import add_n as _sums
 from headrace.ops.math import binary as _binary
 from headrace.ops.math import clip as _clip
 from headrace.ops.math import comparison as _comparison
+from headrace.ops.math import cumulative as _cumulative
 from headrace.ops.math import reductions as _reductions
 from headrace.ops.math import unary as _unary
 from headrace.ops.nn import activations as _activations
+from headrace.ops.nn import bias as _bias
 from headrace.ops.nn import conv_transposed_functions as _conv_transposed_functions
 from headrace.ops.nn import convolution as _convolution
 from headrace.ops.nn import cross_entropy as _cross_entropy
+from headrace.ops.nn import dropout as _dropout
 from headrace.ops.nn import embedding as _embedding
 from headrace.ops.nn import local_response as _local_response
 from headrace.ops.nn import moments as _moments
@@ -56,6 +62,8 @@ _MODULES = (
     _convert,
     _infer,
     _arranging,
+    _space_arranging,
+    _image_patches,
     _shape,
     _basic,
     _casting,
@@ -75,13 +83,17 @@ _MODULES = (
     _contraction,
     _matmul,
     _binary,
+    _sums,
     _clip,
     _comparison,
     _reductions,
+    _cumulative,
     _unary,
     _activations,
+    _dropout,
     _convolution,
     _cross_entropy,
+    _bias,
     _embedding,
     _normalization,
     _random,

@@ -12,14 +12,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from headrace.wire.message_tables import message_classes
+
 __all__ = ["forest_message"]
 
 _FOREST, _TREES = "tensorflow.tensorforest", "tensorflow.decision_trees"
-_TYPES = {"float": 2, "int64": 3, "int32": 5, "bool": 8, "string": 9}
-_MESSAGE = 11
-
-#: Message: fields ``number name type``; ``*`` repeats, ``|`` makes it one of the fields of a
-#: group. A type that is no scalar is a message. Enumerations are int32 (the same bytes).
+#: Message: its fields (wire/message_tables.py says how).
 _TREE_MESSAGES = {
     "Int32Value": "1 value int32",
     "StringValue": "1 value string",
@@ -78,35 +76,4 @@ def forest_message(name: str) -> Any:
 
 @functools.cache
 def _classes() -> dict[str, Any]:
-    from google.protobuf import descriptor_pool, message_factory
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
-
-    pool = descriptor_pool.DescriptorPool()
-    found: dict[str, Any] = {}
-    places: dict[str, str] = {}
-    for package, table in ((_TREES, _TREE_MESSAGES), (_FOREST, _FOREST_MESSAGES)):
-        file = FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
-        if places:
-            file.dependency.append(f"{_TREES}.proto")
-        places |= dict.fromkeys(table, package)
-        for name, fields in table.items():
-            _fill(file.message_type.add(name=name), fields, places)
-        pool.AddSerializedFile(file.SerializeToString())
-        for name in table:
-            descriptor = pool.FindMessageTypeByName(f"{package}.{name}")
-            found[name] = message_factory.GetMessageClass(descriptor)
-    return found
-
-
-def _fill(message: Any, fields: str, places: dict[str, str]) -> None:
-    if "|" in fields:
-        message.oneof_decl.add(name="kind")
-    for text in fields.split(", "):
-        number, name, kind = text.split()
-        field = message.field.add(name=name, number=int(number), label=3 if kind[0] == "*" else 1)
-        if kind[0] == "|":
-            field.oneof_index = 0
-        kind = kind.lstrip("*|")
-        field.type = _TYPES.get(kind, _MESSAGE)
-        if kind not in _TYPES:
-            field.type_name = f".{places[kind]}.{kind}"
+    return message_classes({_TREES: _TREE_MESSAGES, _FOREST: _FOREST_MESSAGES})

@@ -29,29 +29,31 @@ __all__ = [
     "kl_divergence",
 ]  # fmt: skip
 
-_ROOM = "headrace.layers.distributions"
+_PACKAGE = "headrace.layers.distributions"
 _NAMES = late(
     {
-        f"{_ROOM}.bijectors": "softplus_inverse",
-        f"{_ROOM}.combined": (
-            "Deterministic ExpRelaxedOneHotCategorical Independent Mixture MixtureSameFamily "
-            "RelaxedBernoulli RelaxedOneHotCategorical TransformedDistribution"
+        f"{_PACKAGE}.bijectors": "softplus_inverse",
+        f"{_PACKAGE}.combined": ("Deterministic Independent TransformedDistribution"),
+        f"{_PACKAGE}.mixtures": "Mixture MixtureSameFamily",
+        f"{_PACKAGE}.relaxed": (
+            "ExpRelaxedOneHotCategorical RelaxedBernoulli RelaxedOneHotCategorical"
         ),
-        f"{_ROOM}.discrete": "Binomial Geometric OneHotCategorical",
-        f"{_ROOM}.gamma_family": (
-            "BetaWithSoftplusConcentration Chi2 Chi2WithAbsDf ExponentialWithSoftplusRate "
+        f"{_PACKAGE}.beta_family": "BetaWithSoftplusConcentration",
+        f"{_PACKAGE}.discrete": "Binomial Geometric OneHotCategorical",
+        f"{_PACKAGE}.gamma_family": (
+            "Chi2 Chi2WithAbsDf ExponentialWithSoftplusRate "
             "GammaWithSoftplusConcentrationRate InverseGamma "
             "InverseGammaWithSoftplusConcentrationRate Poisson"
         ),
-        f"{_ROOM}.location_scale": (
+        f"{_PACKAGE}.location_scale": (
             "Cauchy HalfNormal LaplaceWithSoftplusScale Logistic NormalWithSoftplusScale "
             "StudentTWithAbsDfSoftplusScale"
         ),
-        f"{_ROOM}.triangular": (
+        f"{_PACKAGE}.triangular": (
             "fill_triangular fill_triangular_inverse matrix_diag_transform "
             "reduce_weighted_logsumexp"
         ),
-        f"{_ROOM}.multivariate_normal": (
+        f"{_PACKAGE}.multivariate_normal": (
             "MultivariateNormalDiag MultivariateNormalDiagWithSoftplusScale "
             "MultivariateNormalFullCovariance MultivariateNormalTriL"
         ),

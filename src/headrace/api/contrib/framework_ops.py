@@ -19,7 +19,7 @@ from headrace.ops.array.basic import identity
 from headrace.ops.control.assertions import assert_equal, assert_same_float_dtype
 from headrace.ops.control.case_branches import case
 from headrace.ops.control.py_func import py_func as py_func_of_tensors
-from headrace.ops.math.binary import add_n
+from headrace.ops.math.add_n import add_n
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.nn.weights_broadcasting import (
     remove_squeezable_dimensions as squeeze_pair,

@@ -78,6 +78,7 @@ def paths() -> dict[str, str]:
         f"{package}.{n}_pb2": f"{_PACKAGE}.{n}_pb2" for package, names in groups for n in names
     }
     found.update((f"core.example.{n}", where) for n, where in _OWN.items())
+    found["core.protobuf.control_flow_pb2"] = "headrace.wire.control_flow_messages"
     return found
 
 

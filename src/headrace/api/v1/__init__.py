@@ -55,11 +55,12 @@ from headrace.core.seeds import get_seed, set_random_seed
 from headrace.core.shapes import Dimension, dimension_value, TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.errors import OpError
-from headrace.ops.array.arranging import (
-    batch_to_space, batch_to_space_nd, depth_to_space, extract_image_patches,
-    required_space_to_batch_paddings, reverse, reverse_sequence, reverse_v2, roll,
+from headrace.ops.array.arranging import reverse, reverse_sequence, reverse_v2, roll
+from headrace.ops.array.space_arranging import (
+    batch_to_space, batch_to_space_nd, depth_to_space, required_space_to_batch_paddings,
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
+from headrace.ops.array.image_patches import extract_image_patches
 from headrace.ops.array.array_shape import (
     ensure_shape, expand_dims, guarantee_const, matrix_transpose, newaxis, rank, reshape, shape,
     shape_n, size, squeeze, transpose,
@@ -115,10 +116,11 @@ from headrace.ops.array.padding import (pad, repeat, tile)
 from headrace.ops.linalg.matmul import batch_matmul, matmul, sparse_matmul
 from headrace.ops.linalg.norms import eye, norm, trace
 from headrace.ops.math.binary import (
-    accumulate_n, add, add_n, atan2, div, div_no_nan, divide, floor_div, floordiv, floormod,
-    maximum, minimum, mod, mul, multiply, pow, realdiv, scalar_mul, squared_difference, sub,
-    subtract, truediv, truncatediv, truncatemod,
+    add, atan2, div, div_no_nan, divide, floor_div, floordiv, floormod, maximum, minimum, mod,
+    mul, multiply, pow, realdiv, scalar_mul, squared_difference, sub, subtract, truediv,
+    truncatediv, truncatemod,
 )
+from headrace.ops.math.add_n import accumulate_n, add_n
 from headrace.ops.math.unary import (
     abs, acos, acosh, asin, asinh, atan, atanh, ceil, cos, cosh, exp, expm1, floor, inv, log,
     log1p, log_sigmoid, neg, negative, reciprocal, rint, round, rsqrt, sigmoid, sign, sin, sinh,
@@ -132,9 +134,10 @@ from headrace.ops.array.ranges import (
     lin_space, linspace, range,
 )
 from headrace.ops.math.reductions import (
-    arg_max, arg_min, argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any,
-    reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
+    arg_max, arg_min, argmax, argmin, count_nonzero, reduce_all, reduce_any, reduce_logsumexp,
+    reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
+from headrace.ops.math.cumulative import cumprod, cumsum
 from headrace.ops.math.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, sparse_segment_mean,
     sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
@@ -295,20 +298,25 @@ LAZY_NAMES = late({
         "sparse_reduce_sum sparse_reduce_sum_sparse sparse_softmax"
     ),
     "headrace.ops.sparse.sparse_tensor": (
-        "convert_to_tensor_or_sparse_tensor sparse_concat sparse_fill_empty_rows sparse_mask "
-        "sparse_merge sparse_placeholder sparse_reorder sparse_reset_shape sparse_reshape "
-        "sparse_retain sparse_slice sparse_split sparse_tensor_dense_matmul "
-        "sparse_tensor_to_dense sparse_to_dense sparse_to_indicator sparse_transpose "
-        "SparseTensor SparseTensorValue"
+        "convert_to_tensor_or_sparse_tensor sparse_placeholder sparse_tensor_dense_matmul "
+        "sparse_tensor_to_dense sparse_to_dense SparseTensor SparseTensorValue"
+    ),
+    "headrace.ops.sparse.sparse_arranging": (
+        "sparse_concat sparse_fill_empty_rows sparse_mask sparse_merge sparse_reorder "
+        "sparse_reset_shape sparse_reshape sparse_retain sparse_slice sparse_split "
+        "sparse_to_indicator sparse_transpose"
     ),
     "headrace.ops.math.special": (
         "betainc digamma erf erfc igamma igammac lbeta lgamma polygamma zeta"
     ),
     "headrace.ops.strings.string_ops": (
-        "as_string decode_base64 decode_raw encode_base64 reduce_join regex_replace "
-        "string_join string_split string_strip string_to_hash_bucket "
-        "string_to_hash_bucket_fast string_to_hash_bucket_strong string_to_number substr"
+        "reduce_join regex_replace string_join string_split string_strip substr"
     ),
+    "headrace.ops.strings.string_encoding": (
+        "decode_base64 encode_base64 string_to_hash_bucket string_to_hash_bucket_fast "
+        "string_to_hash_bucket_strong"
+    ),
+    "headrace.ops.strings.string_numbers": "as_string decode_raw string_to_number",
     "headrace.variables.make_template": (
         "make_template"
     ),
@@ -615,46 +623,48 @@ if _typing.TYPE_CHECKING:
         sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
     )
     from headrace.ops.sparse.sparse_arithmetic import sparse_softmax as sparse_softmax
+    from headrace.ops.sparse.sparse_arranging import sparse_concat as sparse_concat
+    from headrace.ops.sparse.sparse_arranging import (
+        sparse_fill_empty_rows as sparse_fill_empty_rows,
+    )
+    from headrace.ops.sparse.sparse_arranging import sparse_mask as sparse_mask
+    from headrace.ops.sparse.sparse_arranging import sparse_merge as sparse_merge
+    from headrace.ops.sparse.sparse_arranging import sparse_reorder as sparse_reorder
+    from headrace.ops.sparse.sparse_arranging import sparse_reset_shape as sparse_reset_shape
+    from headrace.ops.sparse.sparse_arranging import sparse_reshape as sparse_reshape
+    from headrace.ops.sparse.sparse_arranging import sparse_retain as sparse_retain
+    from headrace.ops.sparse.sparse_arranging import sparse_slice as sparse_slice
+    from headrace.ops.sparse.sparse_arranging import sparse_split as sparse_split
+    from headrace.ops.sparse.sparse_arranging import sparse_to_indicator as sparse_to_indicator
+    from headrace.ops.sparse.sparse_arranging import sparse_transpose as sparse_transpose
     from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
     from headrace.ops.sparse.sparse_tensor import (
         convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     )
-    from headrace.ops.sparse.sparse_tensor import sparse_concat as sparse_concat
-    from headrace.ops.sparse.sparse_tensor import sparse_fill_empty_rows as sparse_fill_empty_rows
-    from headrace.ops.sparse.sparse_tensor import sparse_mask as sparse_mask
-    from headrace.ops.sparse.sparse_tensor import sparse_merge as sparse_merge
     from headrace.ops.sparse.sparse_tensor import sparse_placeholder as sparse_placeholder
-    from headrace.ops.sparse.sparse_tensor import sparse_reorder as sparse_reorder
-    from headrace.ops.sparse.sparse_tensor import sparse_reset_shape as sparse_reset_shape
-    from headrace.ops.sparse.sparse_tensor import sparse_reshape as sparse_reshape
-    from headrace.ops.sparse.sparse_tensor import sparse_retain as sparse_retain
-    from headrace.ops.sparse.sparse_tensor import sparse_slice as sparse_slice
-    from headrace.ops.sparse.sparse_tensor import sparse_split as sparse_split
     from headrace.ops.sparse.sparse_tensor import (
         sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
     )
     from headrace.ops.sparse.sparse_tensor import sparse_tensor_to_dense as sparse_tensor_to_dense
     from headrace.ops.sparse.sparse_tensor import sparse_to_dense as sparse_to_dense
-    from headrace.ops.sparse.sparse_tensor import sparse_to_indicator as sparse_to_indicator
-    from headrace.ops.sparse.sparse_tensor import sparse_transpose as sparse_transpose
-    from headrace.ops.strings.string_ops import as_string as as_string
-    from headrace.ops.strings.string_ops import decode_base64 as decode_base64
-    from headrace.ops.strings.string_ops import decode_raw as decode_raw
-    from headrace.ops.strings.string_ops import encode_base64 as encode_base64
+    from headrace.ops.strings.string_encoding import decode_base64 as decode_base64
+    from headrace.ops.strings.string_encoding import encode_base64 as encode_base64
+    from headrace.ops.strings.string_encoding import string_to_hash_bucket as string_to_hash_bucket
+    from headrace.ops.strings.string_encoding import (
+        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    )
+    from headrace.ops.strings.string_encoding import (
+        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
+    )
+    from headrace.ops.strings.string_numbers import as_string as as_string
+    from headrace.ops.strings.string_numbers import decode_raw as decode_raw
+    from headrace.ops.strings.string_numbers import string_to_number as string_to_number
     from headrace.ops.strings.string_ops import reduce_join as reduce_join
     from headrace.ops.strings.string_ops import regex_replace as regex_replace
     from headrace.ops.strings.string_ops import string_join as string_join
     from headrace.ops.strings.string_ops import string_split as string_split
     from headrace.ops.strings.string_ops import string_strip as string_strip
-    from headrace.ops.strings.string_ops import string_to_hash_bucket as string_to_hash_bucket
-    from headrace.ops.strings.string_ops import (
-        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
-    )
-    from headrace.ops.strings.string_ops import (
-        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
-    )
-    from headrace.ops.strings.string_ops import string_to_number as string_to_number
     from headrace.ops.strings.string_ops import substr as substr
     from headrace.variables.make_template import make_template as make_template
     from headrace.variables.partitioners import (

@@ -3,12 +3,8 @@
 import typing as _typing
 
 from headrace.api.missing import module_getattr
-from headrace.layers.distributions.discrete import (
-    Bernoulli,
-    Categorical,
-    DirichletMultinomial,
-    Multinomial,
-)
+from headrace.layers.distributions.beta_family import Beta, Dirichlet
+from headrace.layers.distributions.discrete import Bernoulli, Categorical
 from headrace.layers.distributions.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -16,8 +12,9 @@ from headrace.layers.distributions.distribution import (
     ReparameterizationType,
 )
 from headrace.layers.distributions.divergences import RegisterKL, kl_divergence
-from headrace.layers.distributions.gamma_family import Beta, Dirichlet, Exponential, Gamma
+from headrace.layers.distributions.gamma_family import Exponential, Gamma
 from headrace.layers.distributions.location_scale import Laplace, Normal, StudentT, Uniform
+from headrace.layers.distributions.multinomials import DirichletMultinomial, Multinomial
 
 __all__ = [
     "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution",

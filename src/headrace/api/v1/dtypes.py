@@ -12,7 +12,7 @@ from headrace.core.dtypes import (
     resource, string, uint16, uint32, uint64, uint8, variant,
 )
 from headrace.ops.array.casting import cast, complex, saturate_cast
-from headrace.ops.strings.string_ops import as_string
+from headrace.ops.strings.string_numbers import as_string
 
 __all__ = [
     "as_dtype", "as_string", "bfloat16", "bool", "cast", "complex", "complex128", "complex64",

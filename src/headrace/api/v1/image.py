@@ -6,7 +6,7 @@
 import typing as _typing
 
 from headrace.api.missing import module_getattr
-from headrace.ops.array.arranging import extract_image_patches
+from headrace.ops.array.image_patches import extract_image_patches
 from headrace.ops.image.color_adjust import (
     adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_jpeg_quality,
     adjust_saturation, per_image_standardization, per_image_standardization as per_image_whitening,

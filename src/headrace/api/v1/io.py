@@ -27,7 +27,8 @@ LAZY_NAMES = late({
         "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example "
         "parse_sequence_example parse_single_example parse_single_sequence_example"
     ),
-    "headrace.ops.strings.string_ops": "decode_base64 decode_raw encode_base64",
+    "headrace.ops.strings.string_encoding": "decode_base64 encode_base64",
+    "headrace.ops.strings.string_numbers": "decode_raw",
 })
 
 __all__ = [*LAZY_NAMES, "gfile"]
@@ -73,9 +74,9 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.queues.queues import PriorityQueue as PriorityQueue
     from headrace.ops.queues.queues import QueueBase as QueueBase
     from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
-    from headrace.ops.strings.string_ops import decode_base64 as decode_base64
-    from headrace.ops.strings.string_ops import decode_raw as decode_raw
-    from headrace.ops.strings.string_ops import encode_base64 as encode_base64
+    from headrace.ops.strings.string_encoding import decode_base64 as decode_base64
+    from headrace.ops.strings.string_encoding import encode_base64 as encode_base64
+    from headrace.ops.strings.string_numbers import decode_raw as decode_raw
     from headrace.wire.graph_files import write_graph as write_graph
     from headrace.wire.tfrecord import TFRecordCompressionType as TFRecordCompressionType
     from headrace.wire.tfrecord import TFRecordOptions as TFRecordOptions

@@ -13,10 +13,11 @@ from headrace.ops.math.comparison import (
 )
 from headrace.ops.array.gathering import invert_permutation
 from headrace.ops.math.binary import (
-    accumulate_n, add, add_n, atan2, divide, divide_no_nan, floordiv, floormod, maximum,
-    minimum, mod, multiply, multiply_no_nan, nextafter, polyval, pow, scalar_mul,
-    squared_difference, subtract, truediv, xdivy, xlogy,
+    add, atan2, divide, divide_no_nan, floordiv, floormod, maximum, minimum, mod, multiply,
+    multiply_no_nan, nextafter, polyval, pow, scalar_mul, squared_difference, subtract,
+    truediv, xdivy, xlogy,
 )
+from headrace.ops.math.add_n import accumulate_n, add_n
 from headrace.ops.math.unary import (
     abs, acos, acosh, asin, asinh, atan, atanh, ceil, cos, cosh, exp, expm1, floor, log, log1p,
     log_sigmoid, negative, reciprocal, reciprocal_no_nan, rint, round, rsqrt, sigmoid, sign,
@@ -27,10 +28,11 @@ from headrace.ops.nn.cross_entropy import zero_fraction
 from headrace.ops.nn.normalization import l2_normalize
 from headrace.ops.array.ranges import bincount, confusion_matrix
 from headrace.ops.math.reductions import (
-    argmax, argmin, count_nonzero, cumprod, cumsum, cumulative_logsumexp, reduce_all,
-    reduce_any, reduce_euclidean_norm, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
-    reduce_prod, reduce_std, reduce_sum, reduce_variance,
+    argmax, argmin, count_nonzero, reduce_all, reduce_any, reduce_euclidean_norm,
+    reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_std, reduce_sum,
+    reduce_variance,
 )
+from headrace.ops.math.cumulative import cumprod, cumsum, cumulative_logsumexp
 from headrace.ops.math.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max,
     unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n,

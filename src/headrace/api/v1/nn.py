@@ -6,12 +6,12 @@
 import typing as _typing
 
 from headrace.api.missing import late, module_getattr
-from headrace.ops.array.arranging import depth_to_space, space_to_batch, space_to_depth
+from headrace.ops.array.space_arranging import depth_to_space, space_to_batch, space_to_depth
 from headrace.ops.math.unary import sigmoid, tanh
 from headrace.ops.nn.activations import (
-    crelu, dropout, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus,
-    softsign, swish,
+    crelu, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus, softsign, swish,
 )
+from headrace.ops.nn.dropout import dropout
 from headrace.ops.nn.convolution import (
     atrous_conv2d, conv1d, conv2d, conv2d_backprop_filter, conv2d_backprop_input, conv3d,
     conv3d_backprop_filter, conv3d_backprop_filter_v2, convolution, depthwise_conv2d,
@@ -31,11 +31,12 @@ from headrace.ops.nn.embedding import (
     embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse,
 )
 from headrace.ops.nn.cross_entropy import (
-    bias_add, l2_loss, log_poisson_loss, relu_layer, sigmoid_cross_entropy_with_logits,
+    l2_loss, log_poisson_loss, sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits, weighted_cross_entropy_with_logits, xw_plus_b,
+    sparse_softmax_cross_entropy_with_logits, weighted_cross_entropy_with_logits,
     zero_fraction,
 )
+from headrace.ops.nn.bias import bias_add, relu_layer, xw_plus_b
 from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization, batch_normalization, fused_batch_norm, l2_normalize,
 )  # fmt: skip

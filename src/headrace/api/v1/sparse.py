@@ -11,13 +11,17 @@ from headrace.ops.math.segments import (
     sparse_segment_sum as segment_sum,
 )
 from headrace.ops.sparse.sparse_tensor import (
-    sparse_concat as concat, sparse_expand_dims as expand_dims, sparse_eye as eye,
+    sparse_eye as eye, sparse_placeholder as placeholder, sparse_tensor_dense_matmul as matmul,
+    sparse_tensor_dense_matmul as sparse_dense_matmul, sparse_tensor_to_dense as to_dense,
+    SparseTensor,
+)
+from headrace.ops.sparse.sparse_arranging import sparse_to_indicator as to_indicator
+from headrace.ops.sparse.sparse_arranging import (
+    sparse_concat as concat, sparse_expand_dims as expand_dims,
     sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask, sparse_merge as merge,
-    sparse_placeholder as placeholder, sparse_reorder as reorder, sparse_reset_shape as reset_shape,
-    sparse_reshape as reshape, sparse_retain as retain, sparse_slice as slice, sparse_split as
-    split, sparse_tensor_dense_matmul as matmul, sparse_tensor_dense_matmul as sparse_dense_matmul,
-    sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator, sparse_transpose as
-    transpose, SparseTensor,
+    sparse_reorder as reorder, sparse_reset_shape as reset_shape, sparse_reshape as reshape,
+    sparse_retain as retain, sparse_slice as slice, sparse_split as     split,
+    sparse_transpose as     transpose,
 )  # fmt: skip
 from headrace.ops.sparse.sparse_cross import (
     sparse_cross as cross, sparse_cross_hashed as cross_hashed,

@@ -8,13 +8,15 @@ import typing as _typing
 from headrace.api.missing import module_getattr
 from headrace.ops.io.printing import string_format as format
 from headrace.ops.strings.string_ops import (
-    as_string, reduce_join, regex_full_match, regex_replace, string_join as join,
-    string_length as length, string_lower as lower, string_strip as strip,
+    reduce_join, regex_full_match, regex_replace, string_join as join, string_length as length,
+    string_lower as lower, string_strip as strip, string_upper as upper, substr,
+)
+from headrace.ops.strings.string_encoding import (
     string_to_hash_bucket_fast as to_hash_bucket_fast,
     string_to_hash_bucket_strong as to_hash_bucket_strong,
-    string_to_hash_bucket_v1 as to_hash_bucket, string_to_number as to_number,
-    string_upper as upper, substr,
+    string_to_hash_bucket_v1 as to_hash_bucket,
 )
+from headrace.ops.strings.string_numbers import (as_string, string_to_number as to_number)
 
 __all__ = [
     "as_string", "format", "join", "length", "lower", "reduce_join", "regex_full_match",

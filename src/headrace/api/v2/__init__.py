@@ -48,8 +48,10 @@ from headrace.eager.module import Module
 from headrace.eager.py_function import py_function
 from headrace.eager.tape import GradientTape
 from headrace.ops.array.arranging import (
-    batch_to_space_v2 as batch_to_space, required_space_to_batch_paddings,
-    reverse_sequence_v2 as reverse_sequence, reverse_v2 as reverse, roll, space_to_batch_nd,
+    reverse_sequence_v2 as reverse_sequence, reverse_v2 as reverse, roll,
+)
+from headrace.ops.array.space_arranging import (
+    batch_to_space_v2 as batch_to_space, required_space_to_batch_paddings, space_to_batch_nd,
     space_to_batch_v2 as space_to_batch,
 )
 from headrace.ops.array.array_shape import (
@@ -93,9 +95,10 @@ from headrace.ops.array.padding import (pad_v2 as pad, repeat, tile)
 from headrace.ops.linalg.matmul import matmul
 from headrace.ops.linalg.norms import eye, norm
 from headrace.ops.math.binary import (
-    add, add_n, atan2, divide, maximum, minimum, multiply, pow, realdiv,
-    scalar_mul_v2 as scalar_mul, subtract, truediv, truncatediv, truncatemod,
+    add, atan2, divide, maximum, minimum, multiply, pow, realdiv, scalar_mul_v2 as scalar_mul,
+    subtract, truediv, truncatediv, truncatemod,
 )
+from headrace.ops.math.add_n import add_n
 from headrace.ops.math.unary import (
     abs, acos, acosh, asin, asinh, atan, atanh, cos, cosh, exp, floor, negative, round, sigmoid,
     sign, sin, sinh, sqrt, square, tan, tanh,
@@ -105,16 +108,17 @@ from headrace.ops.array.ranges import (
     histogram_fixed_width, histogram_fixed_width_bins, linspace_v2 as linspace, range,
 )
 from headrace.ops.math.reductions import (
-    argmax_v2 as argmax, argmin_v2 as argmin, cumsum, reduce_all, reduce_any, reduce_logsumexp,
+    argmax_v2 as argmax, argmin_v2 as argmin, reduce_all, reduce_any, reduce_logsumexp,
     reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
+from headrace.ops.math.cumulative import cumsum
 from headrace.ops.array.selecting import (where_v2 as where)
 from headrace.ops.array.edit_distances import (edit_distance)
 from headrace.ops.array.sorting import (argsort, searchsorted, sort)
 from headrace.ops.array.uniques import (unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.sparse.sparse_tensor import SparseTensor
-from headrace.ops.strings.string_ops import as_string
+from headrace.ops.strings.string_numbers import as_string
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.control.tensor_array_spec import TensorArraySpec
 from headrace.variables.variable import (

@@ -21,8 +21,8 @@ from headrace.ops.control import py_func as script
 from headrace.ops.math import clip, segments
 from headrace.ops.nn import pooling as nn_pool
 from headrace.ops.random import gamma_poisson as random_rejection
-from headrace.ops.sparse import sparse_arithmetic
-from headrace.ops.sparse import sparse_tensor as sparse
+from headrace.ops.sparse import sparse_arithmetic, sparse_arranging
+from headrace.ops.strings import string_encoding, string_numbers
 from headrace.ops.strings import string_ops as strings
 from headrace.variables import initializers
 from headrace.variables import variable as variables
@@ -296,14 +296,14 @@ def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None 
 
     The hash may change between processes in TensorFlow; prefer ``to_hash_bucket_fast``.
     """
-    return strings.string_to_hash_bucket(input, num_buckets, name)
+    return string_encoding.string_to_hash_bucket(input, num_buckets, name)
 
 
 def string_to_number(
     input: TensorLike, out_type: DTypeLike = "float32", name: str | None = None
 ) -> Tensor:
     """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
-    return strings.string_to_number(input, out_type, name)
+    return string_numbers.string_to_number(input, out_type, name)
 
 
 def sparse_concat(
@@ -313,7 +313,7 @@ def sparse_concat(
 
     ``expand_nonconcat_dims=True`` lets the other dimensions differ: the result has the largest.
     """
-    return sparse.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
+    return sparse_arranging.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
 
 
 def sparse_reduce_max(
@@ -352,7 +352,9 @@ def sparse_split(
 
     If the size does not divide, the first parts are one larger.
     """
-    return sparse.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
+    return sparse_arranging.sparse_split(
+        sp_input=sp_input, num_split=num_split, axis=axis, name=name
+    )
 
 
 def _segments(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@
 import typing as _typing
 
 from headrace.api.v2.name_lookup import module_getattr
-from headrace.ops.array.arranging import extract_image_patches_v2 as extract_patches
+from headrace.ops.array.image_patches import extract_image_patches_v2 as extract_patches
 from headrace.ops.image.boxes import (
     draw_bounding_boxes_v2 as draw_bounding_boxes, non_max_suppression,
     non_max_suppression_overlaps, non_max_suppression_padded_v2 as non_max_suppression_padded,

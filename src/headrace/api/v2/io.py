@@ -21,7 +21,7 @@ _NAMES = _late({
         "parse_example=parse_example_v2 parse_sequence_example "
         "parse_single_example=parse_single_example_v2 parse_single_sequence_example"
     ),
-    "headrace.ops.strings.string_ops": "decode_base64 encode_base64",
+    "headrace.ops.strings.string_encoding": "decode_base64 encode_base64",
 })
 
 __all__ = [*_NAMES, "gfile"]  # noqa: F822 (found late)

@@ -7,15 +7,16 @@ import typing as _typing
 
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import avg_pool2d
-from headrace.ops.array.arranging import (
+from headrace.ops.array.space_arranging import (
     depth_to_space_v2 as depth_to_space, space_to_batch_v2 as space_to_batch,
     space_to_depth_v2 as space_to_depth,
 )
 from headrace.ops.math.unary import sigmoid, tanh
 from headrace.ops.nn.activations import (
-    crelu_v2 as crelu, dropout_v2 as dropout, elu, leaky_relu, log_softmax_v2 as log_softmax, relu,
-    relu6, selu, softmax_v2 as softmax, softplus, softsign,
+    crelu_v2 as crelu, elu, leaky_relu, log_softmax_v2 as log_softmax, relu, relu6, selu,
+    softmax_v2 as softmax, softplus, softsign,
 )
+from headrace.ops.nn.dropout import dropout_v2 as dropout
 from headrace.ops.nn.convolution import (
     atrous_conv2d, conv1d_v2 as conv1d, conv2d_v2 as conv2d, conv3d_v2 as conv3d, convolution_v2 as
     convolution, depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
@@ -34,12 +35,13 @@ from headrace.ops.nn.embedding import (
     safe_embedding_lookup_sparse_v2 as safe_embedding_lookup_sparse,
 )
 from headrace.ops.nn.cross_entropy import (
-    bias_add, l2_loss, log_poisson_loss,
+    l2_loss, log_poisson_loss,
     sigmoid_cross_entropy_with_logits_v2 as sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits_v2 as sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits_v2 as weighted_cross_entropy_with_logits, zero_fraction,
 )
+from headrace.ops.nn.bias import bias_add
 from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization_v2 as batch_norm_with_global_normalization,
     batch_normalization, l2_normalize_v2 as l2_normalize,

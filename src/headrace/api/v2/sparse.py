@@ -12,12 +12,16 @@ from headrace.api.v2.adapted import (
     sparse_segment_sum as segment_sum, sparse_split as split,
 )
 from headrace.ops.sparse.sparse_tensor import (
-    sparse_expand_dims as expand_dims, sparse_eye as eye, sparse_fill_empty_rows as fill_empty_rows,
-    sparse_from_dense as from_dense, sparse_map_values as map_values, sparse_mask as mask,
-    sparse_reorder as reorder, sparse_reset_shape as reset_shape, sparse_reshape as reshape,
-    sparse_retain as retain, sparse_slice as slice, sparse_tensor_dense_matmul as
-    sparse_dense_matmul, sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator,
-    sparse_transpose as transpose, SparseTensor,
+    sparse_eye as eye, sparse_from_dense as from_dense, sparse_map_values as map_values,
+    sparse_tensor_dense_matmul as     sparse_dense_matmul, sparse_tensor_to_dense as to_dense,
+    SparseTensor,
+)
+from headrace.ops.sparse.sparse_arranging import sparse_to_indicator as to_indicator
+from headrace.ops.sparse.sparse_arranging import (
+    sparse_expand_dims as expand_dims, sparse_fill_empty_rows as fill_empty_rows,
+    sparse_mask as mask, sparse_reorder as reorder, sparse_reset_shape as reset_shape,
+    sparse_reshape as reshape, sparse_retain as retain, sparse_slice as slice,
+    sparse_transpose as transpose,
 )  # fmt: skip
 from headrace.ops.sparse.sparse_arithmetic import (
     sparse_add as add, sparse_maximum as maximum, sparse_minimum as minimum, sparse_softmax as

@@ -12,13 +12,15 @@ from headrace.api.v2.adapted import (
 )
 from headrace.ops.io.printing import string_format as format
 from headrace.ops.strings.string_ops import (
-    as_string, bytes_split, reduce_join_v2 as reduce_join, regex_full_match, regex_replace,
-    string_join as join,
-    string_lower as lower, string_split_dense as split, string_strip as strip,
-    string_to_hash_bucket_fast as to_hash_bucket_fast,
-    string_to_hash_bucket_strong as to_hash_bucket_strong, string_upper as upper,
-    substr_v2 as substr,
+    bytes_split, reduce_join_v2 as reduce_join, regex_full_match, regex_replace,
+    string_join as join, string_lower as lower, string_split_dense as split,
+    string_strip as strip, string_upper as upper, substr_v2 as substr,
 )
+from headrace.ops.strings.string_encoding import (
+    string_to_hash_bucket_fast as to_hash_bucket_fast,
+    string_to_hash_bucket_strong as to_hash_bucket_strong,
+)
+from headrace.ops.strings.string_numbers import as_string
 
 __all__ = [
     "as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join",

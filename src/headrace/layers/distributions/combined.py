@@ -1,10 +1,7 @@
-"""Distributions made of other distributions: transformed, independent, mixed; relaxed outcomes,
-and constants.
-"""
+"""Distributions made of other distributions: transformed, independent; and constants."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,46 +11,28 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.layers.distributions import bijectors as bijectors_module
-from headrace.layers.distributions.discrete import Categorical, _OverClasses
 from headrace.layers.distributions.distribution import (
     FULLY_REPARAMETERIZED,
-    NOT_REPARAMETERIZED,
     Distribution,
     ScalarDistribution,
-    gen_new_seed,
 )
 from headrace.layers.distributions.divergences import RegisterKL, kl_divergence
-from headrace.layers.distributions.location_scale import Logistic
-from headrace.layers.distributions.logits import get_logits_and_probs
 from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
-from headrace.ops.array.filling import ones, ones_like
-from headrace.ops.array.joining import concat, stack
-from headrace.ops.array.one_hot import one_hot
+from headrace.ops.array.filling import ones
+from headrace.ops.array.joining import concat
 from headrace.ops.math.comparison import less_equal
-from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
-from headrace.ops.math.special import lgamma
+from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.unary import abs as abs_of
-from headrace.ops.math.unary import exp, log, square
-from headrace.ops.nn.activations import log_softmax
-from headrace.ops.random.random_ops import random_uniform
+from headrace.ops.math.unary import exp
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
-__all__ = [
-    "Deterministic",
-    "ExpRelaxedOneHotCategorical",
-    "Independent",
-    "Mixture",
-    "MixtureSameFamily",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "TransformedDistribution",
-]
+__all__ = ["Deterministic", "Independent", "TransformedDistribution"]
 
 
 def _vector(shape: Any) -> list[int]:
@@ -307,192 +286,6 @@ def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> 
     return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
 
 
-class MixtureSameFamily(Distribution):
-    """A mixture of the distributions in the last batch axis of ``components_distribution``."""
-
-    def __init__(
-        self,
-        mixture_distribution: Categorical,
-        components_distribution: Distribution,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MixtureSameFamily",
-    ) -> None:
-        given = dict(locals())
-        with name_scope(name) as name:
-            self._mixture_distribution = mixture_distribution
-            self._components_distribution = components_distribution
-        super().__init__(
-            components_distribution.dtype,
-            NOT_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            [*mixture_distribution._graph_parents, *components_distribution._graph_parents],
-            name,
-        )
-
-    @property
-    def mixture_distribution(self) -> Categorical:
-        return self._mixture_distribution
-
-    @property
-    def components_distribution(self) -> Distribution:
-        return self._components_distribution
-
-    @property
-    def _event_axes(self) -> int:
-        return self._components_distribution.event_shape.ndims or 0
-
-    def _batch_shape(self) -> TensorShape:
-        return self._components_distribution.batch_shape[:-1]
-
-    def _batch_shape_tensor(self) -> Tensor:
-        return self._components_distribution.batch_shape_tensor()[:-1]
-
-    def _event_shape(self) -> TensorShape:
-        return self._components_distribution.event_shape
-
-    def _event_shape_tensor(self) -> Tensor:
-        return self._components_distribution.event_shape_tensor()
-
-    def _with_axis(self, x: Tensor) -> Tensor:
-        """``x`` with an axis for the components before the event's."""
-        from headrace.ops.array.array_shape import expand_dims
-
-        return expand_dims(x, -1 - self._event_axes)
-
-    def _mask_axes(self, mask: Tensor) -> Tensor:
-        for _ in range(self._event_axes):
-            mask = mask[..., None]
-        return mask
-
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        drawn = self._components_distribution.sample([n], seed=gen_new_seed(seed, "components"))
-        classes = self._mixture_distribution.sample([n], seed=seed)
-        depth = self._mixture_distribution.event_size
-        mask = one_hot(classes, depth, dtype=drawn.dtype)
-        axis = -1 - self._event_axes
-        return reduce_sum(drawn * self._mask_axes(mask), axis)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        each = self._components_distribution.log_prob(self._with_axis(x))
-        return reduce_logsumexp(each + log_softmax(self._mixture_distribution.logits), axis=-1)
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        each = self._components_distribution.cdf(self._with_axis(x))
-        return reduce_sum(each * self._mixture_distribution.probs, axis=-1)
-
-    def _averaged(self, value: Tensor) -> Tensor:
-        weights = self._mask_axes(self._mixture_distribution.probs)
-        return reduce_sum(weights * value, -1 - self._event_axes)
-
-    def _mean(self) -> Tensor:
-        return self._averaged(self._components_distribution.mean())
-
-    def _variance(self) -> Tensor:
-        components = self._components_distribution
-        distance = square(components.mean() - self._with_axis(self._mean()))
-        return self._averaged(components.variance()) + self._averaged(distance)
-
-
-class Mixture(Distribution):
-    """A mixture of any distributions with equal shapes: ``cat`` chooses among ``components``."""
-
-    def __init__(
-        self,
-        cat: Categorical,
-        components: Sequence[Distribution],
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Mixture",
-    ) -> None:
-        given = dict(locals())
-        if not isinstance(cat, Categorical):
-            raise TypeError(f"cat must be a Categorical distribution, but saw: {cat}")
-        if not components:
-            raise ValueError("components must be a non-empty list or tuple")
-        for component in components:
-            if not isinstance(component, Distribution):
-                raise TypeError(f"all entries in components must be Distribution: {component}")
-        if len({c.dtype for c in components}) > 1:
-            raise TypeError("All components must have the same dtype")
-        self._cat, self._components = cat, list(components)
-        with name_scope(name) as name:
-            pass
-        parents = [*cat._graph_parents, *(p for c in components for p in c._graph_parents)]
-        super().__init__(
-            components[0].dtype,
-            NOT_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            parents,
-            name,
-        )
-
-    @property
-    def cat(self) -> Categorical:
-        return self._cat
-
-    @property
-    def components(self) -> list[Distribution]:
-        return self._components
-
-    @property
-    def num_components(self) -> int:
-        return len(self._components)
-
-    def _batch_shape(self) -> TensorShape:
-        return self._cat.batch_shape
-
-    def _batch_shape_tensor(self) -> Tensor:
-        return self._cat.batch_shape_tensor()
-
-    def _event_shape(self) -> TensorShape:
-        return self._components[0].event_shape
-
-    def _event_shape_tensor(self) -> Tensor:
-        return self._components[0].event_shape_tensor()
-
-    def _weights(self) -> list[Any]:
-        probs = self._cat.probs
-        found = [probs[..., i] for i in range(self.num_components)]
-        for _ in range(self.event_shape.ndims or 0):
-            found = [f[..., None] for f in found]
-        return found
-
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        classes = self._cat.sample([n], seed=gen_new_seed(seed, "mixture"))
-        drawn = []
-        for component in self._components:
-            seed = gen_new_seed(seed, "mixture")
-            drawn.append(component.sample([n], seed=seed))
-        axes = self.event_shape.ndims or 0
-        mask: Any = one_hot(classes, self.num_components, axis=0, dtype=self.dtype)
-        for _ in range(axes):
-            mask = mask[..., None]
-        return reduce_sum(stack(drawn, 0) * mask, 0)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        x = convert_to_tensor(x, name="x")
-        weights = log_softmax(self._cat.logits)
-        each = [c.log_prob(x) + weights[..., i] for i, c in enumerate(self._components)]
-        return reduce_logsumexp(stack(each, 0), axis=0)
-
-    def _prob(self, x: Tensor) -> Any:
-        return exp(self._log_prob(x))
-
-    def _mean(self) -> Any:
-        pairs = zip(self._weights(), self._components, strict=True)
-        return sum(w * c.mean() for w, c in pairs)
-
-    def _variance(self) -> Any:
-        mean = self._mean()
-        pairs = zip(self._weights(), self._components, strict=True)
-        return sum(w * (c.variance() + square(c.mean() - mean)) for w, c in pairs)
-
-
 class Deterministic(ScalarDistribution):
     """Always ``loc``; values within ``atol + rtol * |loc|`` of it count as equal."""
 
@@ -561,121 +354,3 @@ class Deterministic(ScalarDistribution):
 
     def _mode(self) -> Tensor:
         return self._mean()
-
-
-class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that approach a Bernoulli variable as the temperature falls."""
-
-    def __init__(
-        self,
-        temperature: Any,
-        logits: Any = None,
-        probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RelaxedBernoulli",
-    ) -> None:
-        given = dict(locals())
-        with name_scope(name, values=[logits, probs, temperature]) as scope:
-            self._temperature = convert_to_tensor(temperature, name="temperature")
-            self._logits, self._probs = get_logits_and_probs(
-                logits, probs, validate_args=validate_args
-            )
-            base = Logistic(
-                self._logits / self._temperature,
-                1.0 / self._temperature,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                name=f"{name}/Logistic",
-            )
-        super().__init__(base, bijectors_module.Sigmoid(validate_args=validate_args), name=scope)
-        self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}
-
-    @property
-    def temperature(self) -> Tensor:
-        return self._temperature
-
-    @property
-    def logits(self) -> Any:
-        return self._logits
-
-    @property
-    def probs(self) -> Any:
-        return self._probs
-
-
-class ExpRelaxedOneHotCategorical(_OverClasses):
-    """Logarithms of :class:`RelaxedOneHotCategorical`."""
-
-    def __init__(
-        self,
-        temperature: Any,
-        logits: Any = None,
-        probs: TensorLike | None = None,
-        dtype: Any = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "ExpRelaxedOneHotCategorical",
-    ) -> None:
-        given = dict(locals())
-        with name_scope(name, values=[logits, probs, temperature]) as name:
-            self._keep_classes(logits, probs, validate_args, name)
-            self._temperature = convert_to_tensor(temperature, self._logits.dtype, "temperature")
-        super().__init__(
-            dtype or self._logits.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            [self._logits, self._probs, self._temperature],
-            name,
-        )
-
-    @property
-    def temperature(self) -> Tensor:
-        return self._temperature
-
-    def _event_shape(self) -> TensorShape:
-        return self.logits.shape.with_rank_at_least(1)[-1:]
-
-    def _event_shape_tensor(self) -> Tensor:
-        return shape_of(self.logits)[-1:]
-
-    def _entropy(self) -> Tensor:
-        raise self._lacks("entropy")
-
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        shape = concat([[n], shape_of(self.logits)], 0)
-        logits = reshape(self.logits * ones(shape, dtype=self.dtype), [-1, self.event_size])
-        least = np.finfo(self.dtype.as_numpy_dtype).tiny
-        drawn = random_uniform(shape_of(logits), least, 1.0, self.dtype, seed)
-        gumbel = -log(-log(drawn))
-        return reshape(log_softmax((gumbel + logits) / self._temperature), shape)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        logits = ones_like(x, dtype=self.logits.dtype) * self.logits
-        x = ones_like(logits, dtype=x.dtype) * x
-        k = cast(self.event_size, x.dtype)
-        normal = lgamma(k) + (k - 1.0) * log(self._temperature)
-        return normal + reduce_sum(log_softmax(logits - x * self._temperature), -1)
-
-
-class RelaxedOneHotCategorical(TransformedDistribution):
-    """Vectors of positive numbers that sum to one and approach one-hot vectors as the temperature
-    falls (Concrete, Gumbel-softmax).
-    """
-
-    def __init__(
-        self,
-        temperature: Any,
-        logits: Any = None,
-        probs: TensorLike | None = None,
-        dtype: Any = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RelaxedOneHotCategorical",
-    ) -> None:
-        base = ExpRelaxedOneHotCategorical(
-            temperature, logits, probs, dtype, validate_args, allow_nan_stats
-        )
-        super().__init__(base, bijectors_module.Exp(), name=name)

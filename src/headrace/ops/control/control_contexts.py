@@ -58,6 +58,21 @@ class _Shared(Context):
         super().__init__(name, outer)
         self._entered: list[tuple[Graph, Context | None, Any]] = []
         self.captured: dict[Tensor, Tensor] = {}
+        self.nested: list[CondContext | WhileContext] = []  # what the program made inside
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The message of the context; None if it is not in ``export_scope``."""
+        from headrace.ops.control.context_messages import _to_proto
+
+        assert isinstance(self, (CondContext, WhileContext))
+        return _to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
+        """The context of the default graph that a message describes."""
+        from headrace.ops.control.context_messages import context_from_proto
+
+        return context_from_proto(context_def, import_scope)
 
     def Enter(self) -> None:
         graph = get_default_graph()
@@ -202,8 +217,16 @@ class WhileContext(_Shared, WhileBase):
         self.parallel_iterations = parallel_iterations
         self.pivot: Operation | None = None
         self.back_prop = True
+        self.swap_memory = False
+        self.maximum_iterations: Tensor | None = None
         self.invariants: dict[Tensor, Tensor] = {}  # inside -> outside
         self.enters: list[Operation] = []
+
+    @property
+    def scope(self) -> str:
+        """The name scope of the loop: its frame's name without the last part."""
+        scope, _, last = self.name.rpartition("/")
+        return scope if scope and last.startswith("while_context") else self.name
 
     def run_in_order(self) -> None:
         """One iteration after the other, in TensorFlow too.

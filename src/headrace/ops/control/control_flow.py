@@ -21,6 +21,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import identity
+from headrace.ops.control.context_messages import note_contexts
 from headrace.ops.control.control_contexts import CondContext, in_context
 from headrace.ops.control.control_flow_eager import eager_cond
 from headrace.ops.control.control_flow_ops import MERGE, SWITCH
@@ -162,6 +163,7 @@ def cond(
             for f, t, given in zip(results_false, results_true, _flat(given_true))
         ]
         _note_gradient_context(branch_true, branch_false)
+        note_contexts(graph, branch_true, branch_false)
         _close_branches(graph, (branch_true, branch_false), (if_true._op, pred._op), merged)
         if given_true is None:
             return None

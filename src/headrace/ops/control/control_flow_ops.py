@@ -138,7 +138,7 @@ def _close(xp: ArrayNamespace, handle: list[Any]) -> None:
 STACK = define(
     "StackV2",
     "max_size: int32 -> handle: resource; elem_type: type, stack_name: str=''",
-    shape=scalar,
+    shape=lambda c: [(2,)],  # what TensorFlow says of a handle
     kernel=_stack,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,

@@ -16,6 +16,7 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, identity
+from headrace.ops.control.context_messages import note_contexts
 from headrace.ops.control.control_contexts import WhileContext, in_context
 from headrace.ops.control.control_flow import _open_regions, _pending
 from headrace.ops.control.control_flow_eager import eager_while
@@ -83,12 +84,15 @@ def while_loop(
             variables = [constant(0, limit.dtype, name="iteration_counter"), *variables]
             if shape_invariants is not None:
                 shape_invariants = [shapes.TensorShape([]), *shape_invariants]
+        graph = get_default_graph()
         context = WhileContext(
-            get_default_graph()._name_stack, get_default_graph()._context, parallel_iterations
+            graph.unique_name("while_context"), graph._context, parallel_iterations
         )
-        context.back_prop = back_prop
+        context.back_prop, context.swap_memory = back_prop, swap_memory
         results = _build_loop(context, cond, noted, variables, shape_invariants)
+        note_contexts(graph, context)
         if maximum_iterations is not None:
+            context.maximum_iterations = limit
             results = results[1:]
     flat = results if maximum_iterations is not None else nest.flatten(results, True)
     if single or (not return_same_structure and len(flat) == 1):

@@ -21,7 +21,8 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid
-from headrace.ops.strings.string_ops import decode_raw, mapped
+from headrace.ops.strings.string_numbers import decode_raw
+from headrace.ops.strings.string_ops import mapped
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike

@@ -23,7 +23,8 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const
 from headrace.ops.io.parsing import KIND_OF, PARSE_EXAMPLE, PARSE_SINGLE_EXAMPLE
 from headrace.ops.io.parsing_sequence import PARSE_SEQUENCE_EXAMPLE, PARSE_SINGLE_SEQUENCE_EXAMPLE
-from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_merge
+from headrace.ops.sparse.sparse_arranging import sparse_merge
+from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike

@@ -1,43 +1,37 @@
 """Element-wise functions of two tensors, with broadcasting: ``tf.add``, ``tf.pow``,
-``tf.floordiv``; and sums of lists.
+``tf.floordiv``.
 
 Integers follow C: division by zero is an error where the graph runs, ``Div`` truncates,
 ``FloorDiv`` does not. Floating point ``FloorDiv`` is ``floor(x / y)``, which is not always Python's
 ``//``.
 
-    >>> mean = tf.add_n(losses) / len(losses)
+    >>> scaled = tf.multiply(x, 2.0)
 """
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes, shape_fns, shapes
+from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert, convert_to_tensor
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.infer import Inference
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
-from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.unary import again
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, ArrayNamespace, ShapeLike, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.opdef import _Marker
 
 __all__ = [
-    "accumulate_n",
     "add",
-    "add_n",
     "atan2",
     "div",
     "div_no_nan",
@@ -200,37 +194,6 @@ def _xdivy(xp: ArrayNamespace, x: Array, y: Array) -> Array:
 
 def _xlogy(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, x == 0, xp.multiply(x, xp.log(y)))
-
-
-def _add_n(xp: ArrayNamespace, *inputs: Any) -> Array:
-    first = inputs[0]
-    if hasattr(first, "zeros_like"):  # tensor lists
-        return functools.reduce(operator.add, inputs)
-    shape = first.shape
-    for i, other in enumerate(inputs):
-        if other.shape != shape:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                "Inputs to operation AddN of type AddN must have the same size and shape.  "
-                f"Input 0: {shapes.show(shape)} != input {i}: {shapes.show(other.shape)}",
-            )
-    if len(inputs) == 1:
-        return xp.positive(first)
-    total = xp.add(first, inputs[1])
-    for other in inputs[2:]:
-        total += other
-    return total
-
-
-def _add_n_shape(c: Inference) -> list[Shape]:
-    out: Shape = None
-    for i, shape in enumerate(c.shapes()):
-        try:
-            out = shapes.merge(out, shape)
-        except ValueError as error:
-            raise ValueError(f"{error}\n\tFrom merging shape {i - 1} with other shapes.") from None
-    return [out]
 
 
 # gradients --------------------------------------------------------------------------------------
@@ -411,24 +374,6 @@ NEXT_AFTER = define(
     ufunc="nextafter",
     grad=_next_after_grad,
     elementwise=True,
-)
-ADD_N = define(
-    "AddN",
-    "inputs: N*T -> sum: T; N: int, T: type(addn)",
-    shape=_add_n_shape,
-    kernel=_add_n,
-    grad=lambda op, g: [g] * len(op._inputs),
-    elementwise=True,
-    same_shapes=True,
-)
-ACCUMULATE_N = define(
-    "AccumulateNV2",
-    "inputs: N*T -> sum: T; N: int, T: type(number), shape: shape",
-    shape=_add_n_shape,
-    kernel=_add_n,
-    grad=lambda op, g: [g] * len(op._inputs),
-    elementwise=True,
-    same_shapes=True,
 )
 
 
@@ -639,52 +584,6 @@ def scalar_mul(
 
 
 scalar_mul_v2 = scalar_mul
-
-
-def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
-    wanted = (
-        f"{function}: inputs must be an iterable of at least one Tensor/IndexedSlices with "
-        "the same dtype and shape"
-    )
-    single = isinstance(inputs, (Tensor, str, bytes)) or not isinstance(inputs, Iterable)
-    items = [] if single else list(inputs)
-    if not items:
-        raise ValueError(wanted)
-    try:
-        return [t if isinstance(t, Tensor) else convert_to_tensor(t, name="inputs") for t in items]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{wanted}: {error}") from error
-
-
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape. IndexedSlices among them are made dense."""
-    tensors = _list_of_tensors(inputs, "add_n")
-    if len(tensors) == 1:
-        return apply_op("Identity", tensors[0], name=name) if name else tensors[0]
-    return apply(ADD_N, tensors, name=name)
-
-
-def accumulate_n(
-    inputs: TensorLike,
-    shape: ShapeLike | None = None,
-    tensor_dtype: str | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Like ``add_n``, with the shape and type to be checked."""
-    tensors = _list_of_tensors(inputs, "accumulate_n")
-    dtype = tensors[0].dtype.base_dtype
-    if any(t.dtype.base_dtype is not dtype for t in tensors):
-        raise ValueError(
-            "inputs must be a list of at least one Tensor with the same dtype and shape"
-        )
-    if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not dtype:
-        raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {dtype}")
-    merged = shapes.to_plain(shape)
-    for tensor in tensors:
-        merged = shapes.merge(merged, tensor._shape)
-    if len(tensors) == 1:
-        return apply_op("Identity", tensors[0], name=name) if name else tensors[0]
-    return apply(ACCUMULATE_N, tensors, shape=merged, name=name)
 
 
 def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Reductions and scans: Sum, Mean, Max, ArgMax, Cumsum and their like.
+"""Reductions: Sum, Mean, Max, ArgMax and their like.
 
 Axes arrive as a tensor (a scalar or a vector, negative ones count from the end). A reduction keeps
 the dtype of its input. A gradient is broadcast back, never tiled.
@@ -39,9 +39,6 @@ __all__ = [
     "argmin_v2",
     "count_nonzero",
     "count_nonzero_v2",
-    "cumprod",
-    "cumsum",
-    "cumulative_logsumexp",
     "l2_loss",
     "reduce_all",
     "reduce_any",
@@ -216,44 +213,6 @@ def _euclidean_norm_grad(op: Operation, g: Tensor) -> list[Any]:
     return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]
 
 
-def _cumsum_grad(op: Operation, g: Tensor) -> list[Any]:
-    a = op._attrs
-    return [
-        apply_op("Cumsum", g, op._inputs[1], exclusive=a["exclusive"], reverse=not a["reverse"]),
-        None,
-    ]
-
-
-def _cumprod_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, axis = op._inputs
-    a = op._attrs
-    inner = apply_op(
-        "Cumsum", op._outputs[0] * g, axis, exclusive=a["exclusive"], reverse=not a["reverse"]
-    )
-    return [apply_op("RealDiv", inner, x), None]
-
-
-def _cumulative_logsumexp_grad(op: Operation, g: Tensor) -> list[Any]:
-    """The gradient's positive and negative part are summed in the log domain, apart."""
-    x, axis = op._inputs
-    a, lowest = op._attrs, float(op._inputs[0]._dtype._base.min)
-
-    def part(positive: object) -> Tensor:
-        log = apply_op(
-            "SelectV2", apply_op("Greater", positive, 0.0), apply_op("Log", positive), lowest
-        )
-        scan = apply_op(
-            "CumulativeLogsumexp",
-            log - op._outputs[0],
-            axis,
-            exclusive=a["exclusive"],
-            reverse=not a["reverse"],
-        )
-        return apply_op("Exp", scan + x)
-
-    return [part(g) - part(-g), None]
-
-
 # definitions ------------------------------------------------------------------------------------
 
 _REDUCTION = (
@@ -267,10 +226,6 @@ _BOOL_REDUCTION = (
 _ARG = (
     "input: T, dimension: Tidx -> output: output_type; T: type(number), Tidx: type(index)=int32, "
     "output_type: type(index)=int64"
-)
-_SCAN = (
-    "x: T, axis: Tidx -> out: T; exclusive: bool=False, reverse: bool=False, T: type(number), "
-    "Tidx: type(index)=int32"
 )
 
 
@@ -321,22 +276,6 @@ ARG_MIN = define(
 )
 
 
-def _define_scan(
-    name: str, kernel: Callable[..., Any], grad: Callable[..., Any], signature: str = _SCAN
-) -> OpDef:
-    return define(
-        name, signature, shape=shape_fns.unchanged, kernel=kernel, grad=grad, known_inputs=(1,)
-    )
-
-
-CUMSUM = _define_scan("Cumsum", kernels.cumsum_kernel, _cumsum_grad)
-CUMPROD = _define_scan("Cumprod", kernels.cumprod_kernel, _cumprod_grad)
-CUMULATIVE_LOGSUMEXP = _define_scan(
-    "CumulativeLogsumexp",
-    kernels.cumulative_logsumexp_kernel,
-    _cumulative_logsumexp_grad,
-    _SCAN.replace("type(number)", "type(half_single_double)"),
-)
 L2_LOSS = define(
     "L2Loss",
     "t: T -> output: T; T: type(float)",
@@ -652,45 +591,6 @@ def arg_min(
 ) -> Tensor:
     """The position of the smallest element along ``dimension``; new code writes ``tf.argmin``."""
     return apply(ARG_MIN, input, dimension, output_type=output_type, name=name)
-
-
-def cumsum(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Running sums along ``axis``: [a, b, c] to [a, a + b, a + b + c].
-
-    ``exclusive`` leaves the element itself out ([0, a, a + b]), ``reverse`` begins at the end.
-    """
-    return apply(CUMSUM, x, axis, exclusive=exclusive, reverse=reverse, name=name)
-
-
-def cumprod(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The product of the elements up to each place along ``axis``.
-
-    ``exclusive`` leaves the element itself out, ``reverse`` begins at the end.
-    """
-    return apply(CUMPROD, x, axis, exclusive=exclusive, reverse=reverse, name=name)
-
-
-def cumulative_logsumexp(
-    x: TensorLike,
-    axis: AxisLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """``log(cumsum(exp(x)))`` along ``axis`` without overflow."""
-    return apply(CUMULATIVE_LOGSUMEXP, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:

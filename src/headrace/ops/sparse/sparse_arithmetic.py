@@ -15,7 +15,7 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, one_of
 from headrace.ops.sparse import sparse_elementwise, sparse_reductions
 from headrace.ops.sparse import sparse_ops as ops
-from headrace.ops.sparse.sparse_tensor import SparseTensor, _sparse
+from headrace.ops.sparse.sparse_tensor import SparseTensor, as_sparse_tensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import SparseLike, TensorLike
@@ -54,7 +54,7 @@ def sparse_add(
     if not isinstance(a, kinds) and not isinstance(b, kinds):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
     if isinstance(a, kinds) and isinstance(b, kinds):
-        left, right = _sparse(a), _sparse(b)
+        left, right = as_sparse_tensor(a), as_sparse_tensor(b)
         left.shape.assert_is_compatible_with(right.shape)
         limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
         sizes = left.dense_shape, right.dense_shape
@@ -71,7 +71,7 @@ def sparse_add(
             )
         )
     sparse, dense = (a, b) if isinstance(a, kinds) else (b, a)
-    sp = _sparse(sparse)
+    sp = as_sparse_tensor(sparse)
     return apply(ops.SPARSE_DENSE_ADD, sp.indices, sp.values, sp.dense_shape, dense)
 
 
@@ -81,7 +81,7 @@ def sparse_add_v2(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Te
 
 def sparse_softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row."""
-    sp = _sparse(sp_input)
+    sp = as_sparse_tensor(sp_input)
     with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
         values = apply(
             sparse_elementwise.SPARSE_SOFTMAX,
@@ -113,7 +113,7 @@ def _reduced(
     keep_dims: object,
     name: str | None = None,
 ) -> Any:
-    sp = _sparse(sp_input)
+    sp = as_sparse_tensor(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
     return apply_any(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
@@ -226,7 +226,7 @@ def sparse_reduce_sum_v2(
 
 
 def _extreme(op: OpDef, sp_a: object, sp_b: object, name: str | None) -> SparseTensor:
-    a, b = _sparse(sp_a), _sparse(sp_b)
+    a, b = as_sparse_tensor(sp_a), as_sparse_tensor(sp_b)
     indices, values = apply_many(
         op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
     )

@@ -26,12 +26,12 @@ from headrace.ops.state.table_initializers import (
     TextFileIndex,
     TextFileStringTableInitializer,
 )
-from headrace.ops.strings.string_ops import (
-    as_string,
+from headrace.ops.strings.string_encoding import (
     string_to_hash_bucket,
     string_to_hash_bucket_fast,
     string_to_hash_bucket_strong,
 )
+from headrace.ops.strings.string_numbers import as_string
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, TensorLike

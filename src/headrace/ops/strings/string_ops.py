@@ -2,13 +2,10 @@
 
 >>> tf.string_join(["a", names], separator="/")
 >>> tf.string_split(["a b"]).values
->>> tf.as_string(3.5, precision=2)
 """
 
 from __future__ import annotations
 
-import base64
-import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,20 +24,14 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, invalid, one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.regex import compile_pattern, needs_groups
-from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, DTypeLike, TensorLike
-    from headrace.core.dtypes import DType
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
-    "as_string",
     "bytes_split",
-    "decode_base64",
-    "decode_raw",
-    "encode_base64",
     "reduce_join",
     "reduce_join_v2",
     "regex_full_match",
@@ -52,11 +43,6 @@ __all__ = [
     "string_split_dense",
     "string_split_v2",
     "string_strip",
-    "string_to_hash_bucket",
-    "string_to_hash_bucket_fast",
-    "string_to_hash_bucket_strong",
-    "string_to_hash_bucket_v1",
-    "string_to_number",
     "string_upper",
     "substr",
     "substr_v2",
@@ -75,7 +61,7 @@ def mapped(function: Callable[[Any], Any], x: Array) -> Array:
     return object_array([function(s) for s in x.reshape(-1).tolist()], x.shape)
 
 
-def _define(
+def define_string_op(
     name: str,
     signature: str,
     kernel: Callable[..., Any],
@@ -118,7 +104,7 @@ def _join_kernel(xp: ArrayNamespace, *inputs: Array, separator: str) -> Array:
     return object_array([sep.join(row) for row in zip(*columns)], dims)
 
 
-STRING_JOIN = _define(
+STRING_JOIN = define_string_op(
     "StringJoin", "inputs: N*string -> output: string; separator: str=''", _join_kernel, _join_shape
 )
 
@@ -190,13 +176,13 @@ def _split_shape(c: Inference) -> list[Shape]:
 
 
 _SPLIT_OUT = "indices: int64, values: string, shape: int64"
-STRING_SPLIT = _define(
+STRING_SPLIT = define_string_op(
     "StringSplit",
     f"input: string, delimiter: string -> {_SPLIT_OUT}; skip_empty: bool=True",
     _split_v1_kernel,
     _split_shape,
 )
-STRING_SPLIT_V2 = _define(
+STRING_SPLIT_V2 = define_string_op(
     "StringSplitV2",
     f"input: string, sep: string -> {_SPLIT_OUT}; maxsplit: int=-1",
     _split_v2_kernel,
@@ -290,7 +276,7 @@ def _reduce_join_kernel(
     )
 
 
-REDUCE_JOIN = _define(
+REDUCE_JOIN = define_string_op(
     "ReduceJoin",
     "inputs: string, reduction_indices: int32 -> output: string; keep_dims: bool=False, "
     "separator: str=''",
@@ -337,183 +323,6 @@ def reduce_join_v2(
     return reduce_join(inputs, axis, None, separator, name, None, keepdims)
 
 
-# numbers ----------------------------------------------------------------------------------------
-
-
-def _number_format(
-    kind: str, precision: int, scientific: bool, shortest: bool, width: int, fill: str
-) -> str:
-    spec = "%" + fill + (str(width) if width > -1 else "")
-    if kind in "iu":
-        return spec + "d"
-    if precision > -1:
-        spec += f".{precision}"
-    return spec + ("e" if scientific else "g" if shortest else "f")
-
-
-def _as_string_kernel(
-    xp: ArrayNamespace,
-    x: Array,
-    *,
-    precision: int,
-    scientific: bool,
-    shortest: bool,
-    width: int,
-    fill: str,
-) -> Array:
-    kind = x.dtype.kind
-    if kind not in "fc":
-        for given, what in (
-            (precision > -1, "precision"),
-            (scientific or shortest, "scientific and shortest format"),
-        ):
-            if given:
-                raise invalid(f"{what} not supported for datatype {x.dtype.name}")
-    values = x.reshape(-1).tolist()
-    if kind == "b":
-        spec = f"%{fill}{width if width > -1 else ''}s"
-        return object_array([(spec % ("true" if v else "false")).encode() for v in values], x.shape)
-    spec = _number_format(kind, precision, scientific, shortest, width, fill)
-    if kind == "c":
-        return object_array(
-            [f"({spec % v.real},{spec % v.imag})".encode() for v in values], x.shape
-        )
-    return object_array([(spec % v).encode() for v in values], x.shape)
-
-
-def _check_as_string(attrs: dict[str, Any]) -> None:
-    if attrs["scientific"] and attrs["shortest"]:
-        raise invalid("Cannot select both scientific and shortest notation")
-    if len(attrs["fill"]) > 1:
-        raise invalid("Fill string must be one or fewer characters")
-
-
-AS_STRING = _define(
-    "AsString",
-    "input: T -> output: string; precision: int=-1, scientific: bool=False, shortest: "
-    "bool=False, width: int=-1, fill: str=''",
-    _as_string_kernel,
-    check_attrs=_check_as_string,
-)
-
-
-def as_string(
-    input: TensorLike,
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """Numbers as strings, in the formats of C's printf."""
-    return apply(
-        AS_STRING,
-        input,
-        precision=precision,
-        scientific=scientific,
-        shortest=shortest,
-        width=width,
-        fill=fill,
-        name=name,
-    )
-
-
-def _to_number_kernel(xp: ArrayNamespace, x: Array, *, out_type: DType) -> Array:
-    convert = _integer_of if out_type.is_integer else _float_of
-    low, high = out_type.limits if out_type.is_integer else (-math.inf, math.inf)
-    out = []
-    for s in x.reshape(-1).tolist():
-        value = convert(s.strip())
-        if value is None or value < low or value > high:
-            raise invalid(
-                f"StringToNumberOp could not correctly convert string: {s.decode(errors='replace')}"
-            )
-        out.append(value)
-    with np.errstate(over="ignore"):
-        return np.array(out, out_type.np_dtype).reshape(x.shape)
-
-
-_INTEGER = re.compile(rb"-?[0-9]+")
-_HEX = re.compile(rb"([+-]?)(0[xX][0-9a-fA-F]+)")
-_FLOAT = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|nan)", re.IGNORECASE)
-
-
-def _integer_of(text: bytes) -> int | None:
-    return int(text) if _INTEGER.fullmatch(text) else None
-
-
-def _float_of(text: bytes) -> float | None:
-    """Decimal numbers, inf and nan in any case, and whole hexadecimal numbers."""
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    whole = _HEX.fullmatch(text)
-    if whole is None:
-        return None
-    return float(int(whole[2], 16)) * (-1.0 if whole[1] == b"-" else 1.0)
-
-
-STRING_TO_NUMBER = _define(
-    "StringToNumber",
-    "string_tensor: string -> output: out_type; out_type: type(number)=float32",
-    _to_number_kernel,
-)
-
-
-def string_to_number(
-    string_tensor: TensorLike | None = None,
-    out_type: DTypeLike = dtypes.float32,
-    name: str | None = None,
-    input: object = None,
-) -> Tensor:
-    """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
-    source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)
-
-
-def _decode_raw_kernel(
-    xp: ArrayNamespace, x: Array, *, out_type: DType, little_endian: bool
-) -> Array:
-    strings = x.reshape(-1).tolist()
-    dtype = out_type.np_dtype
-    width = len(strings[0]) if strings else 0
-    for i, s in enumerate(strings):
-        if len(s) != width:
-            raise invalid(
-                "DecodeRaw requires input strings to all be the same size, but element "
-                f"{i} has size {width} != {len(s)}"
-            )
-    if width % dtype.itemsize:
-        raise invalid(
-            f"Input to DecodeRaw has length {width} that is not a multiple of "
-            f"{dtype.itemsize}, the size of {out_type.name}"
-        )
-    flat = np.frombuffer(b"".join(strings), dtype if little_endian else dtype.newbyteorder(">"))
-    return flat.astype(dtype).reshape((*x.shape, width // dtype.itemsize))
-
-
-DECODE_RAW = _define(
-    "DecodeRaw",
-    "bytes: string -> output: out_type; out_type: type, little_endian: bool=True",
-    _decode_raw_kernel,
-    lambda c: [None if c.shape(0) is None else (*c.shape(0), None)],
-)
-
-
-def decode_raw(
-    input_bytes: TensorLike | None = None,
-    out_type: DTypeLike | None = None,
-    little_endian: bool = True,
-    name: str | None = None,
-    bytes: object = None,
-) -> Tensor:
-    """The bytes of each string as a vector of numbers."""
-    source = one_of("input_bytes", input_bytes, "bytes", bytes)
-    if out_type is None:
-        raise ValueError("decode_raw needs out_type")
-    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)
-
-
 # pieces -----------------------------------------------------------------------------------------
 
 
@@ -542,7 +351,7 @@ def _substr_kernel(xp: ArrayNamespace, x: Array, pos: Array, length: Array, *, u
     return object_array(out, x.shape)
 
 
-SUBSTR = _define(
+SUBSTR = define_string_op(
     "Substr",
     "input: string, pos: T, len: T -> output: string; T: type(index), unit: str='BYTE'",
     _substr_kernel,
@@ -572,7 +381,7 @@ def _length_kernel(xp: ArrayNamespace, x: Array, *, unit: str) -> Array:
     return np.array(sizes, np.int32).reshape(x.shape)
 
 
-STRING_LENGTH = _define(
+STRING_LENGTH = define_string_op(
     "StringLength", "input: string -> output: int32; unit: str='BYTE'", _length_kernel
 )
 
@@ -591,13 +400,13 @@ def _case_kernel(method: str) -> Callable[..., Any]:
     return kernel
 
 
-STRING_LOWER = _define(
+STRING_LOWER = define_string_op(
     "StringLower", "input: string -> output: string; encoding: str=''", _case_kernel("lower")
 )
-STRING_UPPER = _define(
+STRING_UPPER = define_string_op(
     "StringUpper", "input: string -> output: string; encoding: str=''", _case_kernel("upper")
 )
-STRING_STRIP = _define(
+STRING_STRIP = define_string_op(
     "StringStrip", "input: string -> output: string", lambda xp, x: mapped(bytes.strip, x)
 )
 
@@ -631,26 +440,26 @@ def _matches(x: Array, pattern: bytes) -> Array:
     return np.array(found, bool).reshape(x.shape)
 
 
-REGEX_REPLACE = _define(
+REGEX_REPLACE = define_string_op(
     "RegexReplace",
     "input: string, pattern: string, rewrite: string -> output: string; replace_global: bool=True",
     lambda xp, x, pattern, rewrite, *, replace_global: _replaced(
         x, pattern.item(), rewrite.item(), replace_global
     ),
 )
-STATIC_REGEX_REPLACE = _define(
+STATIC_REGEX_REPLACE = define_string_op(
     "StaticRegexReplace",
     "input: string -> output: string; pattern: str, rewrite: str, replace_global: bool=True",
     lambda xp, x, *, pattern, rewrite, replace_global: _replaced(
         x, pattern.encode(), rewrite.encode(), replace_global
     ),
 )
-REGEX_FULL_MATCH = _define(
+REGEX_FULL_MATCH = define_string_op(
     "RegexFullMatch",
     "input: string, pattern: string -> output: bool",
     lambda xp, x, pattern: _matches(x, pattern.item()),
 )
-STATIC_REGEX_FULL_MATCH = _define(
+STATIC_REGEX_FULL_MATCH = define_string_op(
     "StaticRegexFullMatch",
     "input: string -> output: bool; pattern: str",
     lambda xp, x, *, pattern: _matches(x, pattern.encode()),
@@ -684,104 +493,9 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
     return apply(REGEX_FULL_MATCH, input, pattern, name=name)
 
 
-# hashes and base64 ------------------------------------------------------------------------------
-
-
-def _bucketed(function: Callable[[bytes], int], x: Array, count: int) -> Array:
-    return np.array([function(s) % count for s in x.reshape(-1).tolist()], np.int64).reshape(
-        x.shape
-    )
-
-
-STRING_TO_HASH_BUCKET_FAST = _define(
-    "StringToHashBucketFast",
-    "input: string -> output: int64; num_buckets: int",
-    lambda xp, x, *, num_buckets: _bucketed(fingerprint64, x, num_buckets),
-)
-STRING_TO_HASH_BUCKET = _define(
-    "StringToHashBucket",
-    "string_tensor: string -> output: int64; num_buckets: int",
-    lambda xp, x, *, num_buckets: _bucketed(hash64, x, num_buckets),
-)
-STRING_TO_HASH_BUCKET_STRONG = _define(
-    "StringToHashBucketStrong",
-    "input: string -> output: int64; num_buckets: int, key: list(int)",
-    lambda xp, x, *, num_buckets, key: _bucketed(lambda s: sip_hash(s, key), x, num_buckets),
-)
-
-
-def string_to_hash_bucket_fast(
-    input: TensorLike, num_buckets: int, name: str | None = None
-) -> Tensor:
-    """A bucket from 0 to ``num_buckets - 1`` for each string (FarmHash; the same everywhere)."""
-    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)
-
-
-def string_to_hash_bucket_strong(
-    input: TensorLike, num_buckets: int, key: TensorLike, name: str | None = None
-) -> Tensor:
-    """As ``string_to_hash_bucket_fast`` with a secret key of two integers (SipHash).
-
-    Nobody without the key can choose strings that fall into one bucket.
-    """
-    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)
-
-
-def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
-    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings."""
-    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
-
-
-def string_to_hash_bucket_v1(
-    string_tensor: TensorLike | None = None,
-    num_buckets: int | None = None,
-    name: str | None = None,
-    input: object = None,
-) -> Tensor:
-    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings.
-
-    ``input`` is the newer name of ``string_tensor``.
-    """
-    source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)
-
-
-def _encode(s: bytes, pad: bool) -> bytes:
-    text = base64.urlsafe_b64encode(s)
-    return text if pad else text.rstrip(b"=")
-
-
-def _decode(s: bytes) -> bytes:
-    body = s.rstrip(b"=")
-    if re.fullmatch(rb"[A-Za-z0-9_-]*", body) is None or len(body) % 4 == 1:
-        raise invalid("Invalid character found in base64.")
-    return base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4))
-
-
-ENCODE_BASE64 = _define(
-    "EncodeBase64",
-    "input: string -> output: string; pad: bool=False",
-    lambda xp, x, *, pad: mapped(lambda s: _encode(s, pad), x),
-)
-DECODE_BASE64 = _define(
-    "DecodeBase64", "input: string -> output: string", lambda xp, x: mapped(_decode, x)
-)
-
-
-def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
-    """Web-safe base64."""
-    return apply(ENCODE_BASE64, input, pad=pad, name=name)
-
-
-def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
-    return apply(DECODE_BASE64, input, name=name)
-
-
 # traits ------------------------------------------------------------------------------------------
 
 add_traits(
-    "AsString DecodeRaw StringLength StringLower StringStrip StringToHashBucketFast "
-    "StringToNumber StringUpper",
+    "StringLength StringLower StringStrip StringUpper",
     batching="same",
 )

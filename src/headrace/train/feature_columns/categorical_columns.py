@@ -16,7 +16,8 @@ from headrace.ops.io.parsing_features import VarLenFeature
 from headrace.ops.sparse.sparse_cross import sparse_cross_hashed
 from headrace.ops.sparse.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from headrace.ops.state.vocabulary_tables import index_table_from_file, index_table_from_tensor
-from headrace.ops.strings.string_ops import as_string, string_to_hash_bucket_fast
+from headrace.ops.strings.string_encoding import string_to_hash_bucket_fast
+from headrace.ops.strings.string_numbers import as_string
 from headrace.train.feature_columns.column_base import (
     Builder,
     CategoricalColumn,

@@ -14,11 +14,8 @@ from headrace.core.dtypes import DType
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops
-from headrace.ops.sparse.sparse_tensor import (
-    SparseTensor,
-    convert_to_tensor_or_sparse_tensor,
-    sparse_reshape,
-)
+from headrace.ops.sparse.sparse_arranging import sparse_reshape
+from headrace.ops.sparse.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

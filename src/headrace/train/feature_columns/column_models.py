@@ -8,7 +8,7 @@ from headrace.core.graph import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
 from headrace.layers import layer_ops as ops
 from headrace.ops.nn.embedding import safe_embedding_lookup_sparse
-from headrace.ops.sparse.sparse_tensor import sparse_reshape
+from headrace.ops.sparse.sparse_arranging import sparse_reshape
 from headrace.train.feature_columns.column_base import (
     Builder,
     CategoricalColumn,

@@ -14,12 +14,8 @@ from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops
 from headrace.ops.array.gathering import scatter_nd
 from headrace.ops.nn.embedding import safe_embedding_lookup_sparse
-from headrace.ops.sparse.sparse_tensor import (
-    SparseTensor,
-    sparse_merge,
-    sparse_slice,
-    sparse_tensor_to_dense,
-)
+from headrace.ops.sparse.sparse_arranging import sparse_merge, sparse_slice
+from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_to_dense
 from headrace.train.checkpoint_readers import init_from_checkpoint
 from headrace.train.feature_columns.categorical_columns import WeightedCategoricalColumn
 from headrace.train.feature_columns.column_base import (

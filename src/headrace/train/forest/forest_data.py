@@ -6,11 +6,8 @@ from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.layers import layer_ops as ops
-from headrace.ops.sparse.sparse_tensor import (
-    SparseTensor,
-    sparse_concat,
-    sparse_tensor_to_dense,
-)
+from headrace.ops.sparse.sparse_arranging import sparse_concat
+from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_to_dense
 
 __all__ = ["parse_data", "parse_labels"]
 

@@ -21,16 +21,15 @@ from headrace.ops.array.slicing import slice as slice_of
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.binary import add, div, div_no_nan, minimum, multiply
 from headrace.ops.math.comparison import equal, greater_equal
-from headrace.ops.math.reductions import cumsum, reduce_max, reduce_sum
+from headrace.ops.math.cumulative import cumsum
+from headrace.ops.math.reductions import reduce_max, reduce_sum
 from headrace.ops.nn.weights_broadcasting import assert_broadcastable, broadcast_weights
 from headrace.ops.sparse.set_ops import set_difference, set_intersection, set_size
+from headrace.ops.sparse.sparse_arranging import sparse_concat, sparse_reshape, sparse_retain
 from headrace.ops.sparse.sparse_tensor import (
     SparseTensor,
     SparseTensorValue,
     convert_to_tensor_or_sparse_tensor,
-    sparse_concat,
-    sparse_reshape,
-    sparse_retain,
 )
 from headrace.ops.state.ref_state import assign_add
 from headrace.train.metrics.metric_parts import Metric, metric_variable, refuse_eager, registered

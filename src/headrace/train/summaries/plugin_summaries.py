@@ -28,7 +28,7 @@ from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.comparison import equal, less_equal, logical_or
 from headrace.ops.math.reductions import reduce_max, reduce_min, reduce_sum
 from headrace.ops.math.unary import floor
-from headrace.ops.strings.string_ops import as_string
+from headrace.ops.strings.string_numbers import as_string
 from headrace.train.summaries.summary_writers import summary_scope, write
 
 __all__ = ["audio", "histogram", "image", "scalar", "text"]
