@@ -155,13 +155,13 @@ class AlreadyExistsError(_CodedError):
 
 
 class PermissionDeniedError(_CodedError):
-    """The caller may not do this."""
+    """The caller may not do this, for instance write into a read-only folder."""
 
     code = PERMISSION_DENIED
 
 
 class UnauthenticatedError(_CodedError):
-    """The caller is not known."""
+    """The caller has not proved who it is (of remote services; not raised by Headrace)."""
 
     code = UNAUTHENTICATED
 

@@ -453,6 +453,17 @@ def test_test_case() -> None:
                     error = tf.test.compute_gradient_error(x, [2, 3], y, [2, 3], delta=1e-4)
                     self.assertLess(error, 1e-6)
 
+        class OwnSetUp(tf.test.TestCase):
+            def setUp(self):
+                self.x = tf.constant(3.0)
+
+            def testSessionAndFolder(self):
+                with self.cached_session() as sess:
+                    self.assertEqual(sess.run(self.x), 3)
+                with self.test_session(graph=self.x.graph):
+                    self.assertEqual(self.x.eval(), 3)
+                self.assertTrue(tf.gfile.Exists(self.get_temp_dir()))
+
         assert not tf.test.is_gpu_available() and not tf.test.is_built_with_cuda()
         tf.test.main()
         """

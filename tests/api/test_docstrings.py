@@ -1,4 +1,4 @@
-"""Every public function and class of ``tf`` has a docstring of its own.
+"""Every public function and class of ``tf`` has a docstring of its own, of a few words at least.
 
 The walk goes through ``tf`` (v1 and v2), their submodules and ``tf.contrib.*``, with the names
 that are imported when they are first used.
@@ -19,6 +19,9 @@ import pytest
 
 #: Objects without a docstring of their own, each with the reason.
 EXEMPT: dict[str, str] = {}
+
+#: Fewer words than this do not say what a function of TensorFlow computes.
+MIN_WORDS = 5
 
 _NAMESPACES = ["headrace.api.v1", "headrace.api.v2"]
 _NAMESPACES += [
@@ -72,9 +75,11 @@ def test_public_objects_have_docstrings(root: str) -> None:
     missing = [
         f"{path} ({value.__module__}.{value.__qualname__})"
         for path, value in _objects(root)
-        if len(_own_docstring(value).strip()) < 10 and path not in EXEMPT
+        if len(_own_docstring(value).split()) < MIN_WORDS and path not in EXEMPT
     ]
-    assert not missing, "\n".join(["no docstring of their own:", *sorted(missing)])
+    assert not missing, "\n".join(
+        ["no docstring of their own, or a very short one:", *sorted(missing)]
+    )
 
 
 def test_the_walk_sees_the_namespaces() -> None:

@@ -349,8 +349,7 @@ def test_splitting_one_string() -> None:
     assert tf.strings.split("a,b,,c", ",").numpy().tolist() == [b"a", b"b", b"", b"c"]
     assert tf.strings.split("a,b,,c", ",", 1).numpy().tolist() == [b"a", b"b,,c"]
     assert tf.strings.bytes_split("Duck").numpy().tolist() == [b"D", b"u", b"c", b"k"]
-    with pytest.raises(NotImplementedError, match="RaggedTensor"):
-        tf.strings.split(["a b", "c"])
+    assert tf.strings.split(["a b", "c"]).to_list() == [[b"a", b"b"], [b"c"]]
 
 
 def test_a_mask_as_index() -> None:

@@ -42,6 +42,7 @@ MODULES = [
     "forest_cases",
     "graph_editor_cases",
     "linear_operator_cases",
+    "ragged_cases",
 ]
 
 

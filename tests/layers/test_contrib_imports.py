@@ -14,10 +14,13 @@ import tensorflow.contrib.layers as layers
 import tensorflow.contrib.slim.nets
 from tensorflow.contrib import crf, cudnn_rnn, legacy_seq2seq, rnn, seq2seq
 from tensorflow.contrib.framework import arg_scope, add_arg_scope, nest
-from tensorflow.contrib.framework.python.ops import arg_scope as arg_scope_module
+from tensorflow.contrib.framework.python.ops import arg_scope as inner_arg_scope
+from tensorflow.contrib.framework.python.ops.arg_scope import has_arg_scope
+from tensorflow.contrib.framework.python.ops import arg_scope as still_the_function
 from tensorflow.contrib.layers import conv2d, fully_connected, xavier_initializer, l2_regularizer
 from tensorflow.contrib.layers.python.layers import initializers, regularizers, utils, batch_norm
 from tensorflow.contrib.layers.python.layers.layers import max_pool2d, softmax
+from tensorflow.contrib.metrics.python.ops import metric_ops, set_ops
 from tensorflow.contrib.rnn import BasicLSTMCell, static_rnn
 from tensorflow.contrib.rnn.python.ops.core_rnn_cell import RNNCell, _linear
 from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import AttentionWrapper
@@ -31,9 +34,10 @@ from tensorflow.python.ops.rnn_cell_impl import _like_rnncell, _Linear
 from tensorflow.python.util import tf_contextlib, deprecation
 
 assert slim.conv2d is tf.contrib.slim.conv2d is conv2d, "one function under all names"
-assert slim.arg_scope is arg_scope is arg_scope_module.arg_scope
+assert slim.arg_scope is arg_scope is inner_arg_scope is still_the_function
 assert rnn_cell.LSTMCell is tf.nn.rnn_cell.LSTMCell is rnn.LSTMCell
 assert core.Dense is tf.layers.Dense
+assert set_ops.set_size is tf.contrib.metrics.set_size and metric_ops.set_union
 x = tf.zeros([2, 8, 8, 3])
 with slim.arg_scope([slim.conv2d], weights_regularizer=l2_regularizer(0.1)):
     y = slim.conv2d(x, 4, 3)

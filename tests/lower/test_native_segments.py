@@ -12,7 +12,7 @@ import pytest
 import headrace as tf
 from headrace.kernels.native import llvm_library
 from headrace.kernels.native.native_types import ELEMENTWISE, has_code
-from headrace.lower import native_segments
+from headrace.lower import native_groups, native_segments
 
 needs_llvm = pytest.mark.skipif(
     llvm_library.available() is None, reason=f"no native code: {llvm_library.status()}"
@@ -206,6 +206,81 @@ def test_updates_of_many_small_variables_have_the_same_bits(monkeypatch, name):
 
 
 @needs_llvm
+def _cell_loop(steps=6):
+    """An LSTM cell written out in a loop, and its gradient: views of a Split, values on stacks."""
+    rng = np.random.RandomState(3)
+    x = tf.placeholder(tf.float32, [None, 8, 5])
+    w = tf.Variable(rng.randn(5 + 7, 28).astype(np.float32) * 0.4)
+
+    rows = tf.TensorArray(tf.float32, 8).unstack(tf.transpose(x, [1, 0, 2]))
+
+    def body(t, c, h):
+        z = tf.matmul(tf.concat([rows.read(t), h], 1), w)
+        i, j, f, o = tf.split(z, 4, 1)
+        c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+        return t + 1, c, tf.tanh(c) * tf.sigmoid(o)
+
+    zeros = tf.zeros([tf.shape(x)[0], 7])
+    _, c, h = tf.while_loop(lambda t, c, h: t < steps, body, [tf.constant(0), zeros, zeros])
+    return x, [h, *tf.gradients(tf.reduce_sum(h * c), [x, w])]
+
+
+def _run_cells(monkeypatch, setting, x_value, runs=3):
+    monkeypatch.setenv("HEADRACE_NATIVE", setting)
+    with tf.Graph().as_default():
+        x, fetches = _cell_loop()
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            for _ in range(runs):
+                got = sess.run(fetches, {x: x_value})
+            return got
+
+
+@needs_llvm
+def test_cells_of_loops_are_one_segment_each_way(monkeypatch):
+    found = {}
+    call = native_segments.NativeSegment.__call__
+
+    def recorded(self, state, *inputs):
+        made = call(self, state, *inputs)
+        ops = [n.opdef.name for s in self.steps for n in native_segments.nodes_of(s)]
+        found.setdefault(self.number, (ops, []))[1].append(made is not None)
+        return made
+
+    monkeypatch.setattr(native_segments.NativeSegment, "__call__", recorded)
+    x_value = np.random.RandomState(0).randn(4, 8, 5).astype(np.float32)
+    got = _run_cells(monkeypatch, "always", x_value)
+    segments = [*found.values()]
+    for a, b in zip(got, _run_cells(monkeypatch, "0", x_value)):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+    for op in ("Sigmoid", "SigmoidGrad"):
+        [is_native] = [native for ops, native in segments if ops.count(op) == 3]
+        assert len(is_native) == 18 and all(is_native)
+
+
+@needs_llvm
+def test_views_with_gaps_are_copied_for_a_kernel(always, monkeypatch):
+    made = []
+    run = native_groups.NativeStep.run
+
+    def recorded(self, inputs, own=None, out=None):
+        result = run(self, inputs, own, out)
+        made.append((result is not None, all(a.flags.c_contiguous for a in inputs)))
+        return result
+
+    monkeypatch.setattr(native_groups.NativeStep, "run", recorded)
+    x = tf.placeholder(tf.float32, [256, 1024])
+    left, right = tf.split(x, 2, 1)
+    y = tf.tanh(left) * right + 1.0
+    value = np.random.RandomState(0).randn(256, 1024).astype(np.float32)
+    with tf.Session() as sess:
+        got = sess.run(y, {x: value})
+        a, b = value[:, :512].copy(), value[:, 512:].copy()
+        same = sess.run(y, {left: a, right: b})
+    np.testing.assert_array_equal(got, same)
+    assert (True, False) in made and all(native for native, _ in made)
+
+
 def test_indices_out_of_bounds_have_their_own_error(always):
     with tf.Graph().as_default(), tf.Session() as session:
         x, at = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [None])

@@ -309,3 +309,27 @@ def test_a_matrix_and_its_transpose_are_two_packed_forms(
     for ours, wanted in zip(*results):
         for a, b in zip(ours, wanted):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("wide", [(300, 256), (128, 4200)])
+def test_weights_of_few_and_many_rows_are_two_packed_forms(wide: tuple[int, int]) -> None:
+    """On AVX2 a product of some numbers of rows is a convolution, whose weights lie otherwise."""
+    with tf.Graph().as_default() as graph:
+        values = tf.placeholder(tf.float32, wide)
+        weights = tf.Variable(array(*wide))
+        x = tf.placeholder(tf.float32, [None, wide[0]])
+        y = tf.nn.relu(tf.matmul(x, weights) + array(wide[1]))
+        write = tf.assign(weights, values)
+        init = tf.global_variables_initializer()
+    runs = [(rows, array(rows, wide[0])) for rows in (1, 8, 64, 600, 8, 1, 600, 64)]
+    written = [array(*wide) for _ in range(2)]
+    results: list[list[Any]] = []
+    for executor in ("numpy", "reference"):
+        results.append([])
+        with tf.Session(graph=graph, executor=executor) as session:
+            session.run(init)
+            for new in written:
+                session.run(write, {values: new})
+                results[-1] += [session.run(y, {x: fed}) for _, fed in runs for _ in range(2)]
+    for ours, wanted in zip(*results):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)

@@ -57,3 +57,53 @@ def test_imported_training_steps_are_rewritten_as_built_ones(name: str, tmp_path
         losses.append([session.run(["train", "loss:0"], feeds)[1] for _ in range(4)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=2e-6)
     assert losses[0][-1] < losses[0][0]
+
+
+def _cell() -> tuple[list[tf.Tensor], tf.Tensor]:
+    x, z = tf.placeholder(tf.float32, (4, 6, 8)), tf.placeholder(tf.float32, (4, 8))
+    cell = tf.nn.rnn_cell.BasicLSTMCell(16, name="cell")
+    outputs, _ = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), dtype=tf.float32)
+    return [x, z], tf.reduce_mean(tf.square(tf.layers.dense(outputs[-1], 8) - z))
+
+
+def _attention() -> tuple[list[tf.Tensor], tf.Tensor]:
+    x, z = tf.placeholder(tf.float32, (2, 6, 8)), tf.placeholder(tf.float32, (2, 6, 8))
+    exps = tf.exp(tf.matmul(x, z, transpose_b=True) / 3.0)
+    g = tf.matmul(exps / tf.reduce_sum(exps, -1, keepdims=True), z)
+    g = 0.5 * g * (1 + tf.tanh(0.7978846 * (g + 0.044715 * tf.pow(g, 3))))
+    return [x, z], tf.reduce_mean(tf.square(g * x + z))
+
+
+def _middle() -> tuple[list[tf.Tensor], tf.Tensor]:
+    """A gradient that ends in the middle of what would be rewritten."""
+    x = tf.placeholder(tf.float32, (3, 5))
+    inner = 0.044715 * tf.pow(x, 3)
+    before = x + inner
+    g = 0.5 * x * (1 + tf.tanh(0.7978846 * before))
+    return [x, before, inner], tf.reduce_sum(tf.square(g))
+
+
+@pytest.mark.parametrize("program", [_cell, _attention, _middle])
+def test_plain_gradients_of_imported_graphs_are_rewritten_as_built_ones(program: Any) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        sources, loss = program()
+        fetches = [loss, *tf.gradients(loss, sources)]
+        placeholders = [t for t in sources if t.op.type == "Placeholder"]
+        rng = np.random.default_rng(3)
+        feeds = {t.name: rng.normal(size=t.shape.as_list()) for t in placeholders}
+        session.run(tf.global_variables_initializer())
+        weights = {v.op.name: session.run(v) for v in tf.global_variables()}
+        names = [t.name for t in fetches]
+        expected, built = session.run(names, feeds), session.explain(names, list(feeds))
+        definition = graph.as_graph_def()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(definition, name="")
+        given = {f"{name}:0": value for name, value in weights.items()}
+        found = session.run(names, {**feeds, **given})
+        imported = session.explain(names, [*feeds, *given])
+    composites = ("LSTM layer", "LSTM cell", "gelu in training", "softmax in training")
+    fired = [{r: e.rewrites.get(r, 0) for r in composites} for e in (built, imported)]
+    assert fired[0] == fired[1]
+    assert any(fired[0].values()) or program is _middle
+    for a, b in zip(expected, found):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)

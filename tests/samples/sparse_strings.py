@@ -237,6 +237,25 @@ SAMPLES = [
         grad=["values", "default_value"],
     ),
     Sample("SparseFillEmptyRowsGrad", dict(reverse_index_map=longs(0, 3), grad_values=f32(5))),
+    # rows of different lengths
+    Sample("RaggedRange", dict(starts=ints(0, 5, 8), limits=ints(3, 5, 2), deltas=ints(1, 1, -2))),
+    Sample(
+        "RaggedRange",
+        dict(starts=f32(3), limits=np.float32(4.5), deltas=np.float32(0.5)),
+        dict(Tsplits="int32"),
+        id="RaggedRange_float",
+    ),
+    Sample(
+        "RaggedTensorToSparse",
+        dict(rt_nested_splits=[longs(0, 2, 2, 3), longs(0, 1, 1, 4)], rt_dense_values=f32(4)),
+        grad=["rt_dense_values"],
+    ),
+    Sample(
+        "RaggedTensorToSparse",
+        dict(rt_nested_splits=[longs(0, 2, 2, 3)], rt_dense_values=f32(3, 2)),
+        grad=["rt_dense_values"],
+        id="RaggedTensorToSparse_inner",
+    ),
     # strings
     Sample("StringJoin", dict(inputs=[TEXT, strings("-"), TEXT]), dict(separator="/")),
     Sample("StringJoin", dict(inputs=[strings("a"), strings("b")]), id="StringJoin_scalars"),

@@ -52,7 +52,6 @@ INSTEAD = {
     "estimator": _MODEL,
     "keras": _MODEL + "; tf.keras.optimizers are there in the v2 API",
     "lite": _LITE,
-    "ragged": "tf.SparseTensor, or padded batches with tf.sequence_mask",
     "tpu": _NO_TPU,
     "xla": "tf.function(jit_compile=True)",
 }

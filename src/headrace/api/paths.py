@@ -437,7 +437,7 @@ _CONTRIB_INNER = {
     "distributions": "",
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",
-    "metrics": "python.ops.metric_ops python.metrics.classification",
+    "metrics": "python.ops.metric_ops python.ops.set_ops python.metrics.classification",
     "opt": "python.training.sign_decay",
     "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
     "staging": "",
@@ -549,6 +549,10 @@ for _path, _providers in PATHS.items():  # a namespace of contrib that has inner
 #: ``rnn_cell_impl``, and programs import it from there.
 _MODULE_PACKAGES = ("python.ops", "python.framework", "python.util", "python.training")
 
+#: Modules hidden by a function of the same name: TensorFlow's package imports all names of the
+#: module, so that ``from contrib.framework.python.ops import arg_scope`` is the function.
+_HIDDEN_MODULES = frozenset({"contrib.framework.python.ops.arg_scope"})
+
 
 class Facade(ModuleType):
     """A module that takes its names from its providers."""
@@ -568,7 +572,7 @@ class Facade(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         below = f"{self._path}.{name}".lstrip(".")
-        if below in PATHS:
+        if below in PATHS and below not in _HIDDEN_MODULES:
             if sys.modules.get(self.__name__) is self:  # an imported module's child has a name too
                 return importlib.import_module(f"{self._root}.{below}")
             return facade(below, self._root)
@@ -587,6 +591,11 @@ class Facade(ModuleType):
                 if f"{package}.{name}" in PATHS:
                     return facade(f"{package}.{name}", self._root)
         raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and f"{self._path}.{name}" in _HIDDEN_MODULES:
+            return  # the import system makes every imported module an attribute of its package
+        super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         provided = (n for p in self._providers for n in dir(p))

@@ -181,7 +181,7 @@ def _variables_used(ops: list[Operation]) -> list[Any]:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` forward, the identity backward."""
+    """A function that computes ``f`` and has the gradient of the identity."""
 
     @custom_gradient
     def passed(*args: object, **kwargs: object) -> Any:

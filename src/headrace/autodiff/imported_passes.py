@@ -1,11 +1,12 @@
 """Backward passes of graphs that came out of a file, found again by TensorFlow's names.
 
 ``tf.gradients`` makes the gradient of an operation ``a/MatMul`` in the scope
-``gradients/a/MatMul_grad``; where several inputs have one, ``…/tuple/control_dependency``, ``…_1``
-and so on are these gradients in the order of the inputs. That tells what each operation gave to its
-inputs; what arrived at it, and the sums, follow from it. An operation whose gradients are not told
-apart this way, or whose gradient is the user's own (``_gradient_op_type``), is left out: what
-contains it is not rewritten.
+``gradients/a/MatMul_grad``; where several inputs have one, an optimizer adds
+``…/tuple/control_dependency``, ``…_1`` and so on: these gradients in the order of the inputs.
+Where there are no such gates, the gradient function is called again in a scratch graph and compared
+(replayed_gradients.py). That tells what each operation gave to its inputs; what arrived at it, and
+the sums, follow from it. An operation whose gradients are not told apart this way, or whose
+gradient is the user's own (``_gradient_op_type``), is left out: what contains it is not rewritten.
 
     passes = rebuilt_passes(graph)      # as backward_record.passes(graph) after tf.gradients
 """
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 
 from headrace.autodiff.aggregate import is_trainable
 from headrace.autodiff.backward_record import Given, Pass
+from headrace.autodiff.replayed_gradients import Replays, source_of
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 
@@ -26,7 +28,10 @@ _SCOPE = re.compile(r"(?:^|/)gradients(?:_\d+)?/")
 _GATED = re.compile(r"/tuple/control_dependency(?:_(\d+))?$")
 
 #: The operations of one gradient, by the scope of the pass and the operation that it belongs to.
-_Members = dict[str, dict[Operation, list[Operation]]]
+_ByOp = dict[Operation, list[Operation]]
+_Members = dict[str, _ByOp]
+#: The sums of a pass, by what they add up.
+_Sums = dict[tuple[int, ...], Tensor]
 
 
 def rebuilt_passes(graph: Graph) -> list[Pass]:
@@ -76,25 +81,51 @@ def _owner(text: str, by_name: dict[str, Operation]) -> tuple[str, Operation] | 
     return None
 
 
-def _pass(scope: str, by_op: dict[Operation, list[Operation]], graph: Graph) -> Pass:
-    done = Pass()
-    for op, made in by_op.items():
-        sent = _sent(op, made)
-        if sent is not None:
-            done.sent[op] = sent
-            for t, g in zip(op._inputs, sent):
-                if g is not None:
-                    done.given.setdefault(t, []).append(Given(op, g))
-    sums = _sums(graph, scope)
-    for tensor, given in done.given.items():
-        if len(given) > 1:
-            total = sums.get(frozenset(id(g.grad) for g in given))
-            if total is not None:
-                done.sums[tensor] = total
+def _pass(scope: str, by_op: _ByOp, graph: Graph) -> Pass:
+    done, sums = Pass(), _sums(graph, scope)
+    passed = _walk_back(done, by_op, graph, sums)
     for op in done.sent:
         done.arrived[op] = [_arrived(t, done) for t in op._outputs]
     _drop_partial(done)
+    _drop_unconfirmed(done, passed)
     return done
+
+
+def _walk_back(done: Pass, by_op: _ByOp, graph: Graph, sums: _Sums) -> set[Operation]:
+    """Fill in what each operation gave to its inputs; those that only passed on what arrived."""
+    replays, passed = Replays(), set()
+    for op in reversed(graph._ops):  # as gradients flow
+        made = by_op.get(op)
+        if made is None and not any(t in done.given for t in op._outputs):
+            continue
+        for t in op._outputs:
+            _add_up(t, done, sums)
+        sent = None if made is None else _sent(op, made)
+        if sent is None:
+            arrived = [_arrived(t, done) for t in op._outputs]
+            sent = replays.replay(op, _below_scope(made or ()), arrived)
+            if sent is not None and made is None:
+                passed.add(op)
+        if sent is not None:
+            done.sent[op] = sent
+            for t, g in zip(op._inputs, sent):
+                if g is not None and is_trainable(t):
+                    done.given.setdefault(t, []).append(Given(op, g))
+    for tensor in done.given:
+        _add_up(tensor, done, sums)
+    return passed
+
+
+def _add_up(tensor: Tensor, done: Pass, sums: _Sums) -> None:
+    given = done.given.get(tensor, ())
+    if len(given) > 1 and tensor not in done.sums:
+        total = sums.get(tuple(sorted(id(g.grad) for g in given)))
+        if total is not None:
+            done.sums[tensor] = total
+
+
+def _below_scope(made: Sequence[Operation]) -> dict[str, Operation]:
+    return {op.name[op.name.rindex("_grad/") + 6 :]: op for op in made}
 
 
 def _sent(op: Operation, made: Sequence[Operation]) -> list[Tensor | None] | None:
@@ -109,20 +140,13 @@ def _sent(op: Operation, made: Sequence[Operation]) -> list[Tensor | None] | Non
         if len(gated) != len(inputs):
             return None
         for i, n in zip(inputs, sorted(gated)):
-            found[i] = _source(gated[n]._outputs[0])
+            found[i] = source_of(gated[n]._outputs[0])
         return found
     ends = [t for o in made for t in o._outputs if _leaves(t, own)]
     if len(inputs) != 1 or len(ends) != 1:
         return None
-    found[inputs[0]] = _source(ends[0])
+    found[inputs[0]] = source_of(ends[0])
     return found
-
-
-def _source(tensor: Tensor) -> Tensor:
-    """What identities (gates of gradients) pass on: a program has no others."""
-    while tensor._op._opdef.role == "identity":
-        tensor = tensor._op._inputs[0]
-    return tensor
 
 
 def _leaves(tensor: Tensor, own: set[Operation]) -> bool:
@@ -130,10 +154,10 @@ def _leaves(tensor: Tensor, own: set[Operation]) -> bool:
     return is_trainable(tensor) and any(u not in own for u in users)
 
 
-def _sums(graph: Graph, scope: str) -> dict[frozenset[int], Tensor]:
+def _sums(graph: Graph, scope: str) -> _Sums:
     """The sums of a pass, by what they add up."""
     return {
-        frozenset([id(_source(t)) for t in op._inputs]): op._outputs[0]
+        tuple(sorted(id(source_of(t)) for t in op._inputs)): op._outputs[0]
         for op in graph._ops
         if op.type == "AddN" and op.name.startswith(scope) and "_grad/" not in op.name
     }
@@ -146,11 +170,33 @@ def _arrived(tensor: Tensor, done: Pass) -> Tensor | None:
     return done.sums.get(tensor)
 
 
+def _is_read(grad: Tensor) -> bool:
+    """Whether anybody took a gradient: that of a tensor which is not asked for stays unread."""
+    return bool(grad._op.graph._consumers_of(grad))
+
+
 def _drop_partial(done: Pass) -> None:
     """Forget gradients that were given by more than is known: their sum is not one of these."""
     for tensor, given in done.given.items():
-        if len(given) > 1 and tensor not in done.sums:
+        if len(given) > 1 and tensor not in done.sums and any(_is_read(g.grad) for g in given):
             done.sent.pop(tensor._op, None)
             for g in given:
                 if g.by is not None:
                     done.sent.pop(g.by, None)
+
+
+def _drop_unconfirmed(done: Pass, passed: set[Operation]) -> None:
+    """Forget operations without a gradient of their own whose gradient may have ended there.
+
+    Such an operation gave what arrived to its inputs if something took it from there: a sum, or the
+    gradient of the operation that made the input.
+    """
+    for op in sorted(passed & set(done.sent), key=lambda op: op._id):
+        arrived = {id(g) for g in done.arrived[op] if g is not None}
+        sent = [g for g in done.sent[op] if g is not None]
+        taken = any(t in done.sums or t._op in done.sent for t in op._inputs)
+        if taken and all(id(g) in arrived for g in sent):
+            continue
+        del done.sent[op], done.arrived[op]
+        for t in set(op._inputs):
+            done.given[t] = [g for g in done.given.get(t, ()) if g.by is not op]

@@ -41,7 +41,7 @@ class RegisterGradient:
 
 
 def NotDifferentiable(op_type: str) -> None:
-    """Gradients stop at ops of this type."""
+    """Declare that ops of this type have no gradient: ``tf.gradients`` stops at them."""
     _registered[op_type] = NOT_DIFFERENTIABLE
 
 

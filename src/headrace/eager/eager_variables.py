@@ -69,7 +69,7 @@ def _undefined(what: str) -> property:
 
 
 class EagerVariable(ResourceVariable):
-    """A variable whose value is at hand."""
+    """A variable of eager execution: it has a value from the beginning, read with ``numpy()``."""
 
     _in_graph_mode = False
     _handle: Any

@@ -25,7 +25,7 @@ from headrace.ops.array.basic import identity
 if TYPE_CHECKING:
     from headrace.formats.function_calls import FunctionLibrary
 
-__all__ = ["register_imported_gradient"]
+__all__ = ["after_effects", "register_imported_gradient"]
 
 
 def register_imported_gradient(library: FunctionLibrary, called: FunctionName, results: int) -> str:
@@ -61,11 +61,12 @@ class _ImportedGradient:
                 f"The gradient function {name} has {len(found)} results for "
                 f"{len(arguments)} arguments of '{op.name}'"
             )
-        return [None] * self._results + _after(found, effects)
+        return [None] * self._results + after_effects(found, effects)
 
 
-def _after(results: Sequence[Tensor], effects: Sequence[Operation]) -> list[Tensor | None]:
-    if not effects:
+def after_effects(results: Sequence[Tensor], effects: Sequence[Operation]) -> list[Tensor | None]:
+    """Results that come after the effects of the function's body."""
+    if not effects or not results:
         return list(results)
     with results[0].graph.control_dependencies(effects):
         return [identity(t) for t in results]

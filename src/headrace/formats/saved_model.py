@@ -308,7 +308,7 @@ def simple_save(
 
 
 def contains_saved_model(export_dir: str) -> bool:
-    """Whether a folder holds a SavedModel."""
+    """Whether a folder holds a SavedModel: a file ``saved_model.pb`` or ``saved_model.pbtxt``."""
     folder = os.fspath(export_dir)
     names = (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
     return any(os.path.isfile(os.path.join(folder, n)) for n in names)

@@ -27,6 +27,7 @@ from headrace.core.specs import TensorSpec
 from headrace.eager.eager_context import eager_mode
 from headrace.eager.module import Module
 from headrace.formats.function_calls import FunctionLibrary
+from headrace.formats.registered_gradients import register_saved_gradients
 from headrace.formats.saved_model import SavedModelLoader, asset_path
 from headrace.formats.saved_model_options import LoadOptions
 from headrace.formats.structured_values import decode_structure
@@ -124,6 +125,8 @@ class _Objects:
             self.values, self.tables = _checkpoint_values(loader.variables_path, self.saved)
         self.made: dict[int, Any] = {}
         self.concrete: dict[str, ConcreteFunction] = {}
+        registered = meta.graph_def.library.registered_gradients
+        register_saved_gradients(self.library, registered, self.saved, self._bound)
 
     def root(self) -> Any:
         for i, node in enumerate(self.saved.nodes):
@@ -152,6 +155,8 @@ class _Objects:
         if kind == "asset":
             return self._asset(node.asset.asset_file_def_index)
         if kind == "captured_tensor":
+            if node.captured_tensor.concrete_function:  # register_saved_gradients finds it there
+                return _Unsupported(f"tensor '{node.captured_tensor.name}' of a function's body")
             return convert_to_tensor(self._constant(node.captured_tensor.name.partition(":")[0]))
         if kind == "resource":
             return LoadedResource()

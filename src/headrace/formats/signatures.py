@@ -97,7 +97,7 @@ def build_signature_def(
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
 ) -> SignatureDef:
-    """A SignatureDef of TensorInfos."""
+    """A SignatureDef of TensorInfos by key: ``inputs``, ``outputs`` and the ``method_name``."""
     from tensorboard.compat.proto.meta_graph_pb2 import SignatureDef
 
     message = SignatureDef()
@@ -123,7 +123,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 def regression_signature_def(examples: object, predictions: Tensor) -> SignatureDef:
-    """For Regress: serialized Examples to float32."""
+    """A SignatureDef of the method Regress: serialized Examples in, float32 predictions out."""
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
     if not isinstance(examples, Tensor):

@@ -173,6 +173,8 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
 
     def weights_way(self, asked: str) -> WeightsWay: ...
 
+    def as_pixels(self, rows: int, shape: tuple[int, ...], kind: str = "float32") -> bool: ...
+
     def pack(
         self,
         weights: Array,

@@ -87,9 +87,12 @@ class Held:
         return sum(int(getattr(f, "nbytes", 0)) for f in list(self.forms.values()))
 
 
-def product_key(y: Any, kind: str = "float32") -> Hashable:
-    """Of the packed form of a matrix as the right factor of a product."""
-    return kind, y.shape, y.strides
+def product_key(y: Any, pixels: bool, kind: str = "float32") -> Hashable:
+    """Of the packed form of a matrix as the right factor of a product.
+
+    ``pixels``: the rows that it is multiplied with are the library's ``as_pixels``.
+    """
+    return kind, y.shape, y.strides, pixels
 
 
 def product(
@@ -127,7 +130,7 @@ def _packed_product(
         return None
     rows = x.shape[0]
     packed = held.get(
-        product_key(y, kind),
+        product_key(y, found.as_pixels(rows, y.shape, kind), kind),
         lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True),
         at_once=kind != "float32",  # a type that was asked for
     )

@@ -280,7 +280,9 @@ class Conv3DCore(ConvCore):
 
 
 class Conv1D(Conv1DCore, Layer):
-    """``tf.layers.Conv1D``: sequences (batch, length, channels)."""
+    """A convolution over sequences: ``(batch, length, channels)`` to ``(batch, new_length,
+    filters)``.
+    """
 
     def __init__(
         self,
@@ -374,7 +376,7 @@ def conv1d(
 
 
 class Conv2D(Conv2DCore, Layer):
-    """``tf.layers.Conv2D``: images (batch, height, width, channels)."""
+    """A convolution over images: ``(batch, height, width, channels)``, or channels first."""
 
     def __init__(
         self,
@@ -469,7 +471,7 @@ def conv2d(
 
 
 class Conv3D(Conv3DCore, Layer):
-    """``tf.layers.Conv3D``: volumes (batch, depth, height, width, channels)."""
+    """A convolution over volumes ``(batch, depth, height, width, channels)``, or channels first."""
 
     def __init__(
         self,

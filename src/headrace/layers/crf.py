@@ -58,7 +58,7 @@ def _zero_if_empty(lengths: TensorLike, values: TensorLike) -> Any:
 def crf_sequence_score(
     inputs: Tensor, tag_indices: Any, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Any:
-    """The unnormalized score of each row's tags."""
+    """The unnormalized score of each row's tags: unary and transition scores, added up."""
     tag_indices = ops.convert_to_tensor(tag_indices)
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
 
@@ -93,7 +93,7 @@ def crf_multitag_sequence_score(
 def crf_log_norm(
     inputs: Tensor, sequence_lengths: TensorLike, transition_params: Tensor | Variable
 ) -> Any:
-    """The logarithm of the partition function."""
+    """The logarithm of the partition function of a linear chain, one number for each sequence."""
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
     first = ops.squeeze(ops.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
 

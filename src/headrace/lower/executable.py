@@ -162,6 +162,8 @@ def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
     """
     where = trace.user_line(op._frames)
     if isinstance(error, errors.OpError):
+        if _not_found(error, op):
+            error = errors.NotFoundError(None, op, error.message)
         if error._op is not None and error._op is not op:
             op, where = error._op, trace.user_line(error._op._frames)
         message = _with_place(error.message, op, where)
@@ -179,6 +181,14 @@ def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
     if isinstance(found, errors.InvalidArgumentError):
         text = _shape_message(op, inputs) or f"{error} (input shapes: {shapes})"
     return type(found)(None, op, _with_place(text, op, where))
+
+
+def _not_found(error: errors.OpError, op: Any) -> bool:
+    """Whether an op that looks a resource up did not find one: its variable has no value."""
+    variable = error._op
+    if not op._opdef.traits.looks_up or not isinstance(error, errors.FailedPreconditionError):
+        return False
+    return variable is not None and variable._opdef.role == "handle"
 
 
 def _shape_message(op: Any, inputs: list[Any]) -> str | None:

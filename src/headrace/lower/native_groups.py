@@ -39,7 +39,7 @@ __all__ = [
     "group_of",
     "native_state",
 ]
-__all__ += ["native_expected", "native_step", "reason_alone", "reason_fused"]
+__all__ += ["native_expected", "native_step", "reason_alone", "reason_fused", "strided"]
 
 #: Work after which a step is compiled: elementary operations on elements, about 25 ms of NumPy.
 HOT = 50_000_000
@@ -56,6 +56,8 @@ GRAIN_WORK = 1 << 19
 
 #: Structures that have a number.
 MAX_KNOWN = 1 << 16
+#: Elements of a view with gaps that is copied for a kernel.
+MAX_COPIED = 1 << 20
 
 _BITS = np.dtype(np.uint16)
 _numbers = itertools.count()
@@ -349,7 +351,8 @@ class NativeStep:
         for x, dtype in zip(inputs, self._dtypes):
             if x.dtype != dtype:
                 return None
-        if out is None:
+        is_given = out is not None
+        if not is_given:
             out = None if own is None else inputs[own]
             if out is None or out.shape != bound.shape or not out.flags.writeable:
                 out = buffers.empty(bound.shape, self.dtype)
@@ -361,7 +364,10 @@ class NativeStep:
         try:
             operands = bound.kernel.operands(arrays)
         except ValueError:  # an array that is not contiguous
-            return None
+            is_usable = out.flags.c_contiguous
+            if not strided(inputs) or (is_given and not is_usable):
+                return None
+            return self.run(_copied(inputs), None, out if is_usable else None)
         bound.kernel.run_bound(operands, bound.sizes, bound.items, bound.grain)
         return out
 
@@ -421,7 +427,7 @@ class NativeReduction(NativeStep):
         try:
             operands = bound.kernel.operands([*inputs, parts])
         except ValueError:  # an array that is not contiguous
-            return None
+            return self.run(_copied(inputs)) if strided(inputs) else None
         if bound.threaded:
             _hold()
         bound.kernel.run_bound(operands, bound.sizes, bound.items, bound.grain)
@@ -457,6 +463,16 @@ class NativeReduction(NativeStep):
         grain = max(1, GRAIN_WORK // work)
         sizes = kernel.sizes([size if flat else length])
         return _Bound(kernel, shape, sizes, items, grain, items >= 2 * grain)
+
+
+def strided(inputs: Sequence[Any]) -> list[int]:
+    """The places of inputs that are views with gaps; empty if one is too large to be copied."""
+    found = [k for k, x in enumerate(inputs) if not x.flags.c_contiguous]
+    return found if all(inputs[k].size <= MAX_COPIED for k in found) else []
+
+
+def _copied(inputs: Sequence[Any]) -> list[Any]:
+    return [np.asarray(x, order="C") for x in inputs]
 
 
 def native_step(

@@ -38,7 +38,7 @@ from headrace.env import native_setting
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused
-from headrace.lower.native_groups import MAX_COUNTED, native_state
+from headrace.lower.native_groups import MAX_COUNTED, native_state, strided
 from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
 from headrace.lower.segment_rules import Refused
 from headrace.program.nodes import Node
@@ -143,6 +143,8 @@ class SegmentBinder:
 
     # steps --------------------------------------------------------------------------------------
     def step(self, node: Node) -> None:
+        if node.outputs and self.refs.keys() >= set(node.outputs):
+            return  # several groups compute it (fusion.py)
         inputs = [self._array(i) for i in node.inputs]
         made = self._computed(node, inputs)
         for value, array in zip(node.outputs, made):
@@ -278,6 +280,23 @@ def _nothing(*inputs: Any) -> None:
     return None
 
 
+def _with_copies(bound: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The function for inputs that lie as these do: views of others' memory (of a Split, a Slice)
+    are copied, which costs less than the steps one by one.
+    """
+    views = strided(inputs)
+    if not views:
+        return bound
+
+    def run(*given: Any) -> Any:
+        copies = list(given)
+        for k in views:
+            copies[k] = np.asarray(copies[k], order="C")
+        return bound(*copies)
+
+    return run
+
+
 class _Bindings:
     """What a session has compiled of a segment: by the inputs' shapes, a function or a count."""
 
@@ -409,8 +428,8 @@ class NativeSegment:
             bound = found.table[signature] = bound.build.result()
         if bound is None:
             return None
-        found.current = bound
-        return bound(*inputs)
+        found.current = _with_copies(bound, inputs)
+        return found.current(*inputs)
 
     def _bind(self, inputs: Sequence[Any]) -> Callable[..., Any] | None:
         self.why_not = native_state()

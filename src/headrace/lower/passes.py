@@ -26,6 +26,7 @@ from headrace.lower.select_packed import pack
 from headrace.lower.select_steps import Selection, give_results
 from headrace.lower.select_updates import Grouped, group
 from headrace.lower.stage_split import split
+from headrace.lower.step_order import read_first
 from headrace.lower.storage_appends import find_appends
 from headrace.lower.storage_lifetimes import Lifetimes, lifetimes
 from headrace.lower.storage_reuse import place_results
@@ -54,7 +55,9 @@ class Pass(NamedTuple):
 
 
 def _fuse_groups(plan: Plan, fusion: bool) -> Plan:
-    return plan._replace(block=fuse(plan.program, fusion, growing=native_expected()))
+    native = native_expected()
+    block = fuse(plan.program, fusion, growing=native)
+    return plan._replace(block=read_first(block) if fusion and native else block)
 
 
 def _group_updates(plan: Plan, fusion: bool) -> Plan:

@@ -44,6 +44,7 @@ from headrace.lower.stage_split import step_stage
 from headrace.lower.storage_arena import NotBound
 from headrace.lower.storage_results import Result
 from headrace.program.nodes import Node, VariableInfo
+from headrace.runtime import waiting
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -103,6 +104,10 @@ class Binder(BoundValues):
             # a training step changes what the processor and BLAS are set to, as every large run
             # does (kernels/numpy/openblas.py)
             self.emit(f"{self.param('hold', hold_blas)}()")
+        else:
+            # what holds BLAS looks at the machine when it lets go: other runs do it themselves, or
+            # the library's threads would spin beside a neighbour for ever
+            self.emit(f"{self.param('tick', waiting.tick)}()")
         self.n_steady = sum(not v.written for v in self.variables)
         self.variable_shapes = [look_of(v) for v in held[: self.n_steady]]
         for v, array in zip(self.variables, held):

@@ -131,7 +131,8 @@ class _Weights:
         held = holder(s.array(node.inputs[2]))
         pack, rows = s.accelerator.pack, self.rows
         make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
-        return held.get(packed.product_key(turned), make, at_once=True)
+        pixels = s.accelerator.as_pixels(rows, turned.shape)
+        return held.get(packed.product_key(turned, pixels), make, at_once=True)
 
     def aim(self, call: Call) -> None:
         now = self._packed()

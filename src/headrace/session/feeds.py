@@ -108,8 +108,6 @@ def make_converter(tensor: Tensor) -> Converter:
 
 
 def _as_array(value: object, tensor: Tensor, want: np.dtype[Any]) -> Array:
-    if value is None:
-        raise TypeError(f"The value fed to {tensor.name} is None. Feed an array or a number.")
     if is_symbolic(value):
         raise TensorFed
     if isinstance(value, Operation):
@@ -227,12 +225,18 @@ def _converted_key(
     return [(t, part(i)) for i, t in enumerate(tensors)]
 
 
+def _ragged_part(key: Any, index: int) -> Callable[[Any], Any]:
+    return lambda value: key._fed_part(value, index)
+
+
 def _expand_key(
     graph: Graph, key: Any, value: Any
 ) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
     conversion = conversion_of(key)
     if conversion is not None:
         return _converted_key(conversion, key, value)
+    if hasattr(type(key), "_fed_part"):  # RaggedTensor
+        return [(t, _ragged_part(key, i)) for i, t in enumerate(key._to_components())]
     if isinstance(key, IndexedSlices):
         parts = [(key.values, lambda v: v[0]), (key.indices, lambda v: v[1])]
         if key.dense_shape is not None:

@@ -85,6 +85,9 @@ def _plan(graph: Graph, fetch: Any, slots: Slots) -> Rebuild:
         tensors, contract = conversion.fetch(fetch)
         takers = [slots.taker(_element(graph, t)) for t in tensors]
         return lambda values: contract([t(values) for t in takers])
+    if hasattr(type(fetch), "_from_arrays"):  # RaggedTensor
+        parts_of = [slots.taker(_element(graph, t)) for t in fetch._to_components()]
+        return lambda values: fetch._from_arrays([t(values) for t in parts_of])
     if isinstance(fetch, IndexedSlices):
         return _composite(
             graph, fetch, slots, IndexedSlicesValue, ("values", "indices", "dense_shape")

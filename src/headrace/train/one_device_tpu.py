@@ -126,7 +126,7 @@ def initialize_system(embedding_config: object = None, job: str | None = None) -
 
 
 def shutdown_system(job: str | None = None) -> Operation:
-    """Nothing to shut down."""
+    """An op that does nothing: without a TPU there is nothing to shut down."""
     return no_op(name=f"shutdown_{job}" if job else "shutdown_system")
 
 
@@ -207,7 +207,7 @@ def batch_parallel(
     device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
-    """``shard`` along the batch."""
+    """As ``shard``, with every input and output split along its first axis."""
     return shard(
         computation,
         inputs,

@@ -198,7 +198,7 @@ def polynomial_decay(
             steps = apply_op("Mul", steps, apply_op("Select", first, cast(1.0, dtype), round_))
         else:
             step = apply_op("Minimum", step, decay_steps)
-        p = apply_op("RealDiv", step, steps)
+        p = step / steps
         fall = apply_op("Mul", start - end, apply_op("Pow", 1 - p, exponent))
         return apply_op("Add", fall, end, name=scope)
 

@@ -84,7 +84,7 @@ def _float_dtype(dtype: DTypeLike) -> DType:
 
 
 class Initializer:
-    """Base of all initializers."""
+    """Base class of all initializers: ``initializer(shape, dtype)`` returns a tensor."""
 
     dtype: DType
 
@@ -504,7 +504,7 @@ def contrib_variance_scaling_initializer(
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
 ) -> Callable[..., Any]:
-    """``tf.contrib.layers.xavier_initializer``."""
+    """Glorot's initializer, uniform or normal: the variance is ``2 / (inputs + outputs)``."""
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 
 

@@ -61,7 +61,7 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
-    """Variables that inference needs."""
+    """The variables of the collection MODEL_VARIABLES: those that inference needs."""
     return _collected(GraphKeys.MODEL_VARIABLES, scope)
 
 

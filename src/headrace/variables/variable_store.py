@@ -438,24 +438,31 @@ def _checked_partitions(partitioner: Any, shape: TensorShape, dtype: DType) -> S
         raise ValueError(
             f"Shape of a new partitioned variable must be fully defined, but instead was {shape}."
         )
-    if not shape.ndims:
+    if shape.ndims == 0:
         raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
-    slicing = partitioner(shape=shape, dtype=dtype)
-    if not isinstance(slicing, Sequence):
-        raise ValueError(f"Partitioner must return a sequence, but saw: {slicing}")
-    if len(slicing) != shape.ndims:
-        raise ValueError(
+    counts = partitioner(shape=shape, dtype=dtype)
+    if not isinstance(counts, Sequence):
+        raise ValueError(f"Partitioner must return a sequence, but saw: {counts}")
+    complaint = _partition_complaint(counts, shape)
+    if complaint:
+        raise ValueError(complaint)
+    return counts
+
+
+def _partition_complaint(counts: Sequence[int], shape: TensorShape) -> str | None:
+    """What is wrong with the counts of shards along the axes of a shape, if anything."""
+    if len(counts) != shape.ndims:
+        return (
             "Partitioner returned a partition list that does not match the Variable's "
-            f"rank: {slicing} vs. {shape}"
+            f"rank: {counts} vs. {shape}"
         )
-    if any(p < 1 for p in slicing):
-        raise ValueError(f"Partitioner returned zero partitions for some axes: {slicing}")
-    if sum(p > 1 for p in slicing) > 1:
-        raise ValueError(
-            f"Can only slice a variable along one dimension: shape: {shape}, "
-            f"partitioning: {slicing}"
+    if min(counts) < 1:
+        return f"Partitioner returned zero partitions for some axes: {counts}"
+    if len([count for count in counts if count > 1]) > 1:
+        return (
+            f"Can only slice a variable along one dimension: shape: {shape}, partitioning: {counts}"
         )
-    return slicing
+    return None
 
 
 def _slices(full_shape: list[Any], count: int, axis: int) -> Iterator[tuple[list[int], list[int]]]:

@@ -6,7 +6,7 @@ __all__ = ["ModeKeys"]
 
 
 class ModeKeys:
-    """What a model function is called for."""
+    """What a model function is called for: ``TRAIN``, ``EVAL`` or ``INFER``."""
 
     TRAIN = "train"
     EVAL = "eval"

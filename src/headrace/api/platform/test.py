@@ -103,7 +103,13 @@ def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = Fal
 
 
 class TestCase(absltest.TestCase):
-    """A test with an empty default graph and fixed seeds."""
+    """A test with an empty default graph and fixed seeds.
+
+    A subclass may define ``setUp`` without calling this one: sessions and folders still work.
+    """
+
+    _cached: Any = None
+    _temp_dir: str | None = None
 
     def setUp(self) -> None:
         super().setUp()
@@ -112,8 +118,6 @@ class TestCase(absltest.TestCase):
         default_graphs.items.clear()  # a test may run inside of another graph
         reset_default_graph()
         get_default_graph().seed = 87654321
-        self._cached: Any = None
-        self._temp_dir: str | None = None
 
     def tearDown(self) -> None:
         if self._cached is not None:

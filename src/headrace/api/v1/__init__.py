@@ -208,6 +208,7 @@ LAZY_MODULES = {
     "queue": "headrace.api.v1.queue",
     "profiler": "headrace.api.v1.profiler",
     "quantization": "headrace.api.v1.quantization",
+    "ragged": "headrace.api.v1.ragged",
     "python_io": "headrace.api.v1.python_io",
     "random": "headrace.api.v1.random",
     "raw_ops": "headrace.api.raw_ops",
@@ -241,6 +242,7 @@ LAZY_NAMES = late({
         "fake_quant_with_min_max_vars_per_channel "
         "fake_quant_with_min_max_vars_per_channel_gradient"
     ),
+    "headrace.ops.ragged.ragged_tensor": "RaggedTensor",
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.op_libraries": "load_file_system_library load_library load_op_library",
     "headrace.api.platform.tf_logging": "get_logger",
@@ -478,6 +480,7 @@ if _typing.TYPE_CHECKING:
     from headrace.api.v1 import python_io as python_io
     from headrace.api.v1 import quantization as quantization
     from headrace.api.v1 import queue as queue
+    from headrace.api.v1 import ragged as ragged
     from headrace.api.v1 import random as random
     from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import sets as sets
@@ -609,6 +612,7 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.queues.queues import PriorityQueue as PriorityQueue
     from headrace.ops.queues.queues import QueueBase as QueueBase
     from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
+    from headrace.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
     from headrace.ops.sparse.sparse_arithmetic import sparse_add as sparse_add
@@ -702,12 +706,12 @@ if _typing.TYPE_CHECKING:
         "GraphDef", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlicesSpec",
         "LogMessage", "MONOLITHIC_BUILD", "MetaGraphDef", "Module", "NameAttrList", "NodeDef",
         "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase",
-        "RandomShuffleQueue", "ReaderBase", "RunMetadata", "RunOptions", "SessionLog",
-        "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec",
-        "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "TensorArraySpec",
-        "TensorInfo", "TensorSpec", "TextLineReader", "TypeSpec", "VarLenFeature",
-        "WholeFileReader", "add_check_numerics_ops", "app", "as_string", "assert_equal",
-        "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
+        "RaggedTensor", "RandomShuffleQueue", "ReaderBase", "RunMetadata", "RunOptions",
+        "SessionLog", "SparseConditionalAccumulator", "SparseFeature", "SparseTensor",
+        "SparseTensorSpec", "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader",
+        "TensorArraySpec", "TensorInfo", "TensorSpec", "TextLineReader", "TypeSpec",
+        "VarLenFeature", "WholeFileReader", "add_check_numerics_ops", "app", "as_string",
+        "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
         "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
         "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
         "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
@@ -728,12 +732,12 @@ if _typing.TYPE_CHECKING:
         "matrix_triangular_solve", "metrics", "min_max_variable_partitioner", "nest", "nn",
         "numpy_function", "parse_example", "parse_single_example", "parse_single_sequence_example",
         "parse_tensor", "polygamma", "print", "profiler", "py_func", "py_function", "python",
-        "python_io", "qr", "quantization", "queue", "random", "random_gamma", "random_poisson",
-        "raw_ops", "read_file", "recompute_grad", "reduce_join", "regex_replace", "resource_loader",
-        "saved_model", "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets",
-        "signal", "sparse", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask",
-        "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
-        "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
+        "python_io", "qr", "quantization", "queue", "ragged", "random", "random_gamma",
+        "random_poisson", "raw_ops", "read_file", "recompute_grad", "reduce_join", "regex_replace",
+        "resource_loader", "saved_model", "self_adjoint_eig", "self_adjoint_eigvals",
+        "serialize_tensor", "sets", "signal", "sparse", "sparse_add", "sparse_concat",
+        "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum", "sparse_merge", "sparse_minimum",
+        "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
         "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
         "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_split",
         "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",

@@ -61,14 +61,14 @@ def disable_v2_tensorshape() -> None:
 
 
 def enable_tensor_equality() -> None:
-    """``==`` compares tensors by value."""
+    """From now on ``==`` compares tensors element by element, as in TF 2."""
     from headrace.eager import equality
 
     equality.enable()
 
 
 def disable_tensor_equality() -> None:
-    """``==`` compares tensors by identity."""
+    """From now on ``==`` compares tensors by identity, as in TF 1."""
     import sys
 
     if "headrace.eager.equality" in sys.modules:

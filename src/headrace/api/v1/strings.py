@@ -7,6 +7,7 @@ import typing as _typing
 
 from headrace.api.missing import module_getattr
 from headrace.ops.io.printing import string_format as format
+from headrace.ops.ragged.ragged_strings import bytes_split, split_v1 as split
 from headrace.ops.strings.string_ops import (
     reduce_join, regex_full_match, regex_replace, string_join as join, string_length as length,
     string_lower as lower, string_strip as strip, string_upper as upper, substr,
@@ -19,8 +20,9 @@ from headrace.ops.strings.string_encoding import (
 from headrace.ops.strings.string_numbers import (as_string, string_to_number as to_number)
 
 __all__ = [
-    "as_string", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
-    "regex_replace", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast",
+    "as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join",
+    "regex_full_match", "regex_replace", "split", "strip", "substr", "to_hash_bucket",
+    "to_hash_bucket_fast",
     "to_hash_bucket_strong", "to_number", "upper",
 ]
 

@@ -11,9 +11,10 @@ from headrace.api.v2.adapted import (
     string_to_number as to_number,
 )
 from headrace.ops.io.printing import string_format as format
+from headrace.ops.ragged.ragged_strings import bytes_split, split_v2 as split
 from headrace.ops.strings.string_ops import (
-    bytes_split, reduce_join_v2 as reduce_join, regex_full_match, regex_replace,
-    string_join as join, string_lower as lower, string_split_dense as split,
+    reduce_join_v2 as reduce_join, regex_full_match, regex_replace,
+    string_join as join, string_lower as lower,
     string_strip as strip, string_upper as upper, substr_v2 as substr,
 )
 from headrace.ops.strings.string_encoding import (

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def assert_equal_graph_def(expected: object, actual: object) -> None:
-    """Two GraphDefs are the same."""
+    """Raise an AssertionError unless two GraphDefs have the same nodes, in any order."""
     _assert_equal_graph_def(actual, expected)
 
 

@@ -371,7 +371,7 @@ def load(
     compression: str | None = None,
     reader_func: object = None,
 ) -> Any:
-    """What ``save`` wrote."""
+    """The dataset that ``tf.data.experimental.save`` wrote to the directory ``path``."""
     return _load(DatasetV1, path, element_spec, compression, reader_func)
 
 
@@ -391,7 +391,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: DType = dtypes.int64) -> Any:
 
 
 class RandomDataset(DatasetV1):
-    """Random numbers without end."""
+    """An endless dataset of random int64 scalars; ``seed`` makes them reproducible."""
 
     def __init__(self, seed: object = None) -> None:
         super().__init__(DatasetV1.random(seed)._variant_tensor, TensorSpec((), dtypes.int64))

@@ -54,7 +54,7 @@ def described(spec: object) -> dict[str, Any]:
 
 
 class IteratorBase:
-    """What iterators share."""
+    """Base class of iterators over datasets, for ``isinstance`` and type hints."""
 
     _iterator_resource: Any
     _element_spec: Any

@@ -132,7 +132,7 @@ class ThreadingOptions(_Settings):
 
 
 class Options(_Settings):
-    """Settings of a dataset."""
+    """Settings of a dataset, given to ``dataset.with_options(options)``."""
 
     deterministic: bool | None
     experimental_deterministic: bool | None

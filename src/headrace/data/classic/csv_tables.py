@@ -46,7 +46,7 @@ def load_csv_with_header(
 def load_csv_without_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """A table of samples only."""
+    """Read a CSV file without a header line: each row is one sample and its target."""
     data, target = [], []
     with open(filename, encoding="utf-8", newline="") as file:
         for row in csv.reader(file):

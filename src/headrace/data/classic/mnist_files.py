@@ -221,7 +221,7 @@ def read_data_sets(
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
-    """``read_data_sets`` with its defaults."""
+    """``read_data_sets`` with its defaults: train, validation and test sets of MNIST."""
     return read_data_sets(train_dir)
 
 

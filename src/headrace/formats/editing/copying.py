@@ -88,7 +88,7 @@ class _Copy:
 
 
 class TransformerInfo:
-    """What became of which operation and tensor."""
+    """The result of a Transformer: which operations and tensors of the copy stand for which."""
 
     def __init__(self, info: _Copy) -> None:
         self._graph, self._scope = info.graph, info.scope
@@ -135,7 +135,7 @@ def _mapped(given: Any, table: dict[Any, Any], missing_fn: Callable[[Any], Any] 
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Tensor) -> Tensor:
-    """A placeholder instead of an input."""
+    """A handler that puts a placeholder in the place of an input of the copied subgraph."""
     with info.graph_.as_default():
         return make_placeholder_from_tensor(t, scope=info.scope_)
 

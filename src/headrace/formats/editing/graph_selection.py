@@ -356,7 +356,7 @@ def get_forward_walk_ops(
     stop_at_ts: Any = (),
     control_outputs: Any = None,
 ) -> list[Operation]:
-    """What depends on the seeds."""
+    """The operations that depend on the seeds, found by a walk along the outputs."""
     _, control = _one_control_ios(False, control_outputs, None)
     return _walk(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, True, control)
 
@@ -369,7 +369,7 @@ def get_backward_walk_ops(
     stop_at_ts: Any = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
-    """What the seeds depend on."""
+    """The operations that the seeds depend on, found by a walk along the inputs."""
     return _walk(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, False, control_inputs)
 
 

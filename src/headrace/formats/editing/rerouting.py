@@ -139,13 +139,13 @@ def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Outputs, then inputs."""
+    """``reroute_outputs`` and then ``reroute_inputs``: ``sgv0`` takes the place of ``sgv1``."""
     a, b = _outputs(sgv0, sgv1, False)
     return _inputs(a, b, False)
 
 
 def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Outputs, then inputs."""
+    """Exchange the outputs of two subgraphs, then their inputs."""
     a, b = _outputs(sgv0, sgv1, True)
     return _inputs(a, b, True)
 
@@ -241,7 +241,7 @@ def remove_control_inputs(op: Operation, cops: Any) -> None:
 
 
 def add_control_inputs(op: Operation, cops: Any) -> None:
-    """``op`` waits for these, too."""
+    """Let ``op`` wait for further operations, which must not be among its control inputs."""
     given = selection.make_list_of_op(cops, allow_graph=False)
     for before in given:
         if before in op.control_inputs:

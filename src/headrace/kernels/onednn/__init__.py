@@ -54,7 +54,7 @@ class OneDnn:
         """Batches of products, and products with packed weights."""
         products = Products(self.api)
         self.batch_matmul, self.pack = products.batch_matmul, products.pack
-        self.scores = products.scores
+        self.scores, self.as_pixels = products.scores, products.as_pixels
         self.product, self.matmul_bias = products.product, products.matmul_bias
         self.weights_way = partial(choose_way, isa=self.api.isa)
         recurrent = Recurrent(self.api)

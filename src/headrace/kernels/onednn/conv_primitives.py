@@ -247,7 +247,24 @@ class _Parts:
 def forward_case(
     x_shape: tuple[int, ...], w: Array, g: Geometry, groups: int, bias: bool, add: bool, relu: bool
 ) -> _Case:
-    return _Case("forward", x_shape, w.shape[-1], groups, g, thread_count(), bias, add, relu)
+    case = _Case("forward", x_shape, w.shape[-1], groups, g, thread_count(), bias, add, relu)
+    return _fold_width(case)
+
+
+def _fold_width(case: _Case) -> _Case:
+    """The same work with the width among the channels, if windows span the whole width.
+
+    Networks over text have such windows: (words, embedding, 1) under (3, embedding, 1, filters).
+    All arrays lie in memory as before, and sums are taken over many channels instead of one, for
+    which oneDNN is made (the gradient of the input: 0.06 s instead of 1.06 s on AVX2).
+    """
+    g = case.geometry
+    whole = g.kernel[-1] == g.size[-1] > 1 and g.out[-1] == 1 and not any(g.pads[-1])
+    if not whole or case.groups != 1 or len(g.out) != 2 or g.dilations[-1] != 1:
+        return case
+    *rows, width, channels = case.images
+    geometry = g._replace(size=(g.size[0], 1), kernel=(g.kernel[0], 1), strides=(g.strides[0], 1))
+    return case._replace(images=(*rows, 1, width * channels), geometry=geometry)
 
 
 def _filter_order(case: _Case) -> tuple[list[int], list[int]]:
@@ -339,11 +356,11 @@ class Convolutions:
         """The gradient of the input, which is also the transposed convolution."""
         if not _taken(w, gradient):
             return None
-        case = _Case("input", tuple(x_shape), w.shape[-1], groups, g, thread_count())
+        case = _fold_width(_Case("input", tuple(x_shape), w.shape[-1], groups, g, thread_count()))
         step = self._step(case)
         if not step:
             return None
-        out = buffers.empty(case.images, np.float32)
+        out = buffers.empty(tuple(x_shape), np.float32)
         step(out, self._packed(step, w), self.layouts.contiguous(gradient))
         return out
 
@@ -372,7 +389,7 @@ class Convolutions:
     ) -> tuple[Array, ...] | None:
         if not _taken(x, gradient):
             return None
-        case = _Case("filter", x.shape, w_shape[-1], groups, g, thread_count(), bias)
+        case = _fold_width(_Case("filter", x.shape, w_shape[-1], groups, g, thread_count(), bias))
         step = self._step(case)
         if not step:
             return None

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headrace.kernels.onednn import pixel_products as pixels
 from headrace.kernels.onednn.memory_formats import Reorder, implementation
 from headrace.kernels.onednn.onednn_library import (
     ADD,
@@ -93,6 +94,7 @@ class _Case(NamedTuple):
     activation: str | None = None
     out_strides: tuple[int, ...] | None = None
     after: tuple[tuple[Any, ...], ...] = ()
+    pixels: bool = False  # as a convolution (pixel_products.py)
 
 
 #: Shapes and strides (in bytes) of both sides, of the target if there is one, and what is done to
@@ -116,6 +118,7 @@ class Packed:
     data: Any
     owner: Any  # the description that owns the layout
     scales: Any = None  # int8: what turns a column back into floats
+    pixels: bool = False  # the filter of a convolution (pixel_products.py)
     calls: Cache[Any, Call | None] = field(default_factory=lambda: Cache(MAX_KEPT_PACKED))
 
     @property
@@ -224,17 +227,42 @@ class Products:
         if kind in LEVELS and (k > MAX_INNER or not self._exact(kind)):
             return None
         case = _Case((rows, k), (k, 1), (k, n), None, kind, bias, activation)
-        try:
-            description = self._description(case, api.free_tensor((k, n), KINDS[kind]))
-        except Refused:
-            return None
-        if _slow(api, description, case):
+        if self.as_pixels(rows, weights.shape, kind):
+            found = self._pack_filter(weights, case._replace(pixels=True))
+            if found is not None:
+                return found
+        description = self._fast_description(case, api.free_tensor((k, n), KINDS[kind]))
+        if description is None:
             return None
         layout = api.query(description, WEIGHTS_DESC)
         plain, scales = _as_kind(np.ascontiguousarray(weights), kind)
         data = aligned(api.c.dnnl_memory_desc_get_size(layout))
         Reorder(api, api.tensor((k, n), None, KINDS[kind]), layout)(plain, data)
         return Packed((k, n), kind, data, description, scales)
+
+    def as_pixels(self, rows: int, shape: tuple[int, ...], kind: str = "float32") -> bool:
+        """Whether so many rows times such packed weights are a convolution on this CPU."""
+        return kind == "float32" and len(shape) == 2 and self.choices.as_pixels(rows, *shape)
+
+    def _pack_filter(self, weights: Array, case: _Case) -> Packed | None:
+        api = self.api
+        k, n = weights.shape
+        description = self._fast_description(case, api.free_tensor(pixels.filter_dims(k, n)))
+        if description is None:
+            return None
+        layout = api.query(description, WEIGHTS_DESC)
+        data = aligned(api.c.dnnl_memory_desc_get_size(layout))
+        plain = np.ascontiguousarray(weights)
+        Reorder(api, pixels.plain_filter(api, k, n), layout)(plain, data)
+        return Packed((k, n), case.kind, data, description, pixels=True)
+
+    def _fast_description(self, case: _Case, weights: object) -> Any:
+        """None where oneDNN refuses the case or has only slow code for it."""
+        try:
+            description = self._description(case, weights)
+        except Refused:
+            return None
+        return None if _slow(self.api, description, case) else description
 
     def _exact(self, kind: str) -> bool:
         """Whether sums of products of such integers are exact with this CPU's instructions."""
@@ -281,9 +309,12 @@ class Products:
         api = self.api
         shape = _result_shape(case)
         null = api.ffi.NULL
-        after = []
+        after: list[Any] = []
         if case.activation is not None:
             after.append(("eltwise", *ACTIVATIONS[case.activation]))
+        if case.pixels:
+            steps = [*after, *case.after]
+            return pixels.describe(api, case.left, shape[-1], weights, case.bias, steps)
         for step in case.after:
             binary = step[0] == "binary"
             after.append(("binary", step[1], api.tensor(step[2])) if binary else step)
@@ -307,24 +338,33 @@ class Products:
         return self.api.query(packed.owner, WEIGHTS_DESC)
 
     def _make_packed(self, packed: Packed, key: tuple[int, bool, str | None]) -> Call | None:
-        (k, n), owner = packed.shape, packed.owner
+        k, n = packed.shape
         case = _Case((key[0], k), (k, 1), (k, n), None, packed.kind, key[1], key[2])
+        return self.make_held(case, packed)
+
+    def make_held(self, case: _Case, packed: Packed) -> Call | None:
+        """The product of a case with packed weights; None where there is no fast code."""
+        case = case._replace(pixels=packed.pixels)
         weights = self.layout_of(packed)
-        description = self._description(case, weights)
-        if _slow(self.api, description, case):
+        description = self._fast_description(case, weights)
+        if description is None:
             return None
-        return self._call(case, description, weights, owner)
+        return self._call(case, description, weights, packed.owner)
 
     def _call(self, case: _Case, description: object, weights: object, keep: object) -> Call:
         api = self.api
         shape = _result_shape(case)
-        left = api.tensor(case.left, case.left_strides, KINDS[case.kind])
-        places = [(SRC, left), (WEIGHTS, weights), (DST, api.tensor(shape, case.out_strides))]
+        tensor = partial(pixels.as_image, api) if case.pixels else api.tensor
+        ends = [tensor(case.left), tensor(shape)]
+        if not case.pixels:
+            ends[0] = api.tensor(case.left, case.left_strides, KINDS[case.kind])
+            ends[1] = api.tensor(shape, case.out_strides)
+        places = [(SRC, ends[0]), (WEIGHTS, weights), (DST, ends[1])]
         for n, step in enumerate(case.after):
             if step[0] == "binary":
-                places.append((POST_OP * (n + 1) | SRC1, api.tensor(step[2])))
+                places.append((POST_OP * (n + 1) | SRC1, tensor(step[2])))
         if case.bias:
-            places.append((BIAS, api.tensor((1, shape[-1]))))
+            places.append((BIAS, api.tensor((1, shape[-1])[case.pixels :])))
         if case.kind in LEVELS:
             places.append((_SCALES | SRC, api.vector(1)))
             places.append((_SCALES | WEIGHTS, api.vector(shape[-1])))
@@ -376,6 +416,8 @@ def _raised(
 
 
 def _slow(api: Api, description: object, case: _Case) -> bool:
+    if case.pixels:
+        return not pixels.is_fast(api, description)
     name = implementation(api, description)
     if name.startswith("ref"):
         return True

@@ -196,7 +196,7 @@ class _OverClasses(LogitsDistribution):
 
 
 class Categorical(_OverClasses):
-    """A class, as a number."""
+    """One of K classes as an integer, with ``logits`` or ``probs`` along the last axis."""
 
     def __init__(
         self,

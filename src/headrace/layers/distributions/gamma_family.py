@@ -242,7 +242,7 @@ class InverseGammaWithSoftplusConcentrationRate(InverseGamma):
 
 
 class Exponential(Gamma):
-    """The exponential distribution with a rate."""
+    """The exponential distribution: density ``rate * exp(-rate * x)`` for ``x > 0``."""
 
     def __init__(
         self,

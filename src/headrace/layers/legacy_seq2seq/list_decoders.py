@@ -208,7 +208,9 @@ def embedding_attention_decoder(
     scope: str | VariableScope | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """``attention_decoder`` over ids."""
+    """``attention_decoder`` over ids: embeds each input and, with ``feed_previous``, the likeliest
+    output.
+    """
     if output_projection is not None:
         biases = ops.convert_to_tensor(output_projection[1], dtype=dtype)
         biases.shape.assert_is_compatible_with([num_symbols])

@@ -181,7 +181,7 @@ def embedding_attention_seq2seq(
     scope: VariableScope | str | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """Encoder and attention decoder over ids."""
+    """Encoder and attention decoder over lists of ids; returns the outputs and the last state."""
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as opened:
         kind = opened.dtype
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
@@ -225,7 +225,7 @@ def one2many_rnn_seq2seq(
     dtype: DType | None = None,
     scope: VariableScope | str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """One encoder and several decoders, by name."""
+    """One encoder and several decoders: the arguments of decoders are dicts by decoder name."""
     if not isinstance(enc_cell, RNNCell):
         raise TypeError(f"enc_cell is not an RNNCell: {type(enc_cell)}")
     if set(dec_cells_dict) != set(decoder_inputs_dict):

@@ -154,7 +154,7 @@ def _complex_of(dtype: Any) -> Any:
 
 
 class LinearOperatorCirculant(_Circulant):
-    """A circulant matrix."""
+    """A circulant matrix, given by its ``spectrum``: products and solves go through the FFT."""
 
 
 class LinearOperatorCirculant2D(_Circulant):
@@ -164,6 +164,6 @@ class LinearOperatorCirculant2D(_Circulant):
 
 
 class LinearOperatorCirculant3D(_Circulant):
-    """One more level."""
+    """A block circulant matrix of three levels, given by its ``spectrum`` ``[..., N0, N1, N2]``."""
 
     _depth = 3

@@ -58,7 +58,7 @@ class _OfOne(LinearOperator):
 
 
 class LinearOperatorAdjoint(_OfOne):
-    """The conjugate transpose of an operator."""
+    """The conjugate transpose of an operator, without a matrix of its own."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class LinearOperatorComposition(_OfSeveral):
 
 
 class LinearOperatorBlockDiag(_OfSeveral):
-    """Operators as blocks along the diagonal."""
+    """Operators as blocks along the diagonal of a matrix that is zero elsewhere."""
 
     def __init__(
         self,
@@ -354,7 +354,7 @@ class LinearOperatorBlockDiag(_OfSeveral):
 
 
 class LinearOperatorKronecker(_OfSeveral):
-    """The Kronecker product of operators."""
+    """The Kronecker product of square operators, computed factor by factor."""
 
     def __init__(
         self,

@@ -22,7 +22,9 @@ __all__ = [
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """Any matrix."""
+    """The operator of any dense matrix ``[..., M, N]``; products and solves cost what the matrix's
+    do.
+    """
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ def _conjugate(x: Tensor) -> Tensor:
 
 
 class LinearOperatorDiag(LinearOperator):
-    """A matrix with ``diag`` on its diagonal."""
+    """A diagonal matrix, given by the vector ``diag`` (``[..., N]``); it keeps no matrix."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class _OfSize(LinearOperator):
 
 
 class LinearOperatorIdentity(_OfSize):
-    """Ones on the diagonal."""
+    """The operator of the identity matrix of ``num_rows`` rows; it keeps no matrix."""
 
     def __init__(
         self,
@@ -351,7 +351,7 @@ class LinearOperatorScaledIdentity(_OfSize):
 
 
 class LinearOperatorZeros(_OfSize):
-    """Zeros everywhere."""
+    """The operator of a matrix of zeros, ``num_rows`` by ``num_columns``; it keeps no matrix."""
 
     def __init__(
         self,

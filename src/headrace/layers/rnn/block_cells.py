@@ -175,7 +175,7 @@ class LSTMBlockFusedCell(Layer):
 
 
 class GRUBlockCell(LayerRNNCell):
-    """A GRU with TF's fused cell's variables."""
+    """A GRU with the variables of TensorFlow's fused GRU op (``gates`` and ``candidate``)."""
 
     def __init__(
         self,

@@ -213,26 +213,10 @@ class RNNCell(Layer):
     ) -> Any:
         """The first state for these inputs, or for a batch size and a type."""
         if inputs is not None:
-            inputs = ops.convert_to_tensor(inputs, name="inputs")
-            have = dimension_value(inputs.shape[0])
-            if batch_size is not None:
-                static = (
-                    ops.static_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
-                )
-                if have != static:
-                    raise ValueError(
-                        "batch size from input tensor is different from the input param. "
-                        "Input tensor batch: "
-                        f"{have}, batch_size: {batch_size}"
-                    )
-            if dtype is not None and inputs.dtype != dtype:
-                raise ValueError(
-                    "dtype from input tensor is different from the input param. Input "
-                    "tensor dtype: "
-                    f"{inputs.dtype}, dtype: {dtype}"
-                )
-            batch_size = have or ops.shape(inputs)[0]
-            dtype = inputs.dtype
+            tensor = ops.convert_to_tensor(inputs, name="inputs")
+            _refuse_other_batch(tensor, batch_size, dtype)
+            dtype = tensor.dtype
+            batch_size = dimension_value(tensor.shape[0]) or ops.shape(tensor)[0]
         if batch_size is None or dtype is None:
             raise ValueError(
                 "batch_size and dtype cannot be None while constructing initial state: "
@@ -245,6 +229,24 @@ class RNNCell(Layer):
         values = [batch_size] if isinstance(batch_size, Tensor) else []
         with name_scope(type(self).__name__ + "ZeroState", values=values):
             return zero_state_tensors(self.state_size, batch_size, dtype)
+
+
+def _refuse_other_batch(
+    inputs: Tensor, batch_size: int | Tensor | None, dtype: DType | None
+) -> None:
+    """A batch size and a type that are given beside inputs are those of the inputs."""
+    rows = dimension_value(inputs.shape[0])
+    asked = ops.static_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+    if batch_size is not None and rows != asked:
+        raise ValueError(
+            "batch size from input tensor is different from the input param. "
+            f"Input tensor batch: {rows}, batch_size: {batch_size}"
+        )
+    if dtype is not None and inputs.dtype != dtype:
+        raise ValueError(
+            "dtype from input tensor is different from the input param. "
+            f"Input tensor dtype: {inputs.dtype}, dtype: {dtype}"
+        )
 
 
 class LayerRNNCell(RNNCell):

@@ -337,7 +337,7 @@ class IndRNNCell(_Independent):
 
 
 class IndyGRUCell(_Independent):
-    """A GRU with independent recurrences."""
+    """A GRU whose units see only their own state: recurrent weights are vectors."""
 
     def __init__(
         self,
@@ -384,7 +384,7 @@ class IndyGRUCell(_Independent):
 
 
 class IndyLSTMCell(_Independent):
-    """An LSTM with independent recurrences."""
+    """An LSTM whose units see only their own state: recurrent weights are vectors."""
 
     def __init__(
         self,

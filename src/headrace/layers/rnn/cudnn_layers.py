@@ -250,7 +250,7 @@ class _CudnnRNN(Layer):
 
 
 class CudnnLSTM(_CudnnRNN):
-    """LSTM layers; the state is ``(h, c)``."""
+    """LSTM layers over ``[time, batch, depth]``; the state is ``(h, c)``; computed on the CPU."""
 
     _num_gates = 4
     _is_lstm = True
@@ -293,13 +293,13 @@ class _Plain(_CudnnRNN):
 
 
 class CudnnRNNTanh(_Plain):
-    """Plain recurrent layers with tanh."""
+    """Plain recurrent layers with tanh, over ``[time, batch, depth]``; computed on the CPU."""
 
     _activation = "tanh"
 
 
 class CudnnRNNRelu(_Plain):
-    """Plain recurrent layers with relu."""
+    """Plain recurrent layers with relu, over ``[time, batch, depth]``; computed on the CPU."""
 
     _activation = "relu"
 

@@ -176,21 +176,21 @@ class ConvLSTMCell(RNNCell):
 
 
 class Conv1DLSTMCell(ConvLSTMCell):
-    """A convolutional LSTM over sequences."""
+    """A convolutional LSTM over sequences: ``input_shape`` is [length, channels]."""
 
     def __init__(self, name: str | None = "conv_1d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=1, name=name, **kwargs)
 
 
 class Conv2DLSTMCell(ConvLSTMCell):
-    """A convolutional LSTM over images."""
+    """A convolutional LSTM over images: ``input_shape`` is [height, width, channels]."""
 
     def __init__(self, name: str | None = "conv_2d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=2, name=name, **kwargs)
 
 
 class Conv3DLSTMCell(ConvLSTMCell):
-    """A convolutional LSTM over volumes."""
+    """A convolutional LSTM over volumes: ``input_shape`` is [depth, height, width, channels]."""
 
     def __init__(self, name: str | None = "conv_3d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=3, name=name, **kwargs)

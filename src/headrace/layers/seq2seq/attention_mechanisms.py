@@ -361,7 +361,9 @@ class _Monotonic(BaseAttentionMechanism):
 
 
 class BahdanauMonotonicAttention(_Monotonic, _Additive):
-    """Monotonic attention with Bahdanau's score."""
+    """Monotonic attention with Bahdanau's additive score: the position in the memory only moves
+    on.
+    """
 
     def __init__(
         self,
@@ -400,7 +402,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
 
 
 class LuongMonotonicAttention(_Monotonic):
-    """Monotonic attention with Luong's score."""
+    """Monotonic attention with Luong's score: the position in the memory only moves on."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ class _Fields(NamedTuple):
 
 
 class AttentionWrapperState(_Fields):
-    """The state of an AttentionWrapper."""
+    """The state of an AttentionWrapper: the cell's state, attention, alignments and time."""
 
     __slots__ = ()
 

@@ -5,6 +5,7 @@ Tensors of a state are (batch, beam, …) between steps; the cell sees (batch * 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ __all__ = [
 
 
 class BeamSearchDecoderState(NamedTuple):
-    """A beam search between two steps."""
+    """A beam search between two steps: the cell's state, log probabilities, lengths, finished."""
 
     cell_state: Any
     log_probs: Any
@@ -46,7 +47,7 @@ class BeamSearchDecoderState(NamedTuple):
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """What a step gives for each beam."""
+    """One step of a beam search: scores, predicted ids and parents of the beams."""
 
     scores: Any
     predicted_ids: Any
@@ -105,6 +106,21 @@ def _check_rank(t: Tensor) -> None:
         raise ValueError(f"Expected tensor ({t}) to have known rank, but ndims == None.")
 
 
+def _int32_tensor(value: object, name: str, rank: int, kind: str) -> Tensor:
+    """Token ids as int32, refused unless they have this rank."""
+    tensor: Tensor = ops.convert_to_tensor(value, dtype=dtypes.int32, name=name)
+    if tensor.shape.ndims != rank:
+        raise ValueError(f"{name} must be {kind}")
+    return tensor
+
+
+def _only_first_beam_runs(batch_size: Tensor, beam_width: int) -> Tensor:
+    """Which beams are finished at the start: all but the first, as all of them would be equal."""
+    first = ops.zeros([batch_size], dtype=dtypes.int32)
+    finished: Tensor = ops.one_hot(first, beam_width, False, True, dtype=dtypes.bool)
+    return finished
+
+
 class BeamSearchDecoder(Decoder):
     """Decodes with beam search; the cell's memory and state must be tiled with :func:`tile_batch`.
 
@@ -125,34 +141,24 @@ class BeamSearchDecoder(Decoder):
         reorder_tensor_arrays: bool = True,
     ) -> None:
         assert_like_rnncell("cell", cell)
-        if output_layer is not None and not isinstance(output_layer, Layer):
+        if not isinstance(output_layer, Layer | None):
             raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
-        self._cell = cell
-        self._output_layer = output_layer
-        self._reorder_tensor_arrays = reorder_tensor_arrays
+        self._cell, self._output_layer = cell, output_layer
         self._beam_width = beam_width
         self._length_penalty_weight = length_penalty_weight
         self._coverage_penalty_weight = coverage_penalty_weight
-        if callable(embedding):
-            self._embedding_fn = embedding
-        else:
-            self._embedding_fn = lambda ids: ops.embedding_lookup(embedding, ids)
-        tokens = ops.convert_to_tensor(start_tokens, dtype=dtypes.int32, name="start_tokens")
-        if tokens.shape.ndims != 1:
-            raise ValueError("start_tokens must be a vector")
-        self._end_token = ops.convert_to_tensor(end_token, dtype=dtypes.int32, name="end_token")
-        if self._end_token.shape.ndims != 0:
-            raise ValueError("end_token must be a scalar")
+        self._reorder_tensor_arrays = reorder_tensor_arrays
+        is_function = callable(embedding)
+        self._embedding_fn = embedding if is_function else partial(ops.embedding_lookup, embedding)
+        tokens = _int32_tensor(start_tokens, "start_tokens", 1, "a vector")
+        self._end_token = _int32_tensor(end_token, "end_token", 0, "a scalar")
         self._batch_size = ops.size(start_tokens)
         self._initial_cell_state = nest.map_structure(
             self._split_if_batched, initial_state, cell.state_size
         )
         self._start_tokens = ops.tile(ops.expand_dims(tokens, 1), [1, beam_width])
         self._start_inputs = self._embedding_fn(self._start_tokens)
-        first = ops.zeros([self._batch_size], dtype=dtypes.int32)
-        self._finished = ops.one_hot(
-            first, depth=beam_width, on_value=False, off_value=True, dtype=dtypes.bool
-        )
+        self._finished = _only_first_beam_runs(self._batch_size, beam_width)
 
     @property
     def batch_size(self) -> Any:

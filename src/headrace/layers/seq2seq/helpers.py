@@ -48,7 +48,7 @@ def _bernoulli(probability: Tensor, n: object, seed: int | None) -> Any:
 
 
 class Helper:
-    """Base of helpers."""
+    """Base class of helpers: what a decoder reads first, samples, and reads next."""
 
     @property
     def batch_size(self) -> Any:
@@ -78,7 +78,7 @@ class Helper:
 
 
 class CustomHelper(Helper):
-    """A helper of three functions."""
+    """A helper of three functions: ``initialize_fn``, ``sample_fn`` and ``next_inputs_fn``."""
 
     def __init__(
         self,
@@ -428,7 +428,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class InferenceHelper(Helper):
-    """Samples, inputs and ends by functions."""
+    """A helper of functions: ``sample_fn``, ``end_fn``, and ``next_inputs_fn`` from a sample."""
 
     def __init__(
         self,

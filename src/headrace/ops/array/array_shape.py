@@ -19,6 +19,7 @@ from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
+from headrace.core.dispatch import dispatched
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
@@ -153,6 +154,7 @@ def shape_n(
     return apply_list(SHAPE_N, input, out_type=out_type, name=name)
 
 
+@dispatched("size")
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements as a scalar (int32, or ``out_type``); of a known shape a constant."""
     sparse = getattr(input, "dense_shape", None)
@@ -171,6 +173,7 @@ def size_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None 
     return size(input, name, out_type)
 
 
+@dispatched("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
@@ -289,6 +292,7 @@ EXPAND_DIMS = define(
 )
 
 
+@dispatched("expand_dims")
 def expand_dims(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: object = None
 ) -> Tensor:
@@ -458,7 +462,9 @@ CONJUGATE_TRANSPOSE = define(
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """Permute the dimensions; without ``perm`` reverse them."""
+    """Permute the dimensions: dimension ``i`` of the result is ``perm[i]`` of ``a``. Without
+    ``perm`` their order is reversed; ``conjugate`` also conjugates complex values.
+    """
     a = convert_to_tensor(a)
     opdef = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
     if perm is not None:

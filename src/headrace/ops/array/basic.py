@@ -10,6 +10,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import convert, dtypes, infer, shape_fns, shapes
 from headrace.core.build import apply, apply_list, apply_operation
+from headrace.core.dispatch import dispatched
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
 from headrace.core.shapes import show, to_plain
@@ -223,16 +224,19 @@ def _filled(array: np.ndarray[Any, Any], shape: Any, verify: bool) -> np.ndarray
         raise TypeError(f"Expected Tensor's shape: {tuple(shape)}, got {array.shape}.")
     if array.size == wanted:
         return array.reshape(shape)
-    if array.size > wanted or array.size == 0:
+    if array.size > wanted:
         raise ValueError(
             f"Too many elements provided. Needed at most {wanted}, but received {array.size}"
         )
+    if not array.size:
+        return np.full(shape, b"" if array.dtype.kind == "O" else 0, array.dtype)
     out = np.empty(wanted, array.dtype)
     out[: array.size] = array.reshape(-1)
     out[array.size :] = array.reshape(-1)[-1]
     return out.reshape(shape)
 
 
+@dispatched("unary")
 def identity(input: object, name: str | None = None) -> Tensor:
     """A tensor with the same value. A variable gives its value."""
     return apply(IDENTITY, input, name=name)

@@ -15,6 +15,7 @@ from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert, convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference
@@ -241,6 +242,7 @@ ANGLE = define(
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor: ...
 @overload
 def cast(x: SparseTensor, dtype: DTypeLike, name: str | None = None) -> SparseTensor: ...
+@dispatched("unary")
 def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> object:
     """x with another type.
 
@@ -263,6 +265,7 @@ def _cast_tensor(x: Tensor, target: DType, name: str | None) -> Tensor:
     return apply(CAST, x, DstT=target, name=name)
 
 
+@dispatched("unary")
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """A cast that stops at the ends of the target's range instead of wrapping around."""
     target = dtypes.as_dtype(dtype)._base
@@ -335,12 +338,14 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     return apply(COMPLEX, real, imag, Tout=target, name=name)
 
 
+@dispatched("unary")
 def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     x = convert_to_tensor(input, name="input")
     return apply(REAL, x, Tout=gu.real_dtype(x), name=name) if x.dtype.is_complex else x
 
 
+@dispatched("unary")
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part of a complex tensor; zeros for a real tensor."""
     x = convert_to_tensor(input, name="input")
@@ -350,6 +355,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
         return apply_op("ZerosLike", x, name="zeros_like")
 
 
+@dispatched("unary")
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The argument of complex numbers; zeros for a real tensor, as in TF 1.15."""
     x = convert_to_tensor(input, name="input")
@@ -359,6 +365,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
         return apply_op("ZerosLike", x, name="zeros_like")
 
 
+@dispatched("unary")
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is."""
     x = convert_to_tensor(x, name="x")

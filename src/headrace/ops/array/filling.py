@@ -14,6 +14,7 @@ import numpy as np
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
+from headrace.core.dispatch import dispatched
 from headrace.core.dtypes import as_dtype
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
@@ -203,6 +204,7 @@ def ones(shape: TensorLike, dtype: Any = dtypes.float32, name: str | None = None
     return _filled(shape, one, dtype, name, "ones")
 
 
+@dispatched("unary")
 def zeros_like(
     tensor: TensorLike,
     dtype: DTypeLike | None = None,
@@ -224,6 +226,7 @@ def zeros_like(
     return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")
 
 
+@dispatched("unary")
 def ones_like(
     tensor: TensorLike,
     dtype: DTypeLike | None = None,

@@ -18,6 +18,7 @@ from headrace.core.convert import (
     convert_to_tensor,
     register_tensor_conversion_function,
 )
+from headrace.core.dispatch import dispatched
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference, known_int, static_value
@@ -215,6 +216,7 @@ GATHER_V2 = define(
 )
 
 
+@dispatched("gather")
 def gather(
     params: TensorLike,
     indices: object,
@@ -300,6 +302,7 @@ GATHER_ND = define(
 )
 
 
+@dispatched("gather_nd")
 def gather_nd(
     params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: Any = 0
 ) -> Tensor:
@@ -374,7 +377,8 @@ def gather_nd_v2(
 
 
 def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
-    if indices is None or updates is None:
+    """Nothing is compared while the length of an index vector is unknown, as in TensorFlow."""
+    if indices is None or updates is None or (indices and indices[-1] is None):
         return
     outer = len(indices) - 1
     if not shapes.compatible(updates[:outer], indices[:-1]):
@@ -542,6 +546,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
     return apply(UNRAVEL_INDEX, indices, dims, name=name)
 
 
+@dispatched("boolean_mask")
 def boolean_mask(
     tensor: TensorLike, mask: object, name: str = "boolean_mask", axis: Any = None
 ) -> Tensor:

@@ -15,6 +15,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -167,6 +168,7 @@ CONCAT_OFFSET = define(
 )
 
 
+@dispatched("concat")
 def concat(values: object, axis: AxisLike, name: str = "concat") -> Tensor:
     """Join tensors along an existing dimension: [2, 3] and [2, 5] along axis 1 give [2, 8].
 
@@ -307,6 +309,7 @@ UNPACK = define(
 )
 
 
+@dispatched("stack")
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Join tensors of one shape along a new dimension: three of [4] give [3, 4].
 

@@ -13,6 +13,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference, partial_shape, static_value
 from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
@@ -126,6 +127,7 @@ TILE_GRAD = define(
 )
 
 
+@dispatched("tile")
 def tile(input: TensorLike, multiples: object, name: str | None = None) -> Tensor:
     """Repeat the whole tensor so many times along each dimension."""
     return apply(TILE, input, multiples, name=name)

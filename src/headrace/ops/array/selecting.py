@@ -13,6 +13,7 @@ import numpy as np
 from headrace.core import shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.scopes import name_scope
@@ -131,6 +132,7 @@ SELECT_V2 = define(
 )
 
 
+@dispatched("where")
 def where(
     condition: TensorLike,
     x: TensorLike | None = None,

@@ -380,7 +380,9 @@ def assert_rank(
     message: Any = None,
     name: str | None = None,
 ) -> Operation:
-    """Assert that ``x`` has so many dimensions."""
+    """An op that fails unless ``x`` has ``rank`` dimensions; a known other rank is refused at
+    once.
+    """
     return _checked_rank(
         "assert_rank", x, rank, "", int.__eq__, "Equal", data, summarize, message, name
     )

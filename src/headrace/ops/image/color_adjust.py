@@ -65,7 +65,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """Each channel's distance from its mean, multiplied."""
+    """Scale each channel's distance from its mean: ``(x - mean) * contrast_factor + mean``."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
         original = images.dtype.base_dtype
@@ -138,7 +138,7 @@ def _drawn(low: TensorLike, high: Any, seed: int | None) -> Tensor:
 
 
 def random_brightness(image: Tensor, max_delta: float, seed: int | None = None) -> Tensor:
-    """A random ``delta`` in [-max_delta, max_delta) added."""
+    """Add one random number in [-max_delta, max_delta) to all values of an image."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, _drawn(-max_delta, max_delta, seed))

@@ -102,7 +102,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """The gray value in all three channels."""
+    """Repeat the gray value in three channels: ``[..., 1]`` becomes ``[..., 3]``."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         if images._shape is not None and len(images._shape) < 2:

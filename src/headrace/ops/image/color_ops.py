@@ -78,10 +78,17 @@ def _hsv_to_rgb_kernel(xp: ArrayNamespace, x: Array) -> Array:
 
 
 def _hue_kernel(xp: ArrayNamespace, x: Array, delta: Array) -> Array:
-    """The hue is a circle."""
-    hue, saturation, value = _to_hsv(xp, _wide_colours(x))
+    """The hue is a circle. The largest and the smallest channel keep their values exactly: they
+    change places, and the third one lies between them.
+    """
+    wide = _wide_colours(x)
+    hue, _, high = _to_hsv(xp, wide)
     hue = hue + _require_scalar("delta", delta)
-    return _to_rgb(xp, hue - xp.floor(hue), saturation, value).astype(x.dtype)
+    six = (hue - xp.floor(hue)) * np.float32(6)
+    low = xp.minimum(xp.minimum(wide[..., 0], wide[..., 1]), wide[..., 2])
+    parts = (abs(six - 3) - 1, 2 - abs(six - 2), 2 - abs(six - 4))
+    mixed = [xp.where(p >= 1, high, xp.where(p <= 0, low, low + p * (high - low))) for p in parts]
+    return xp.stack(mixed, axis=-1).astype(x.dtype)
 
 
 def _saturation_kernel(xp: ArrayNamespace, x: Array, scale: Array) -> Array:

@@ -114,7 +114,7 @@ def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
 
 
 def rot90(image: Any, k: TensorLike = 1, name: str | None = None) -> Tensor:
-    """Turned counter-clockwise, ``k`` times a quarter."""
+    """Turn images counter-clockwise by 90 degrees, ``k`` times."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
         k = convert_to_tensor(k, dtypes.int32, name="k")

@@ -53,7 +53,7 @@ class ResizeMethod:
 
 
 class ResizeMethodV2:
-    """Methods of TF 2's ``resize``."""
+    """The methods of TF 2's ``tf.image.resize``, as strings."""
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class VarLenFeature(NamedTuple):
-    """Any number of values: gives a SparseTensor."""
+    """A feature with any number of values per example: parsing gives a SparseTensor."""
 
     dtype: Any
 

@@ -11,6 +11,7 @@ from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import define
 from headrace.core.shapes import Shape
@@ -90,6 +91,7 @@ def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
         raise ValueError(f"{wanted}: {error}") from error
 
 
+@dispatched("add_n")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape. IndexedSlices among them are made dense."""
     tensors = _list_of_tensors(inputs, "add_n")

@@ -19,6 +19,7 @@ from headrace import errors
 from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert, convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
@@ -380,16 +381,19 @@ NEXT_AFTER = define(
 # what users call --------------------------------------------------------------------------------
 
 
+@dispatched("binary")
 def add(x: Any, y: TensorLike, name: str | None = None) -> Any:
     """``x + y`` element by element, broadcast; strings are joined."""
     return apply(ADD, x, y, name=name)
 
 
+@dispatched("binary")
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x - y`` element by element, broadcast."""
     return apply(SUB, x, y, name=name)
 
 
+@dispatched("binary")
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x * y`` element by element, broadcast; ``tf.matmul`` is the matrix product."""
     return apply(MUL, x, y, name=name)
@@ -420,6 +424,7 @@ _TRUE_QUOTIENT = {
 }
 
 
+@dispatched("binary")
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Division as in Python 3: small integers give float32, int32 and int64 give float64.
 
@@ -449,6 +454,7 @@ def true_quotient(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
         return apply(REAL_DIV, x, y, name=scope)
 
 
+@dispatched("binary")
 def div(x: object, y: object, name: str | None = None) -> Tensor:
     """Division as in Python 2: of integers with rounding down."""
     with name_scope(name, "div", [x, y]) as scope:
@@ -457,11 +463,13 @@ def div(x: object, y: object, name: str | None = None) -> Tensor:
         return apply(REAL_DIV if x._dtype._kind in "fc" else FLOOR_DIV, x, y, name=scope)
 
 
+@dispatched("binary")
 def divide(x: Tensor, y: Tensor, name: str | None = None) -> Tensor | float:
     """``x / y``, as Python would have it: two plain numbers give a plain number."""
     return x / y if name is None else true_quotient(x, y, name)
 
 
+@dispatched("binary")
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The quotient of numbers; that of integers is cut off, and -1 where the divisor is 0.
 
@@ -478,6 +486,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply_op("SelectV2", nothing, most, quotient, name=name or "RealDiv")
 
 
+@dispatched("binary")
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` rounded down, element by element; the type stays that of ``x``.
 
@@ -491,11 +500,13 @@ def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(FLOOR_DIV, x, y, name=name)
 
 
+@dispatched("binary")
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` of integers without its fraction: -7 by 2 is -3 (``floordiv``: -4)."""
     return apply(TRUNCATE_DIV, x, y, name=name)
 
 
+@dispatched("binary")
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder with the sign of y, as Python's ``%``."""
     return apply(FLOOR_MOD, x, y, name=name)
@@ -504,11 +515,13 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 mod = floormod
 
 
+@dispatched("binary")
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of ``truncatediv``, with the sign of ``x``: -7 by 2 leaves -1."""
     return apply(TRUNCATE_MOD, x, y, name=name)
 
 
+@dispatched("binary")
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0; gradients are 0 there too."""
     with name_scope(name, "div_no_nan", [x, y]) as scope:
@@ -538,6 +551,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(XLOGY, x, y, name=name)
 
 
+@dispatched("binary")
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``, element by element, broadcast.
 
@@ -546,21 +560,25 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(POW, x, y, name=name)
 
 
+@dispatched("binary")
 def maximum(x: TensorLike, y: Any, name: str | None = None) -> Any:
     """The larger of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MAXIMUM, x, y, name=name)
 
 
+@dispatched("binary")
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """The smaller of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MINIMUM, x, y, name=name)
 
 
+@dispatched("binary")
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``(x - y) * (x - y)`` element by element, broadcast."""
     return apply(SQUARED_DIFFERENCE, x, y, name=name)
 
 
+@dispatched("binary")
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The angle of the point (x, y) in (-π, π]; ``y`` comes first."""
     return apply(ATAN2, y, x, name=name)

@@ -15,6 +15,7 @@ from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference
@@ -177,6 +178,7 @@ def _keeps_shape(values: Tensor, result: Tensor) -> None:
     values.shape.assert_is_compatible_with(result.shape)
 
 
+@dispatched("unary")
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> IndexedSlices | Tensor:

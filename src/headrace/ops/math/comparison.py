@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.core import shape_fns, shapes
 from headrace.core.build import apply
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.shapes import Shape
@@ -148,6 +149,7 @@ IS_INF = _define_test("IsInf", "isinf")
 IS_FINITE = _define_test("IsFinite", "isfinite")
 
 
+@dispatched("binary")
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x == y`` element by element, broadcast, as booleans.
 
@@ -156,26 +158,31 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply(EQUAL, x, y, name=name)
 
 
+@dispatched("binary")
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x != y`` element by element, broadcast, as booleans."""
     return apply(NOT_EQUAL, x, y, name=name)
 
 
+@dispatched("binary")
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x < y`` element by element, broadcast, as booleans."""
     return apply(LESS, x, y, name=name)
 
 
+@dispatched("binary")
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x <= y`` element by element, broadcast, as booleans."""
     return apply(LESS_EQUAL, x, y, name=name)
 
 
+@dispatched("binary")
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x > y`` element by element, broadcast, as booleans."""
     return apply(GREATER, x, y, name=name)
 
 
+@dispatched("binary")
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x >= y`` element by element, broadcast, as booleans."""
     return apply(GREATER_EQUAL, x, y, name=name)
@@ -188,21 +195,25 @@ def approximate_equal(
     return apply(APPROXIMATE_EQUAL, x, y, tolerance=tolerance, name=name)
 
 
+@dispatched("binary")
 def logical_and(x: object, y: object, name: str | None = None) -> Tensor:
     """True where both booleans are True, broadcast."""
     return apply(LOGICAL_AND, x, y, name=name)
 
 
+@dispatched("binary")
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """True where at least one boolean is True, broadcast."""
     return apply(LOGICAL_OR, x, y, name=name)
 
 
+@dispatched("unary")
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """True where the boolean is False."""
+    """True where the boolean is False; also the operator ``~x``."""
     return apply(LOGICAL_NOT, x, name=name)
 
 
+@dispatched("binary")
 def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tensor:
     """(x or y) and not (x and y), four ops as in TensorFlow."""
     either = apply(LOGICAL_OR, x, y)
@@ -210,16 +221,19 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tenso
     return apply(LOGICAL_AND, either, apply(LOGICAL_NOT, both), name=name)
 
 
+@dispatched("unary")
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is NaN."""
     return apply(IS_NAN, x, name=name)
 
 
+@dispatched("unary")
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is plus or minus infinity."""
     return apply(IS_INF, x, name=name)
 
 
+@dispatched("unary")
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """True where a floating number is neither NaN nor infinite."""
     return apply(IS_FINITE, x, name=name)

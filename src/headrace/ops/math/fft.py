@@ -352,7 +352,7 @@ def _shifted(x: TensorLike, axes: Any, name: str, inverse: bool) -> Tensor:
 
 
 def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
-    """The zero frequency moved to the middle."""
+    """Move the zero frequency from the beginning to the middle along ``axes`` (all by default)."""
     with name_scope(name, "fftshift") as scope:
         return named_result(_shifted(x, axes, "fftshift", False), scope)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace.core import convert, shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
+from headrace.core.dispatch import dispatched
 from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
@@ -329,6 +330,7 @@ def _all_axes(x: Tensor) -> Tensor:
     )
 
 
+@dispatched("reduce:Sum")
 def reduce_sum(
     input_tensor: object,
     axis: object = None,
@@ -347,6 +349,7 @@ def reduce_sum(
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@dispatched("reduce:Mean")
 def reduce_mean(
     input_tensor: object,
     axis: AxisLike | None = None,
@@ -359,6 +362,7 @@ def reduce_mean(
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@dispatched("reduce:Prod")
 def reduce_prod(
     input_tensor: object,
     axis: AxisLike | None = None,
@@ -371,6 +375,7 @@ def reduce_prod(
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@dispatched("reduce:Max")
 def reduce_max(
     input_tensor: TensorLike,
     axis: Any = None,
@@ -387,6 +392,7 @@ def reduce_max(
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@dispatched("reduce:Min")
 def reduce_min(
     input_tensor: TensorLike,
     axis: AxisLike | None = None,
@@ -408,6 +414,7 @@ def _booleans(x: object) -> Any:
     return convert.convert(x, bool_) if isinstance(x, (list, tuple, bool)) else x
 
 
+@dispatched("reduce:All")
 def reduce_all(
     input_tensor: object,
     axis: AxisLike | None = None,
@@ -420,6 +427,7 @@ def reduce_all(
     return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@dispatched("reduce:Any")
 def reduce_any(
     input_tensor: TensorLike,
     axis: AxisLike | None = None,
@@ -488,7 +496,7 @@ def reduce_std(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The square root of ``reduce_variance``."""
+    """The standard deviation along ``axis``: the square root of ``reduce_variance``."""
     with name_scope(name or "reduce_std"):
         return apply_op("Sqrt", reduce_variance(input_tensor, axis, keepdims))
 

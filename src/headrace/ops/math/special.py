@@ -66,9 +66,15 @@ def _digamma(xp: ArrayNamespace, x: Array) -> Array:
     return xp.where((x <= 0) & (x == xp.floor(x)), x.dtype.type("inf"), y)
 
 
+def _lgamma(xp: ArrayNamespace, x: Array) -> Array:
+    """Infinite at -inf too, as at the poles."""
+    y = _special("gammaln")(xp, x)
+    return xp.where(xp.isinf(x), x.dtype.type("inf"), y)
+
+
 def _igamma(xp: ArrayNamespace, a: Array, x: Array) -> Array:
     value = xp.where(a > 0, xp.gammainc(a, x), x.dtype.type("nan"))
-    return xp.where((x == 0) & (a == a), x.dtype.type(0), value)
+    return xp.where(x == 0, x.dtype.type(0), value)
 
 
 def _igammac(xp: ArrayNamespace, a: Array, x: Array) -> Array:
@@ -239,7 +245,7 @@ def _define_pair(
 
 ERF = _define("Erf", "erf", _erf_grad)
 ERFC = _define("Erfc", "erfc", _erfc_grad)
-LGAMMA = _define("Lgamma", "gammaln", _lgamma_grad)
+LGAMMA = _define("Lgamma", _lgamma, _lgamma_grad)
 DIGAMMA = _define("Digamma", _digamma, _digamma_grad)
 BESSEL_I0E = _define("BesselI0e", "i0e", _bessel_i0e_grad)
 BESSEL_I1E = _define("BesselI1e", "i1e", _bessel_i1e_grad)
@@ -282,12 +288,12 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The a-th derivative of digamma."""
+    """The derivative of order ``a`` of digamma at ``x``, element by element."""
     return apply(POLYGAMMA, a, x, name=name)
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """The Hurwitz zeta function."""
+    """The Hurwitz zeta function: the sum of ``(q + n) ** -x`` over ``n = 0, 1, 2, ...``."""
     return apply(ZETA, x, q, name=name)
 
 
@@ -323,12 +329,12 @@ def _unscaled(scaled: OpDef, default_name: str, x: TensorLike, name: str | None)
 
 
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of the first kind of order 0."""
     return _unscaled(BESSEL_I0E, "bessel_i0", x, name)
 
 
 def bessel_i1(x: Tensor, name: str | None = None) -> Tensor:
-    """The modified Bessel function of order 1."""
+    """The modified Bessel function of the first kind of order 1."""
     return _unscaled(BESSEL_I1E, "bessel_i1", x, name)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
@@ -356,6 +357,7 @@ def on_values(opdef: OpDef, x: Any, name: str | None) -> Any:
     return apply(opdef, x, name=name)
 
 
+@dispatched("unary")
 def abs(x: Any, name: str | None = None) -> Any:
     """The absolute value; of a complex tensor the modulus, as a real tensor."""
     dtype = getattr(x, "dtype", None)
@@ -375,45 +377,53 @@ def complex_abs(x: Any, name: str | None = None) -> Any:
     return apply(COMPLEX_ABS, x, Tout=gu.real_dtype(x), name=name or "Abs")
 
 
+@dispatched("unary")
 def negative(x: object, name: str | None = None) -> Any:
-    """``-x`` element by element."""
+    """Minus ``x``, element by element; also the operator ``-x``."""
     return on_values(NEG, x, name)
 
 
 neg = negative  # before TF 1.0
 
 
+@dispatched("unary")
 def sign(x: TensorLike, name: str | None = None) -> Any:
     """-1, 0 or 1; for complex numbers x / |x|."""
     return on_values(SIGN, x, name)
 
 
+@dispatched("unary")
 def square(x: Any, name: str | None = None) -> Any:
     """``x * x`` element by element."""
     return on_values(SQUARE, x, name)
 
 
+@dispatched("unary")
 def sqrt(x: TensorLike, name: str | None = None) -> Any:
     """The square root, element by element; NaN for negative numbers."""
     return on_values(SQRT, x, name)
 
 
+@dispatched("unary")
 def tanh(x: TensorLike, name: str | None = None) -> Any:
     """The hyperbolic tangent, element by element, between -1 and 1."""
     return on_values(TANH, x, name)
 
 
+@dispatched("unary")
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / (1 + exp(-x))`` element by element, between 0 and 1."""
     return apply(SIGMOID, x, name=name)
 
 
+@dispatched("unary")
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """log(sigmoid(x)), without loss for large negative x."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         return apply(NEG, apply_op("Softplus", apply(NEG, x)), name=scope)
 
 
+@dispatched("unary")
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / x`` element by element."""
     return apply(RECIPROCAL, x, name=name)
@@ -430,102 +440,122 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
         return apply_op("DivNoNan", one, x, name=scope)
 
 
+@dispatched("unary")
 def round(x: TensorLike, name: str | None = None) -> Tensor:
     """To the nearest integer, halves to the even one. Integers are returned as they are."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else apply(ROUND, x, name=name)
 
 
+@dispatched("unary")
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / sqrt(x)`` element by element."""
     return apply(RSQRT, x, name=name)
 
 
+@dispatched("unary")
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
     """e to the power ``x``, element by element."""
     return apply(EXP, x, name=name)
 
 
+@dispatched("unary")
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     """exp(x) - 1, accurate near 0."""
     return apply(EXPM1, x, name=name)
 
 
+@dispatched("unary")
 def log(x: Tensor | Variable, name: str | None = None) -> Tensor:
     """The natural logarithm, element by element; minus infinity of 0, NaN of negative numbers."""
     return apply(LOG, x, name=name)
 
 
+@dispatched("unary")
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     """log(1 + x), accurate near 0."""
     return apply(LOG1P, x, name=name)
 
 
+@dispatched("unary")
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
     """The sine of angles in radians."""
     return apply(SIN, x, name=name)
 
 
+@dispatched("unary")
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
     """The cosine of angles in radians."""
     return apply(COS, x, name=name)
 
 
+@dispatched("unary")
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
     """The tangent of angles in radians."""
     return apply(TAN, x, name=name)
 
 
+@dispatched("unary")
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [-π/2, π/2] with this sine; NaN outside of [-1, 1]."""
     return apply(ASIN, x, name=name)
 
 
+@dispatched("unary")
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [0, π] with this cosine; NaN outside of [-1, 1]."""
     return apply(ACOS, x, name=name)
 
 
+@dispatched("unary")
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [-π/2, π/2] with this tangent; ``tf.atan2`` knows the quadrant."""
     return apply(ATAN, x, name=name)
 
 
+@dispatched("unary")
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic sine, element by element."""
     return apply(SINH, x, name=name)
 
 
+@dispatched("unary")
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic cosine, element by element."""
     return apply(COSH, x, name=name)
 
 
+@dispatched("unary")
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the hyperbolic sine."""
     return apply(ASINH, x, name=name)
 
 
+@dispatched("unary")
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the hyperbolic cosine; NaN below 1."""
     return apply(ACOSH, x, name=name)
 
 
+@dispatched("unary")
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
     return apply(ATANH, x, name=name)
 
 
+@dispatched("unary")
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
     """The largest whole number that is not greater, as a floating number."""
     return apply(FLOOR, x, name=name)
 
 
+@dispatched("unary")
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     """The smallest whole number that is not less, as a floating number."""
     return apply(CEIL, x, name=name)
 
 
+@dispatched("unary")
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """To the nearest integer, halves to the even one."""
     return apply(RINT, x, name=name)

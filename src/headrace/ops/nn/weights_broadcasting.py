@@ -124,12 +124,17 @@ def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
 
 
 def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
-    """Weights in the shape of values; unchanged where they have it."""
+    """Weights in the shape of values; weights that are known to have it come back as they are."""
     with name_scope(None, "broadcast_weights", (weights, values)) as scope:
-        values = convert_to_tensor(values, name="values")
-        weights = convert_to_tensor(weights, dtype=values.dtype.base_dtype, name="weights")
-        shapes = weights.shape, values.shape
-        if all(s.is_fully_defined() for s in shapes) and shapes[0].is_compatible_with(shapes[1]):
-            return weights
-        with control_dependencies((assert_broadcastable(weights, values),)):
-            return multiply(weights, ones_like(values), name=scope)
+        target = convert_to_tensor(values, name="values")
+        given = convert_to_tensor(weights, dtype=target.dtype.base_dtype, name="weights")
+        if _known_to_have_one_shape(given, target):
+            return given
+        fits = assert_broadcastable(given, target)
+        with control_dependencies([fits]):
+            return multiply(given, ones_like(target), name=scope)
+
+
+def _known_to_have_one_shape(a: Tensor, b: Tensor) -> bool:
+    known = a.shape.is_fully_defined() and b.shape.is_fully_defined()
+    return known and a.shape.as_list() == b.shape.as_list()

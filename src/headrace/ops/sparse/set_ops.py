@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
@@ -158,6 +158,17 @@ def _rank_of(c: Inference, dense: int | None, dims: int) -> int | None:
     return None if known is None else known[0]
 
 
+def _dense_shape(c: Inference) -> list[Shape]:
+    """The sets have the same rank, and as many groups."""
+    first, second = c.shape(0), c.shape(1)
+    if first is not None and second is not None:
+        if len(first) != len(second):
+            raise ValueError(f"Shape must be rank {len(first)} but is rank {len(second)}")
+        shapes.merge(first[:-1], second[:-1])
+    known = second if first is None else first
+    return _result(None if known is None else len(known))
+
+
 def _result(rank: int | None) -> list[Shape]:
     return [(None, rank), (None,), (rank,)]
 
@@ -167,7 +178,7 @@ _OUTPUTS = "result_indices: int64, result_values: T, result_shape: int64"
 define(
     "DenseToDenseSetOperation",
     f"set1: T, set2: T -> {_OUTPUTS}; {_ATTRS}",
-    shape=lambda c: _result(len(s) if (s := c.shape(0) or c.shape(1)) is not None else None),
+    shape=_dense_shape,
     kernel=_dense_dense,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,

@@ -240,12 +240,11 @@ def sparse_concat(
     items = [as_sparse_tensor(s) for s in sp_inputs]
     if len(items) == 1:
         return items[0]
-    rank = items[0].shape.ndims
-    if rank is not None and isinstance(axis, int) and not -rank <= axis < rank:
-        raise IndexError(f"index {axis} is out of bounds for axis 0 with size {rank}")
     with name_scope(name, "SparseConcat", [s.values for s in items]) as scope:
         sizes: list[Any] = [s.dense_shape for s in items]
-        if expand_nonconcat_dims or expand_nonconcat_dim:
+        if not (expand_nonconcat_dims or expand_nonconcat_dim):
+            _check_concat_axis(sizes, axis)
+        else:
             top = apply_op("Max", apply_op("Pack", sizes), const([0]), keep_dims=False)
             sizes = [_only_axis(s, top, axis) for s in sizes]
         found = apply_many(
@@ -257,6 +256,14 @@ def sparse_concat(
             name=scope,
         )
         return SparseTensor(*found)
+
+
+def _check_concat_axis(sizes: list[Tensor], axis: int) -> None:
+    """Sizes that are all known are added when the graph is built; others when it is run."""
+    known = [static_value(s) for s in sizes]
+    rank = None if known[0] is None or any(k is None for k in known) else len(known[0])
+    if rank is not None and not -rank <= axis < rank:
+        raise IndexError(f"index {axis} is out of bounds for axis 0 with size {rank}")
 
 
 def _only_axis(size: Tensor, top: Any, axis: int) -> Tensor:

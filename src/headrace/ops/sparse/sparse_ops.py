@@ -422,6 +422,8 @@ def _concat_kernel(
 ) -> tuple[Array, Array, Array]:
     indices, values, dims = inputs[:N], inputs[N : 2 * N], [d.tolist() for d in inputs[2 * N :]]
     rank = len(dims[0])
+    if not -rank <= concat_dim < rank:
+        raise invalid(f"Concat dimension must be in range [{-rank}, {rank}), got {concat_dim}")
     at = concat_dim % rank
     parts, start = [], 0
     for ix, d in zip(indices, dims):

@@ -82,20 +82,25 @@ def _has_elements(shape: Shape) -> bool:
 
 
 def check_scatter_nd_shapes(variable: Shape, indices: Shape, updates: Shape) -> None:
-    """indices: [..., depth]; updates: indices.shape[:-1] + variable.shape[depth:]."""
+    """indices: [..., depth]; updates: indices.shape[:-1] + variable.shape[depth:].
+
+    Nothing is compared while the depth is unknown, as in TensorFlow.
+    """
     if indices is None or updates is None or not indices:
         return
     outer, depth = indices[:-1], indices[-1]
     n = len(outer)
     if _is_empty(variable) and (_has_elements(indices) or _has_elements(updates)):
         raise ValueError("Indices and updates specified for empty output shape")
+    if depth is None:
+        return
     if len(updates) < n or not shapes.compatible(outer, updates[:n]):
         raise ValueError(
             f"The outer {n} dimensions of indices.shape={shapes.show(indices)} must match "
             f"the outer {n} dimensions of "
             f"updates.shape={shapes.show(updates)}"
         )
-    if variable is None or depth is None or depth > len(variable):
+    if variable is None or depth > len(variable):
         return
     inner = variable[depth:]
     if not shapes.compatible(inner, updates[n:]):
@@ -484,7 +489,7 @@ def scatter_sub(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] -= updates[i]``."""
+    """Subtract from rows of a variable: ``ref[indices[i]] -= updates[i]``."""
     return _scatter(SCATTER_SUB, "ResourceScatterSub", ref, indices, updates, use_locking, name)
 
 
@@ -495,7 +500,7 @@ def scatter_mul(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] *= updates[i]``."""
+    """Multiply rows of a variable: ``ref[indices[i]] *= updates[i]``."""
     return _scatter(SCATTER_MUL, "ResourceScatterMul", ref, indices, updates, use_locking, name)
 
 
@@ -506,7 +511,7 @@ def scatter_div(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] /= updates[i]``."""
+    """Divide rows of a variable: ``ref[indices[i]] /= updates[i]``."""
     return _scatter(SCATTER_DIV, "ResourceScatterDiv", ref, indices, updates, use_locking, name)
 
 
@@ -517,7 +522,7 @@ def scatter_min(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
+    """Lower rows of a variable: ``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MIN, "ResourceScatterMin", ref, indices, updates, use_locking, name)
 
 
@@ -528,7 +533,7 @@ def scatter_max(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
+    """Raise rows of a variable: ``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MAX, "ResourceScatterMax", ref, indices, updates, use_locking, name)
 
 
@@ -539,7 +544,7 @@ def scatter_nd_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Any:
-    """``ref[tuple(indices[i])] = updates[i]``."""
+    """Set elements or slices of a variable: ``ref[tuple(indices[i])] = updates[i]``."""
     return _scatter(
         SCATTER_ND_UPDATE, "ResourceScatterNdUpdate", ref, indices, updates, use_locking, name
     )
@@ -552,7 +557,7 @@ def scatter_nd_add(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[tuple(indices[i])] += updates[i]``."""
+    """Add to elements or slices of a variable: ``ref[tuple(indices[i])] += updates[i]``."""
     return _scatter(
         SCATTER_ND_ADD, "ResourceScatterNdAdd", ref, indices, updates, use_locking, name
     )
@@ -565,7 +570,7 @@ def scatter_nd_sub(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[tuple(indices[i])] -= updates[i]``."""
+    """Subtract from elements or slices of a variable: ``ref[tuple(indices[i])] -= updates[i]``."""
     return _scatter(
         SCATTER_ND_SUB, "ResourceScatterNdSub", ref, indices, updates, use_locking, name
     )

@@ -217,7 +217,12 @@ def _gather_nd_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 # definitions ------------------------------------------------------------------------------------
 
-_WRITES: dict[str, Any] = {"grad": NOT_DIFFERENTIABLE, "writes": (0,), "stateful": True}
+_WRITES: dict[str, Any] = {
+    "grad": NOT_DIFFERENTIABLE,
+    "writes": (0,),
+    "stateful": True,
+    "looks_up": True,
+}
 
 VAR_HANDLE = define(
     "VarHandleOp",
@@ -284,6 +289,7 @@ VARIABLE_SHAPE = define(
     kernel=_variable_shape_kernel,
     grad=NOT_DIFFERENTIABLE,
     reads=(0,),
+    looks_up=True,
 )
 RESOURCE_GATHER = define(
     "ResourceGather",
@@ -293,6 +299,7 @@ RESOURCE_GATHER = define(
     kernel=_gather_kernel,
     grad=_gather_grad,
     reads=(0,),
+    looks_up=True,
 )
 RESOURCE_GATHER_ND = define(
     "ResourceGatherNd",
@@ -301,6 +308,7 @@ RESOURCE_GATHER_ND = define(
     kernel=_gather_nd_kernel,
     grad=_gather_nd_grad,
     reads=(0,),
+    looks_up=True,
     view=True,
 )
 #: TF 2's note to its own runtime that a variable is about to be read whole, as a checkpoint does.

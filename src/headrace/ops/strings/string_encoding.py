@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.core.build import apply
+from headrace.core.dispatch import dispatched
 from headrace.core.opdef import add_traits
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid, one_of
@@ -60,6 +61,7 @@ STRING_TO_HASH_BUCKET_STRONG = define_string_op(
 )
 
 
+@dispatched("unary")
 def string_to_hash_bucket_fast(
     input: TensorLike, num_buckets: int, name: str | None = None
 ) -> Tensor:
@@ -67,6 +69,7 @@ def string_to_hash_bucket_fast(
     return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)
 
 
+@dispatched("unary")
 def string_to_hash_bucket_strong(
     input: TensorLike, num_buckets: int, key: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -82,6 +85,7 @@ def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None 
     return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
 
 
+@dispatched("unary")
 def string_to_hash_bucket_v1(
     string_tensor: TensorLike | None = None,
     num_buckets: int | None = None,
@@ -120,11 +124,13 @@ DECODE_BASE64 = define_string_op(
 )
 
 
+@dispatched("unary")
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
-    """Web-safe base64."""
+    """Strings as web-safe base64 (``-`` and ``_``); ``pad`` adds ``=`` at the end."""
     return apply(ENCODE_BASE64, input, pad=pad, name=name)
 
 
+@dispatched("unary")
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
     return apply(DECODE_BASE64, input, name=name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.build import apply
+from headrace.core.dispatch import dispatched
 from headrace.core.opdef import add_traits
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid, one_of
@@ -83,6 +84,7 @@ AS_STRING = define_string_op(
 )
 
 
+@dispatched("unary")
 def as_string(
     input: TensorLike,
     precision: int = -1,
@@ -150,6 +152,7 @@ STRING_TO_NUMBER = define_string_op(
 )
 
 
+@dispatched("unary")
 def string_to_number(
     string_tensor: TensorLike | None = None,
     out_type: DTypeLike = dtypes.float32,

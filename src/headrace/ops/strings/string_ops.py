@@ -16,6 +16,7 @@ from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
 
 __all__ = [
-    "bytes_split",
     "reduce_join",
     "reduce_join_v2",
     "regex_full_match",
@@ -40,7 +40,6 @@ __all__ = [
     "string_length",
     "string_lower",
     "string_split",
-    "string_split_dense",
     "string_split_v2",
     "string_strip",
     "string_upper",
@@ -198,19 +197,21 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
     input: object = None,
-) -> SparseTensor:
-    """Split each string of a vector; the result is sparse, a row for each string."""
+) -> Any:
+    """Split each string of a vector; the result is sparse or ragged, a row for each string."""
     delimiter = one_of("sep", sep, "delimiter", delimiter)
     source = one_of("source", source, "input", input)
-    if result_type != "SparseTensor":
-        raise NotImplementedError(
-            "tf.string_split makes SparseTensors only; RaggedTensor is not there"
-        )
+    if result_type not in ("SparseTensor", "RaggedTensor"):
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
     with name_scope(name, "StringSplit", [source]):
-        parts = apply_many(
-            STRING_SPLIT, source, " " if delimiter is None else delimiter, skip_empty=skip_empty
-        )
-        return SparseTensor(*parts)
+        delimiter = convert_to_tensor(" " if delimiter is None else delimiter, dtypes.string)
+        source = convert_to_tensor(source, dtypes.string)
+        sparse = SparseTensor(*apply_many(STRING_SPLIT, source, delimiter, skip_empty=skip_empty))
+        if result_type == "SparseTensor":
+            return sparse
+        from headrace.ops.ragged.ragged_strings import rows_of_sparse
+
+        return rows_of_sparse(sparse)
 
 
 def string_split_v2(
@@ -222,28 +223,6 @@ def string_split_v2(
             STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name
         )
     )
-
-
-def string_split_dense(
-    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
-) -> Tensor:
-    """TF 2's ``tf.strings.split`` of one string. (Of several it is ragged, which is not there.)"""
-    return _of_one(input, "tf.strings.split", lambda x: string_split_v2(x, sep, maxsplit, name))
-
-
-def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
-    """The bytes of one string."""
-    return _of_one(input, "tf.strings.bytes_split", lambda x: string_split(x, "", name=name))
-
-
-def _of_one(input: TensorLike, what: str, split: Callable[[Any], SparseTensor]) -> Tensor:
-    tensor = convert_to_tensor(input, dtypes.string)
-    if tensor._shape != ():
-        raise NotImplementedError(
-            f"{what} of more than one string gives a RaggedTensor, which Headrace does not have. "
-            "tf.compat.v1.string_split gives a SparseTensor"
-        )
-    return split(apply_op("Reshape", tensor, [1])).values
 
 
 def _reduce_join_kernel(
@@ -359,6 +338,7 @@ SUBSTR = define_string_op(
 )
 
 
+@dispatched("unary")
 def substr(
     input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:
@@ -386,6 +366,7 @@ STRING_LENGTH = define_string_op(
 )
 
 
+@dispatched("unary")
 def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
     return apply(STRING_LENGTH, input, unit=unit, name=name)
@@ -421,6 +402,7 @@ def string_upper(input: TensorLike, encoding: str = "", name: str | None = None)
     return apply(STRING_UPPER, input, encoding=encoding, name=name)
 
 
+@dispatched("unary")
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Strings without whitespace at both ends."""
     return apply(STRING_STRIP, input, name=name)
@@ -466,6 +448,7 @@ STATIC_REGEX_FULL_MATCH = define_string_op(
 )
 
 
+@dispatched("unary")
 def regex_replace(
     input: TensorLike,
     pattern: TensorLike,
@@ -486,6 +469,7 @@ def regex_replace(
     return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
+@dispatched("unary")
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """True where the whole string matches an RE2 pattern."""
     if isinstance(pattern, (str, bytes)):

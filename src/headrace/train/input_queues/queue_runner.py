@@ -222,7 +222,7 @@ def _run_quietly(sess: BaseSession, op: object) -> None:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Let ``start_queue_runners`` start it."""
+    """Add a QueueRunner to a collection, from which ``start_queue_runners`` starts it."""
     add_to_collection(collection, qr)
 
 

@@ -218,7 +218,7 @@ def root_mean_squared_error(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The root of :func:`mean_squared_error`."""
+    """The square root of the mean of ``(predictions - labels) ** 2`` over all batches so far."""
     refuse_eager("tf.metrics.root_mean_squared_error")
     predictions, labels, weights = align(predictions, labels, weights)
     name = name or "root_mean_squared_error"

@@ -292,7 +292,7 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds what ``feed_fn()`` returns."""
+    """A hook that adds the dictionary ``feed_fn()`` to the feeds of each run."""
 
     def __init__(self, feed_fn: Any) -> None:
         self.feed_fn = feed_fn

@@ -169,28 +169,33 @@ class Supervisor:
         self.coord.clear_stop()
         if self.summary_writer:
             self.summary_writer.reopen()
-        if self.is_chief:
-            sess = self.session_manager.prepare_session(
-                master,
-                init_op=self.init_op,
-                saver=self.saver,
-                checkpoint_dir=self._logdir,
-                wait_for_checkpoint=wait_for_checkpoint,
-                max_wait_secs=max_wait_secs,
-                config=config,
-                init_feed_dict=self.init_feed_dict,
-                init_fn=self._init_fn,
-            )
-            self._write_graph()
-            if start_standard_services:
-                self.start_standard_services(sess)
-        else:
-            sess = self.session_manager.wait_for_session(
-                master, config=config, max_wait_secs=max_wait_secs
-            )
+        session = self._open_session(master, config, wait_for_checkpoint, max_wait_secs)
+        if start_standard_services and self.is_chief:
+            self.start_standard_services(session)
         if start_standard_services:
-            self.start_queue_runners(sess)
-        return sess
+            self.start_queue_runners(session)
+        return session
+
+    def _open_session(
+        self, master: str, config: ConfigProto | None, wait_for_checkpoint: bool, seconds: float
+    ) -> Any:
+        """The chief's session is initialized or restored; the others wait for the chief."""
+        manager = self.session_manager
+        if not self.is_chief:
+            return manager.wait_for_session(master, config=config, max_wait_secs=seconds)
+        session = manager.prepare_session(
+            master,
+            self.init_op,
+            self.saver,
+            self._logdir,
+            wait_for_checkpoint=wait_for_checkpoint,
+            max_wait_secs=seconds,
+            config=config,
+            init_feed_dict=self.init_feed_dict,
+            init_fn=self._init_fn,
+        )
+        self._write_graph()
+        return session
 
     @contextlib.contextmanager
     def managed_session(

@@ -91,7 +91,7 @@ class LazyAdamOptimizer(_SparseRows):
 
 
 class NadamOptimizer(_SparseRows):
-    """Adam with Nesterov momentum."""
+    """Adam with Nesterov momentum (Dozat, 2015)."""
 
     def __init__(
         self,

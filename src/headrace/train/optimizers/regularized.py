@@ -34,41 +34,59 @@ def _full(var: Variable, value: float) -> Tensor:
     return constant(value, dtype=var.dtype.base_dtype, shape=var.get_shape())
 
 
-def _regularized(name: str) -> str:
-    """The attribute that holds the tensor of an input of the regularized rules."""
-    names = {
-        "lr": "learning_rate",
-        "alpha": "learning_rate",
-        "lr_power": "learning_rate_power",
-        "l1": "l1_regularization_strength",
-        "l2": "l2_regularization_strength",
-        "l2_shrinkage": "l2_shrinkage_regularization_strength",
-    }
-    return f"_{names[name]}_tensor"
+#: Inputs of update rules -> the hyperparameters that they are given.
+_HYPERPARAMETERS = {
+    "lr": "learning_rate",
+    "alpha": "learning_rate",
+    "lr_power": "learning_rate_power",
+    "l1": "l1_regularization_strength",
+    "l2": "l2_regularization_strength",
+    "l2_shrinkage": "l2_shrinkage_regularization_strength",
+}
 
 
-class _RegularizedOptimizer(RuleOptimizer):
-    """A rule with learning rate and l1, l2 penalties, kept as ``_<name>_tensor``."""
-
-    __slots__ = ()
+class _RegularizedOptimizer(RuleOptimizer, Optimizer):
+    """A rule with hyperparameters: kept as ``_<name>``, with tensors ``_<name>_tensor``."""
 
     _learning_rate: Any
-    _l1_regularization_strength: Any
-    _l2_regularization_strength: Any
+    _learning_rate_tensor: Any
+
+    def __init__(self, use_locking: bool, name: str, **hyperparameters: Hyperparameter) -> None:
+        super().__init__(use_locking, name)
+        self._hyperparameters = tuple(hyperparameters)
+        for label, value in hyperparameters.items():
+            setattr(self, f"_{label}", value)
 
     def _scalar(self, name: str) -> Any:
-        return getattr(self, _regularized(name))
+        return getattr(self, f"_{_HYPERPARAMETERS[name]}_tensor")
 
     def _prepare(self) -> None:
-        for name in self._hyperparameters():
-            setattr(self, f"_{name}_tensor", self._tensor(getattr(self, f"_{name}"), name))
+        for label in self._hyperparameters:
+            setattr(self, f"_{label}_tensor", self._tensor(getattr(self, f"_{label}"), label))
 
-    def _hyperparameters(self) -> tuple[str, ...]:
-        return ("learning_rate", "l1_regularization_strength", "l2_regularization_strength")
+    def _create_filled_slots(self, var: Variable, values: dict[str, float]) -> None:
+        """Slots of a variable, each filled with its value."""
+        with colocate_with(op_of(var)):
+            starts = {slot: _full(var, value) for slot, value in values.items()}
+        for slot, start in starts.items():
+            self._get_or_make_slot(var, start, slot, self._name)
 
 
-class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
+def _refuse_not_positive(label: str, value: float) -> None:
+    if value <= 0.0:
+        raise ValueError(f"{label} must be positive: {value}")
+
+
+def _refuse_negative(**values: float) -> None:
+    for label, value in values.items():
+        if value < 0.0:
+            raise ValueError(f"{label} {value:f} needs to be positive or zero")
+
+
+class FtrlOptimizer(_RegularizedOptimizer):
     """Follow the regularized leader, with l1, l2 and shrinkage-type l2 penalties."""
+
+    _l2_shrinkage_regularization_strength: float
 
     def __init__(
         self,
@@ -83,25 +101,24 @@ class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
         linear_name: str | None = None,
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
-        super().__init__(use_locking, name)
+        penalties = {
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        }
+        super().__init__(
+            use_locking,
+            name,
+            learning_rate=learning_rate,
+            **penalties,
+            learning_rate_power=learning_rate_power,
+        )
         if learning_rate_power > 0.0:
             raise ValueError(
                 f"learning_rate_power {learning_rate_power:f} needs to be negative or zero"
             )
-        for label, value in (
-            ("initial_accumulator_value", initial_accumulator_value),
-            ("l1_regularization_strength", l1_regularization_strength),
-            ("l2_regularization_strength", l2_regularization_strength),
-            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
-        ):
-            if value < 0.0:
-                raise ValueError(f"{label} {value:f} needs to be positive or zero")
-        self._learning_rate = learning_rate
-        self._learning_rate_power = learning_rate_power
+        _refuse_negative(initial_accumulator_value=initial_accumulator_value, **penalties)
         self._initial_accumulator_value = initial_accumulator_value
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
-        self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
         self._accum_name = accum_name
         self._linear_name = linear_name
 
@@ -111,13 +128,6 @@ class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
     def _slot_names(self) -> tuple[str, ...]:
         return ("accum", "linear")
 
-    def _hyperparameters(self) -> tuple[str, ...]:
-        return (
-            *super()._hyperparameters(),
-            "l2_shrinkage_regularization_strength",
-            "learning_rate_power",
-        )
-
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
             with colocate_with(op_of(v)):
@@ -126,7 +136,16 @@ class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
                 self._zeros_slot(v, "linear", self._linear_name or self._name)
 
 
-class ProximalGradientDescentOptimizer(_RegularizedOptimizer, Optimizer):
+class _ProximalOptimizer(_RegularizedOptimizer):
+    """Hyperparameters are float32 as they are: TensorFlow casts them for sparse updates of
+    resource variables alone, and refuses variables of other types otherwise.
+    """
+
+    def _casts(self, prefix: str) -> bool:
+        return prefix == "ResourceSparseApply"
+
+
+class ProximalGradientDescentOptimizer(_ProximalOptimizer):
     """Gradient descent followed by the proximal step of the l1 and l2 penalties."""
 
     def __init__(
@@ -137,16 +156,19 @@ class ProximalGradientDescentOptimizer(_RegularizedOptimizer, Optimizer):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
+        super().__init__(
+            use_locking,
+            name,
+            learning_rate=learning_rate,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+        )
 
     def _rule(self) -> Rule:
         return RULES["ProximalGradientDescent"]
 
 
-class ProximalAdagradOptimizer(_RegularizedOptimizer, Optimizer):
+class ProximalAdagradOptimizer(_ProximalOptimizer):
     """Adagrad followed by the proximal step of the l1 and l2 penalties."""
 
     def __init__(
@@ -158,15 +180,15 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer, Optimizer):
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ) -> None:
-        if initial_accumulator_value <= 0.0:
-            raise ValueError(
-                f"initial_accumulator_value must be positive: {initial_accumulator_value}"
-            )
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
+        _refuse_not_positive("initial_accumulator_value", initial_accumulator_value)
+        super().__init__(
+            use_locking,
+            name,
+            learning_rate=learning_rate,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+        )
         self._initial_accumulator_value = initial_accumulator_value
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
 
     def _rule(self) -> Rule:
         return RULES["ProximalAdagrad"]
@@ -176,12 +198,10 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer, Optimizer):
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
-            with colocate_with(op_of(v)):
-                start = _full(v, self._initial_accumulator_value)
-            self._get_or_make_slot(v, start, "accumulator", self._name)
+            self._create_filled_slots(v, {"accumulator": self._initial_accumulator_value})
 
 
-class AdagradDAOptimizer(_RegularizedOptimizer, Optimizer):
+class AdagradDAOptimizer(_RegularizedOptimizer):
     """Adagrad with dual averaging.
 
     Each variable is computed anew from its summed gradients and the step.
@@ -197,21 +217,19 @@ class AdagradDAOptimizer(_RegularizedOptimizer, Optimizer):
         use_locking: bool = False,
         name: str = "AdagradDA",
     ) -> None:
-        if initial_gradient_squared_accumulator_value <= 0.0:
-            raise ValueError(
-                "initial_gradient_squared_accumulator_value must be positive: "
-                f"{initial_gradient_squared_accumulator_value}"
-            )
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._initial_gradient_squared_accumulator_value = (
-            initial_gradient_squared_accumulator_value
+        first = initial_gradient_squared_accumulator_value
+        _refuse_not_positive("initial_gradient_squared_accumulator_value", first)
+        super().__init__(
+            use_locking,
+            name,
+            learning_rate=learning_rate,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
         )
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
+        self._initial_gradient_squared_accumulator_value = first
         self._global_step = global_step
-        self._learning_rate_tensor: Any = None
         self._global_step_on_worker: Any = None
+        self._global_step_here: Any = None
 
     def _rule(self) -> Rule:
         return RULES["AdagradDA"]
@@ -225,16 +243,14 @@ class AdagradDAOptimizer(_RegularizedOptimizer, Optimizer):
         return (
             self._learning_rate_tensor
             if name == "lr"
-            else getattr(self, f"_{name}_regularization_strength")
+            else getattr(self, f"_{_HYPERPARAMETERS[name]}")
         )
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
-            with colocate_with(op_of(v)):
-                zeros = _full(v, 0.0)
-                squares = _full(v, self._initial_gradient_squared_accumulator_value)
-            self._get_or_make_slot(v, zeros, "gradient_accumulator", self._name)
-            self._get_or_make_slot(v, squares, "gradient_squared_accumulator", self._name)
+            squares = self._initial_gradient_squared_accumulator_value
+            values = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": squares}
+            self._create_filled_slots(v, values)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._tensor(self._learning_rate, "learning_rate")

@@ -53,6 +53,10 @@ class RuleOptimizer(_Mixin):
         """The tensor for one of the rule's other inputs."""
         raise NotImplementedError
 
+    def _casts(self, prefix: str) -> bool:
+        """Whether hyperparameters get the variable's type; otherwise they must have it."""
+        return True
+
     def _attrs(self) -> dict[str, Any]:
         return {}
 
@@ -66,7 +70,7 @@ class RuleOptimizer(_Mixin):
         for name in rule.rest:
             if name == rule.gradient:
                 inputs += [grad] if indices is None else [grad, indices]
-            elif name == "global_step":
+            elif name == "global_step" or not self._casts(prefix):
                 inputs.append(self._scalar(name))
             else:
                 inputs.append(cast(self._scalar(name), dtype))

@@ -235,7 +235,7 @@ class Adamax(_TwoMoments):
 
 
 class Nadam(_TwoMoments):
-    """Adam with Nesterov momentum."""
+    """Adam with Nesterov momentum (Dozat, 2015)."""
 
     def __init__(
         self,

@@ -118,7 +118,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
 
 
 class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
-    """Momentum with weight decay."""
+    """Momentum that also multiplies variables with ``1 - weight_decay`` in each step."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
 
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
-    """Adam with weight decay."""
+    """Adam that also multiplies variables with ``1 - weight_decay`` in each step."""
 
     def __init__(
         self,

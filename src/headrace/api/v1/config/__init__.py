@@ -20,7 +20,9 @@ __all__ = [
 
 
 class PhysicalDevice(NamedTuple):
-    """A device that exists."""
+    """A device of this machine: its ``name`` and ``device_type``, as ``list_physical_devices``
+    gives.
+    """
 
     name: str
     device_type: str

@@ -25,7 +25,7 @@ get_visible_devices = list_physical_devices
 
 
 def set_visible_devices(devices: object, device_type: str | None = None) -> None:
-    """The processor is always visible."""
+    """Change nothing: Headrace computes on the CPU, which is always visible."""
 
 
 def get_memory_growth(device: object) -> bool:

@@ -1,0 +1,1 @@
+"""RaggedTensor and the ops of tf.ragged."""

@@ -1,0 +1,84 @@
+"""``tf.strings.split`` and ``bytes_split``: a row of parts for each string.
+
+>>> sess.run(tf.strings.split(["a b", "c"], result_type="RaggedTensor")).to_list()
+[[b'a', b'b'], [b'c']]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace.core import dtypes
+from headrace.core.build import apply_op
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import one_of
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, convert_to_tensor_or_ragged_tensor
+from headrace.ops.strings.string_ops import string_split, string_split_v2
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+__all__ = ["bytes_split", "rows_of_sparse", "split_v1", "split_v2"]
+
+
+def rows_of_sparse(sparse: SparseTensor) -> RaggedTensor:
+    """The rows of a sparse matrix without gaps, as the kernels of splitting make it."""
+    return RaggedTensor.from_value_rowids(
+        sparse.values, sparse.indices[:, 0], sparse.dense_shape[0], validate=False
+    )
+
+
+def _each(value: Any, split: Callable[[Any], SparseTensor]) -> Any:
+    """The parts of one string, or rows of parts of a (ragged) tensor of strings."""
+    if isinstance(value, RaggedTensor):
+        return value.with_flat_values(_each(value.flat_values, split))
+    rank = value.shape.ndims
+    if rank is None:
+        raise ValueError("input must have a known rank.")
+    if rank == 0:
+        return rows_of_sparse(split(apply_op("Pack", [value]))).values
+    if rank == 1:
+        return rows_of_sparse(split(value))
+    return _each(RaggedTensor.from_tensor(value, ragged_rank=rank - 1), split)
+
+
+def split_v1(
+    input: TensorLike | None = None,
+    sep: TensorLike | None = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: TensorLike | None = None,
+    name: str | None = None,
+) -> Any:
+    """Python's ``str.split`` of each string; the result is sparse or ragged."""
+    given = one_of("input", input, "source", source)
+    with name_scope(name, "StringSplit", [given]):
+        strings = convert_to_tensor_or_ragged_tensor(given, dtypes.string, "input")
+        if result_type == "SparseTensor" and strings.shape.ndims == 1:
+            return string_split_v2(strings, sep, maxsplit)
+        rows = split_v2(strings, sep, maxsplit)
+        if result_type == "SparseTensor":
+            return rows.to_sparse()
+        if result_type == "RaggedTensor":
+            return rows
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+
+
+def split_v2(
+    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
+) -> Any:
+    """Python's ``str.split``: a tensor of the parts of one string, rows of parts of several."""
+    with name_scope(name, "StringSplit", [input]):
+        strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
+        return _each(strings, lambda x: string_split_v2(x, sep, maxsplit))
+
+
+def bytes_split(input: TensorLike, name: str | None = None) -> Tensor | RaggedTensor:
+    """The bytes of one string, or a row of bytes for each of several."""
+    with name_scope(name, "StringsByteSplit", [input]):
+        strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
+        found: Tensor | RaggedTensor = _each(strings, lambda x: string_split(x, ""))
+        return found
