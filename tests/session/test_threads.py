@@ -304,3 +304,53 @@ def test_the_setting_for_all() -> None:
     finally:
         tf.config.threading.set_intra_op_parallelism_threads(0)
     assert pool.thread_count() == before
+
+
+@pytest.mark.parametrize("trained_before", [False, True])
+def test_steps_of_sixteen_threads_are_whole(trained_before: bool) -> None:
+    """An update of a variable and its slot is one: with a gradient of ones, after N steps the slot
+    is N and the variable minus the sum of the numbers up to N, whoever made them in which order.
+    """
+    n, threads, steps = 256, 16, 12
+    x = tf.placeholder(tf.float32, [n, n])
+    v = tf.Variable(tf.zeros([n, n]))
+    optimizer = tf.train.MomentumOptimizer(1.0, 1.0)
+    step = optimizer.minimize(tf.reduce_sum(tf.matmul(x, v)))
+    slot = optimizer.get_slot(v, "momentum")
+    low, high = tf.reduce_min(v), tf.reduce_max(v)
+    s, feed = started(), {x: np.full((n, n), 1 / n, np.float32)}
+    before = 10 if trained_before else 0
+    for _ in range(before):
+        s.run(step, feed)
+
+    def work(i: int) -> None:
+        for _ in range(steps):
+            s.run(step, feed)
+            a, b = s.run([low, high])
+            assert a == b
+
+    together(threads, work)
+    made = before + threads * steps
+    assert (s.run(slot) == made).all()
+    assert (s.run(v) == -made * (made + 1) / 2).all()
+
+
+def test_every_kind_of_write_waits_for_an_update_under_way() -> None:
+    """Large updates compute without the lock; what others write meanwhile is not lost."""
+    n = 256
+    x = tf.placeholder(tf.float32, [n, n])
+    v = tf.Variable(tf.zeros([n, n]))
+    step = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(tf.matmul(x, v)))
+    add, one = v.assign_add(tf.ones([n, n])), tf.scatter_add(v, [7], tf.ones([1, n]))
+    s, feed = started(), {x: np.full((n, n), 1 / n, np.float32)}
+
+    def work(i: int) -> None:
+        for _ in range(40):
+            if i % 2:
+                s.run(step, feed)
+            else:
+                s.run([add.op, one.op] if i % 4 else add.op)
+
+    together(8, work)
+    got = s.run(v)
+    assert (got[7] == 80).all() and (np.delete(got, 7, 0) == 0).all()

@@ -249,8 +249,10 @@ FLOW = frozenset(["switch", "merge", "enter", "exit", "next"])
 class NativeInplace(Protocol):
     """A compiled version of ``inplace``."""
 
-    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
-        """Do the update, which is the variable's n-th in this session; False to leave it alone."""
+    def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
+        """Put the variables' new values into ``made``. The update is the variable's n-th in this
+        session. False to leave it alone.
+        """
         ...
 
     def why_not(self, dtype: DType, uses: int, size: int) -> str:

@@ -91,6 +91,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
         with _wide(jax):
             fetched, new = compiled([np.float32(0) if n is None else n for n in now], feeds)
         with state.lock:
+            state.settle([v.key for v in written])
             for v, value in zip(written, new):
                 values[v.key] = _own(value, v.dtype.np_dtype)
         return tuple(None if t is None else _own(f, t) for f, t in zip(fetched, types))

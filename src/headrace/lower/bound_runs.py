@@ -35,7 +35,7 @@ from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
 from headrace.lower.select_bindable import why_unbound
 from headrace.lower.session_state import State
-from headrace.lower.step_threads import in_turn
+from headrace.lower.step_threads import in_turn, most_threads
 from headrace.lower.write_stage import WriteStage, is_within_bounds
 from headrace.program.nodes import Node, walk
 from headrace.runtime.thread_pool import thread_count
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundRuns", "runs_for"]
 
-#: Signatures that are bound at first sight, and how often a further one must have come.
+#: Signatures that are bound at first sight, and how often a further one must have come. Steps that
+#: threads of ours run (step_threads.py) have as many more as there are such threads.
 AT_ONCE, OFTEN = 4, 8
 #: Training steps come with ever new batch sizes, too: theirs must have come so often.
 STEPS = 3
@@ -232,7 +233,8 @@ class BoundRuns(SessionRun):
         if kernels is None:
             _put(table, signature, _no_library)
             return _no_library
-        if not self._wanted(signature, len(table)):
+        most = AT_ONCE + (most_threads() if self.takes_turns else 0)
+        if not self._wanted(signature, len(table) < most):
             return _unwanted
         tell_threads()  # primitives are made for a number of threads
         hold_blas()  # the library's threads are started with this setting
@@ -249,12 +251,11 @@ class BoundRuns(SessionRun):
             made = _General(str(reason))
         except Exception as error:
             return _Doubtful(f"binding failed: {_said(error)}")
-        self.evicted += _put(table, signature, made)
+        self.evicted += _put(table, signature, made, most)
         return made
 
-    def _wanted(self, signature: Any, have: int) -> bool:
-        training, room = self.trains, have < AT_ONCE
-        if room and not training:
+    def _wanted(self, signature: Any, room: bool) -> bool:
+        if room and not self.trains:
             return True
         if len(self.counts) >= MAX_COUNTED:
             self.counts.clear()
@@ -272,9 +273,9 @@ def _bytes(state: State) -> int:
     return sum(f.binding.notes["bytes"] for f in found if type(f) is _Bound)
 
 
-def _put(table: dict[Any, Any], signature: Any, made: object) -> int:
+def _put(table: dict[Any, Any], signature: Any, made: object, most: int = AT_ONCE) -> int:
     """Remember it; how many had to go. Other threads may do the same at this moment."""
-    old = [] if signature in table else [*table][: max(0, len(table) + 1 - AT_ONCE)]
+    old = [] if signature in table else [*table][: max(0, len(table) + 1 - most)]
     for s in old:
         table.pop(s, None)
     table[signature] = made

@@ -63,6 +63,8 @@ class GroupWriter:
     ) -> tuple[Array, ...]:
         values = state.values
         with state.lock:
+            if state.busy:
+                state.settle(self.keys)
             whole: _Whole | None = state.groups.get(self)
             stamps = state.stamps(self.keys)
             kept = whole if whole is not None and whole.stamps == stamps else None

@@ -2,9 +2,15 @@
 
 A value is an array (or, for rank 0, an immutable NumPy scalar) in a dictionary. Readers take the
 reference that is there when their run starts; nothing may change it under them. A writer takes the
-array *out* of the dictionary while it works, under the lock, and overwrites it only if its
-reference count shows that nobody else holds it; otherwise it works on a copy. So readers need no
-lock, concurrent updates are never lost, and no run sees a half-written variable.
+array *out* of the dictionary while it works and overwrites it only if its reference count shows
+that nobody else holds it; otherwise it makes a new one. So readers need no lock, concurrent updates
+are never lost, and no run sees a half-written variable.
+
+The lock is held while arrays are taken out and put back, not while they are computed: updates of
+large variables are a quarter of a training step, and threads that train one model would wait for
+each other all that time. Meanwhile the variables' names stand in ``busy``; who wants one of them
+waits until it is ready (``settle``). Where several threads step a session the variable itself
+stays in its place until the new array is there, so that those who only read do not wait.
 """
 
 from __future__ import annotations
@@ -66,16 +72,43 @@ class Stepping:
         self.inside.discard(threading.get_ident())
 
 
+class _Guard:
+    """What whoever forks holds: the lock, while all variables are in their place."""
+
+    __slots__ = ("__weakref__", "busy", "lock", "ready")
+
+    def __init__(self, lock: threading.RLock, busy: set[str], ready: threading.Condition) -> None:
+        self.lock, self.busy, self.ready = lock, busy, ready
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self.lock.acquire(blocking, timeout):
+            return False
+        if self.ready.wait_for(lambda: not self.busy, None if timeout < 0 else timeout):
+            return True
+        self.lock.release()
+        return False
+
+    def release(self) -> None:
+        self.lock.release()
+
+    def _at_fork_reinit(self) -> None:
+        self.lock._at_fork_reinit()  # type: ignore[attr-defined]
+        self.busy.clear()
+
+
 class State:
     """Values and other resources of a session."""
 
     __slots__ = (
         "__weakref__",
         "bindings",
+        "busy",
         "groups",
+        "guard",
         "hot",
         "kept",
         "lock",
+        "ready",
         "resources",
         "stepping",
         "values",
@@ -93,7 +126,11 @@ class State:
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         # by step: the work of its runs so far, then whether it is native (native_groups.py)
         self.hot: dict[Any, Any] = {}
-        self.lock = held_at_fork(threading.RLock())
+        self.lock = threading.RLock()
+        #: Variables that a writer is computing at the moment, and how to wait for them.
+        self.busy: set[str] = set()
+        self.ready = threading.Condition(self.lock)
+        self.guard = held_at_fork(_Guard(self.lock, self.busy, self.ready))
         self.stepping = Stepping()  # the threads that run large steps
 
     def need(self, key: str, op: Any) -> Any:
@@ -101,8 +138,7 @@ class State:
 
         It may just be being written by another thread.
         """
-        with self.lock:
-            value = self.values.get(key)
+        value = self.raw(key)
         if value is None:
             raise errors.FailedPreconditionError(
                 None,
@@ -116,16 +152,29 @@ class State:
     def raw(self, key: str) -> Any:
         """The value, or None if there is none."""
         with self.lock:
-            return self.values.get(key)
+            value = self.values.get(key)
+            if value is None and key in self.busy:
+                self.settle((key,))
+                value = self.values.get(key)
+            return value
+
+    def settle(self, keys: Sequence[str]) -> None:
+        """Wait until nobody computes one of the variables (with the lock, which is given up
+        meanwhile).
+        """
+        while not self.busy.isdisjoint(keys):
+            self.ready.wait()
 
     def set(self, key: str, value: Any) -> None:
         with self.lock:
+            self.settle((key,))
             self.versions[key] += 1
             self.values[key] = value[()] if value.ndim == 0 and value.dtype.kind != "O" else value
 
     def drop(self, key: str) -> None:
         """The variable has no value any more."""
         with self.lock:
+            self.settle((key,))
             self.versions[key] += 1
             self.values.pop(key, None)
 
@@ -138,6 +187,7 @@ class State:
 
     def clear(self) -> None:
         with self.lock:
+            self.ready.wait_for(lambda: not self.busy)
             self.values.clear()
             self.resources.clear()
             self.kept.clear()
@@ -234,6 +284,8 @@ class Writer:
     def __call__(self, state: State, rt: object, *args: object) -> tuple[Array | np.generic, ...]:
         values = state.values
         with state.lock:
+            if state.busy:
+                state.settle(self.keys)
             current = [values.get(key) for key in self.keys]
             if self.inplace is not None and self._worth_it(current):
                 current = None  # type: ignore[assignment]
@@ -257,6 +309,8 @@ class Writer:
         key = self.keys[0]
         values = state.values
         with state.lock:
+            if state.busy:
+                state.settle(self.keys)
             current = values.get(key)
             if current is None:
                 if not self.uninit_ok:
@@ -282,30 +336,51 @@ class Writer:
         return True
 
     def _overwrite(self, state: State, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take the arrays out, so that no reader can come by them, and change them; those that
-        somebody holds already are copied first.
+        """Take the arrays out, so that no reader can come by them, and change them; of those that
+        somebody holds already new ones are made. Called with the lock.
         """
-        values = state.values
-        taken: list[Any] = []
-        written: list[Any] = []
-        uses = 0
+        taken, free = self._take(state)
+        uses = state.versions[self.keys[-1]]
+        result: tuple[Any, ...] = tuple(taken)  # as it was, should anything fail
+        state.lock.release()
         try:
-            for key in self.keys:
-                uses = state.versions[key] = state.versions[key] + 1
-                array = values.pop(key)
-                alone = sys.getrefcount(array) == _ALONE
-                taken.append(array)
-                written.append(array if alone else array.copy())
-            array = None
-            inputs = [*written, *args] if self.leading else self._placed(written, args)
-            if self.native is None or not self.native(uses, *inputs):
-                self.inplace(*inputs)  # type: ignore[misc]
-            result = tuple(written)
-        except BaseException:
-            values.update(zip(self.keys, taken))
-            raise
-        values.update(zip(self.keys, result))
+            result = self._update(uses, taken, free, args)
+        finally:
+            state.lock.acquire()
+            state.values.update(zip(self.keys, result))
+            state.busy.difference_update(self.keys)
+            state.ready.notify_all()
         return result
+
+    def _take(self, state: State) -> tuple[list[Any], list[bool]]:
+        """The variables' arrays, and which of them may be overwritten."""
+        values = state.values
+        # the first is the variable that steps read; its slots are read by updates alone
+        stays = self.keys[0] if state.stepping.several else None
+        taken: list[Any] = []
+        free: list[bool] = []
+        for key in self.keys:
+            state.versions[key] += 1
+            array = values[key] if key is stays else values.pop(key)
+            free.append(sys.getrefcount(array) == _ALONE)
+            taken.append(array)
+        state.busy.update(self.keys)
+        return taken, free
+
+    def _update(
+        self, uses: int, taken: list[Any], free: list[bool], args: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The new arrays: the same ones, overwritten, where they are free."""
+        if self.native is not None and all(free[1:]):
+            # a compiled update reads one array and writes another as fast as one and the same
+            made = [a if f else np.empty_like(a) for a, f in zip(taken, free)]
+            inputs = [*taken, *args] if self.leading else self._placed(taken, args)
+            if self.native(uses, made, *inputs):
+                return tuple(made)
+        written = [a if f else a.copy() for a, f in zip(taken, free)]
+        inputs = [*written, *args] if self.leading else self._placed(written, args)
+        self.inplace(*inputs)  # type: ignore[misc]
+        return tuple(written)
 
     def _placed(self, taken: list[Any], args: tuple[Any, ...]) -> list[Any]:
         rest = iter(args)

@@ -34,7 +34,7 @@ from headrace.runtime.float_errors import silence
 from headrace.runtime.thread_pool import thread_count
 from headrace.runtime.turns import TURNS
 
-__all__ = ["in_turn"]
+__all__ = ["in_turn", "most_threads"]
 
 
 class _Job:
@@ -63,6 +63,16 @@ class _Job:
             self.done.release()
 
 
+def _limit(spread: bool) -> int:
+    """How many threads there may be for steps that are spread over cores, or keep to one."""
+    return TURNS.limit() if spread else 2 * TURNS.limit()
+
+
+def most_threads() -> int:
+    """How many threads may run steps of the program's threads."""
+    return _limit(True) + _limit(False)
+
+
 class _StepThreads:
     """The threads, started as they are needed. Those for steps on one core have no teams."""
 
@@ -75,7 +85,7 @@ class _StepThreads:
 
     def __call__(self, job: _Job) -> Any:
         spread = job.threads > 1
-        limit = TURNS.limit() if spread else 2 * TURNS.limit()
+        limit = _limit(spread)
         if self.started[spread] < limit:
             self._start(spread, limit)
         self.jobs[spread].put(job)

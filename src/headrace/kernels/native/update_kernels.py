@@ -8,7 +8,7 @@ formula does. ``dense`` updates whole variables, over threads; ``sparse`` update
 repeatedly.
 
     update = Update(rule, "f32", (("use_nesterov", False),))
-    update.dense([var, accum], [lr, grad, momentum])
+    update.dense([var, accum], [lr, grad, momentum], [var, accum])
 """
 
 from __future__ import annotations
@@ -115,11 +115,13 @@ class Update:
         inputs = [*arrays, array, *[number] * (len(self.rule.rest) - 1)]
         return Kernel(element_loop("update", inputs, arrays, self._body), "update")
 
-    def dense(self, variables: Sequence[Any], rest: Sequence[Any]) -> None:
-        """Overwrite the variables, which are contiguous."""
+    def dense(self, variables: Sequence[Any], rest: Sequence[Any], made: Sequence[Any]) -> None:
+        """Write the variables' new values into ``made``, which may be the variables themselves.
+        All are contiguous.
+        """
         dtype = variables[0].dtype
         gradient = np.ascontiguousarray(rest[self.at], dtype)
-        operands = [*variables, gradient, *self._numbers(rest, dtype), *variables]
+        operands = [*variables, gradient, *self._numbers(rest, dtype), *made]
         self._dense.run(operands, [], gradient.size, GRAIN)
 
     def _numbers(self, rest: Sequence[Any], dtype: Array) -> list[Any]:

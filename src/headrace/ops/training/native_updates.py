@@ -1,7 +1,8 @@
 """Compiled versions of the in-place updates, for variables that have proved hot.
 
-An op's ``native`` is asked before its ``inplace``: ``native(uses, *inputs, **attributes)`` is told
-how often the variable has been overwritten in this session and answers whether it did the update.
+An op's ``native`` is asked before its ``inplace``: ``native(uses, made, *inputs, **attributes)`` is
+told how often the variable has been overwritten in this session, and where the new values go (the
+variable's own arrays, or others if somebody reads those); it answers whether it did the update.
 Which update is the first compiled one depends on that count and on the variable's size alone: the
 same program changes over at the same run, also when a process trains twice.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class NativeUpdate:
         self.count = len(rule.variables)
         self.at = rule.rest.index(rule.gradient)
 
-    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
+    def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         raise NotImplementedError
 
     def why_not(self, dtype: DType, uses: int, size: int) -> str:
@@ -78,7 +79,7 @@ class NativeUpdate:
 class DenseUpdate(NativeUpdate):
     """Of an ``Apply…`` op: all elements, over threads."""
 
-    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
+    def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         var = inputs[0]
         if not _is_hot(uses, var.size):
             return False
@@ -88,7 +89,7 @@ class DenseUpdate(NativeUpdate):
             return False
         if rest[self.at].shape != var.shape:
             return False  # NumPy's version tells what is wrong
-        found.dense(variables, rest)
+        found.dense(variables, rest, made)
         return True
 
 
@@ -99,7 +100,7 @@ class SparseUpdate(NativeUpdate):
         super().__init__(rule)
         self.check_rows = check_rows
 
-    def __call__(self, uses: int, *inputs: Any, **attrs: Any) -> bool:
+    def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         var, rest = inputs[0], list(inputs[self.count :])
         indices = rest.pop(self.at + 1)
         grad = rest[self.at]
@@ -111,7 +112,10 @@ class SparseUpdate(NativeUpdate):
         if found is None or not fits or any(v.shape != var.shape for v in variables):
             return False
         self.check_rows(indices, var.shape[0])
-        found.sparse(variables, rest, indices)
+        for old, new in zip(variables, made):
+            if new is not old:
+                np.copyto(new, old)
+        found.sparse(made, rest, indices)
         return True
 
 
