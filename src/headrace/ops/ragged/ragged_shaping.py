@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
@@ -158,9 +158,8 @@ def stack_dynamic_partitions(
         for _ in range(rank - 1):
             given, where_to = _joined(given), _joined(where_to)
         kind = dtypes.int64
-        order = apply_op("DynamicPartition", _range(_size(where_to), kind),
-                         where_to, num_partitions=num_partitions)  # fmt: skip
-        groups = list(order) if isinstance(order, (list, tuple)) else [order]
+        groups = apply_list("DynamicPartition", _range(_size(where_to), kind),
+                            where_to, num_partitions=num_partitions)  # fmt: skip
         lengths = apply_op("Pack", [_size(g) for g in groups])
         picked = gather_ragged(given, apply_op("ConcatV2", groups, const(0)))
         return RaggedTensor.from_row_lengths(picked, lengths, validate=False)
