@@ -13,6 +13,7 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array import gathering, joining, selecting
 from headrace.ops.array.array_shape import const, shape
 from headrace.ops.array.padding import repeat
+from headrace.ops.array.partitioning import DYNAMIC_PARTITION
 from headrace.ops.ragged.ragged_conversions import _range
 from headrace.ops.ragged.ragged_dispatch import concat_ragged, gather_ragged
 from headrace.ops.ragged.ragged_factories import map_flat_values
@@ -158,8 +159,8 @@ def stack_dynamic_partitions(
         for _ in range(rank - 1):
             given, where_to = _joined(given), _joined(where_to)
         kind = dtypes.int64
-        groups = apply_list("DynamicPartition", _range(_size(where_to), kind),
-                            where_to, num_partitions=num_partitions)  # fmt: skip
+        numbers = _range(_size(where_to), kind)
+        groups = apply_list(DYNAMIC_PARTITION, numbers, where_to, num_partitions=num_partitions)
         lengths = apply_op("Pack", [_size(g) for g in groups])
         picked = gather_ragged(given, apply_op("ConcatV2", groups, const(0)))
         return RaggedTensor.from_row_lengths(picked, lengths, validate=False)
