@@ -50,7 +50,7 @@ KNOWN = {
     "kernels/onednn/bound_primitives.py:Fixed.pool": "'the library has no pooling for it'",
     "kernels/onednn/conv_primitives.py:Convolutions._make": "NumPy's kernel runs",
     "kernels/onednn/pool_primitives.py:Pooling._make": "NumPy's kernel runs",
-    "kernels/onednn/product_primitives.py:Products.pack": "'its weights cannot be packed'",
+    "kernels/onednn/product_primitives.py:Products._fast_description": "'weights cannot be packed'",
     "program/fed_shapes.py:_shapes_of": "the shape rule says nothing here; the run will",
 }
 

@@ -22,6 +22,7 @@ COPIES = {
     "core/tensor.py": "users put attributes on tensors and operations, as with TensorFlow",
     "functions/function_gradients.py": "a state with another table of values",
     "ops/control/tensor_array.py": "the same array with another flow",
+    "ops/ragged/ragged_dispatch.py": "the operators of a class, by their names",
     "variables/initial_values.py": "the copy of an operation has what the original has",
     "variables/resource_variable.py": "an object becomes another variable's",
     "variables/variable.py": "a class is asked what it defines itself",

@@ -20,10 +20,12 @@ import numpy as np
 
 from headrace.autodiff.aggregate import is_trainable
 from headrace.autodiff.registry import gradient_function
+from headrace.core.convert import CONST
 from headrace.core.graph import Graph
 from headrace.core.infer import static_value
 from headrace.core.opdef import FLOW
 from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.basic import PLACEHOLDER
 
 __all__ = ["Replays", "source_of"]
 
@@ -82,11 +84,11 @@ class Replays:
         if value is None:
             return self._placeholder(tensor)
         attrs = {"value": np.asarray(value), "dtype": tensor._dtype}
-        return self.graph.create_op("Const", [], [tensor._dtype], attrs=attrs)._outputs[0]
+        return self.graph.create_op(CONST.name, [], [tensor._dtype], attrs=attrs)._outputs[0]
 
     def _placeholder(self, tensor: Tensor) -> Tensor:
         attrs = {"dtype": tensor._dtype, "shape": tensor._shape}
-        return self.graph.create_op("Placeholder", [], [tensor._dtype], attrs=attrs)._outputs[0]
+        return self.graph.create_op(PLACEHOLDER.name, [], [tensor._dtype], attrs=attrs)._outputs[0]
 
 
 class _Match:
@@ -149,4 +151,4 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _equal_constants(a: Tensor, b: Tensor) -> bool:
-    return a.op.type == b.op.type == "Const" and _same_attributes(a.op._attrs, b.op._attrs)
+    return a.op.type == b.op.type == CONST.name and _same_attributes(a.op._attrs, b.op._attrs)

@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-__all__ = ["dispatched"]
+__all__ = ["behind_dispatch", "dispatched"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,3 +47,14 @@ def dispatched(kind: str) -> Callable[[F], F]:
         return cast(F, call)
 
     return decorate
+
+
+#: The code that all dispatched functions share.
+_CALL = dispatched("")(lambda: None).__code__
+
+
+def behind_dispatch(function: Any) -> Any:
+    """The function that a dispatched one calls first; other objects as they are."""
+    if getattr(function, "__code__", None) is _CALL:
+        return function.__wrapped__
+    return function

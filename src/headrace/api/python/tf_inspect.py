@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace.api.python.tf_decorator import unwrap
+from headrace.core.dispatch import behind_dispatch
 
 __all__ = [
     "ArgSpec",
@@ -69,7 +70,7 @@ class ArgSpec(NamedTuple):
 
 def _target(value: Any) -> Any:
     """What is behind the decorators of a function; other objects as they are."""
-    return unwrap(value)[1]
+    return behind_dispatch(unwrap(value)[1])
 
 
 def _declared(obj: Function) -> Any:

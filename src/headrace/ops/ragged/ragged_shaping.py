@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array import gathering, joining, selecting
 from headrace.ops.array.array_shape import const, shape
 from headrace.ops.array.padding import repeat
+from headrace.ops.array.partitioning import DYNAMIC_PARTITION
 from headrace.ops.ragged.ragged_conversions import _range
 from headrace.ops.ragged.ragged_dispatch import concat_ragged, gather_ragged
 from headrace.ops.ragged.ragged_factories import map_flat_values
@@ -158,9 +159,8 @@ def stack_dynamic_partitions(
         for _ in range(rank - 1):
             given, where_to = _joined(given), _joined(where_to)
         kind = dtypes.int64
-        order = apply_op("DynamicPartition", _range(_size(where_to), kind),
-                         where_to, num_partitions=num_partitions)  # fmt: skip
-        groups = list(order) if isinstance(order, (list, tuple)) else [order]
+        numbers = _range(_size(where_to), kind)
+        groups = apply_list(DYNAMIC_PARTITION, numbers, where_to, num_partitions=num_partitions)
         lengths = apply_op("Pack", [_size(g) for g in groups])
         picked = gather_ragged(given, apply_op("ConcatV2", groups, const(0)))
         return RaggedTensor.from_row_lengths(picked, lengths, validate=False)

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import one_of
 from headrace.ops.ragged.ragged_tensor import RaggedTensor, convert_to_tensor_or_ragged_tensor
-from headrace.ops.strings.string_ops import string_split, string_split_v2
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.strings.string_ops import STRING_SPLIT, string_split_v2
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
-    from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = ["bytes_split", "rows_of_sparse", "split_v1", "split_v2"]
 
@@ -76,9 +76,13 @@ def split_v2(
         return _each(strings, lambda x: string_split_v2(x, sep, maxsplit))
 
 
+def _bytes_of(strings: Tensor) -> SparseTensor:
+    return SparseTensor(*apply_many(STRING_SPLIT, strings, "", skip_empty=True))
+
+
 def bytes_split(input: TensorLike, name: str | None = None) -> Tensor | RaggedTensor:
     """The bytes of one string, or a row of bytes for each of several."""
     with name_scope(name, "StringsByteSplit", [input]):
         strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
-        found: Tensor | RaggedTensor = _each(strings, lambda x: string_split(x, ""))
+        found: Tensor | RaggedTensor = _each(strings, _bytes_of)
         return found

@@ -45,8 +45,13 @@ _HYPERPARAMETERS = {
 }
 
 
-class _RegularizedOptimizer(RuleOptimizer, Optimizer):
-    """A rule with hyperparameters: kept as ``_<name>``, with tensors ``_<name>_tensor``."""
+class _RegularizedOptimizer(RuleOptimizer):
+    """A rule with hyperparameters: kept as ``_<name>``, with tensors ``_<name>_tensor``.
+
+    A mixin, as RuleOptimizer is: its classes have ``tf.train.Optimizer`` as their ``__base__``.
+    """
+
+    __slots__ = ()
 
     _learning_rate: Any
     _learning_rate_tensor: Any
@@ -83,7 +88,7 @@ def _refuse_negative(**values: float) -> None:
             raise ValueError(f"{label} {value:f} needs to be positive or zero")
 
 
-class FtrlOptimizer(_RegularizedOptimizer):
+class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
     """Follow the regularized leader, with l1, l2 and shrinkage-type l2 penalties."""
 
     _l2_shrinkage_regularization_strength: float
@@ -141,11 +146,13 @@ class _ProximalOptimizer(_RegularizedOptimizer):
     resource variables alone, and refuses variables of other types otherwise.
     """
 
+    __slots__ = ()
+
     def _casts(self, prefix: str) -> bool:
         return prefix == "ResourceSparseApply"
 
 
-class ProximalGradientDescentOptimizer(_ProximalOptimizer):
+class ProximalGradientDescentOptimizer(_ProximalOptimizer, Optimizer):
     """Gradient descent followed by the proximal step of the l1 and l2 penalties."""
 
     def __init__(
@@ -168,7 +175,7 @@ class ProximalGradientDescentOptimizer(_ProximalOptimizer):
         return RULES["ProximalGradientDescent"]
 
 
-class ProximalAdagradOptimizer(_ProximalOptimizer):
+class ProximalAdagradOptimizer(_ProximalOptimizer, Optimizer):
     """Adagrad followed by the proximal step of the l1 and l2 penalties."""
 
     def __init__(
@@ -201,7 +208,7 @@ class ProximalAdagradOptimizer(_ProximalOptimizer):
             self._create_filled_slots(v, {"accumulator": self._initial_accumulator_value})
 
 
-class AdagradDAOptimizer(_RegularizedOptimizer):
+class AdagradDAOptimizer(_RegularizedOptimizer, Optimizer):
     """Adagrad with dual averaging.
 
     Each variable is computed anew from its summed gradients and the step.
