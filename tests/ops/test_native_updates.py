@@ -78,9 +78,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("name", "attrs"), CASES)
-def test_dense(
-    name: str, attrs: dict[str, Any], dtype: Any, special: bool, in_place: bool
-) -> None:
+def test_dense(name: str, attrs: dict[str, Any], dtype: Any, special: bool, in_place: bool) -> None:
     rule = RULES[name]
     shape = (37, 53)
     before = [np.abs(values(shape, dtype, special)) for _ in rule.variables]
