@@ -184,8 +184,8 @@ def tanh(f: Function, x: Value) -> Value:
 
 
 def _tanh32(f: Function, x: Value) -> Value:
-    """``x P(x**2) / Q(x**2)``, P and Q of degrees 5 and 4, which would be 0.2 ulp from tanh if nothing
-    were rounded. Beyond 9.02 it is 1.
+    """``x P(x**2) / Q(x**2)``, P and Q of degrees 5 and 4, 0.2 ulp from tanh if nothing were
+    rounded. Beyond 9.02 it is 1.
     """
     x = f.clamp(x, -9.02, 9.02)
     square = x * x
@@ -296,12 +296,12 @@ MATH: dict[str, dict[str, Unary]] = {
 }
 #: Largest errors in units of the last place by op and element type, where they are not 2.
 #:
-#: - tanh of float32 is a quotient of polynomials, whose roundings add up where the result is close to
-#:   1 (3e-7 at most; units of the last place are half as large below 1). TensorFlow 1.15's own, a
+#: - tanh of float32 is a quotient of polynomials, whose roundings add up where the result is close
+#:   to 1 (3e-7 at most; units of the last place are half as large below 1). TensorFlow 1.15's, a
 #:   quotient as well, is off by 6.6 units. The form with e**2x, 2.75 units, takes twice the time.
-#: - The others are quotients that round three times (e**x, the sum, the division), each up to a unit
-#:   where the result is just below a power of two; a second branch for small arguments would cost
-#:   half as much again.
+#: - The others are quotients that round three times (e**x, the sum, the division), each up to a
+#:   unit where the result is just below a power of two; a second branch for small arguments would
+#:   cost half as much again.
 ULPS: dict[str, dict[str, float]] = {
     "Tanh": {"f32": 5.0, "f64": 2.75},
     "Sigmoid": {"f32": 2.75, "f64": 2.75},

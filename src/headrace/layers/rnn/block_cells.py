@@ -34,7 +34,7 @@ class _Step:
         self.state_size = LSTMStateTuple(n, n)
         self.output_size = n
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -78,7 +78,7 @@ class LSTMBlockCell(LayerRNNCell):
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         reuse: ReuseLike = None,
         name: str | None = "lstm_cell",
     ) -> None:
@@ -121,8 +121,8 @@ class LSTMBlockFusedCell(Layer):
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        reuse: Any = None,
-        dtype: Any = None,
+        reuse: bool | None = None,
+        dtype: DTypeLike | None = None,
         name: str | None = "lstm_fused_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
