@@ -25,7 +25,7 @@ from headrace.lower.passes import make_plan
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, DTypeLike
+    from headrace.core.annotations import Array, DTypeLike, TensorLike
     from headrace.lower.session_state import State
 
 __all__ = ["make_xla"]
@@ -132,7 +132,7 @@ def _wide(jax: object) -> Any:
     return enable_x64()
 
 
-def _own(value: Any, dtype: np.dtype[Any]) -> Array | np.generic:
+def _own(value: TensorLike, dtype: np.dtype[Any]) -> Array | np.generic:
     array = np.array(value, dtype)
     return array if array.ndim else array[()]
 

@@ -198,10 +198,10 @@ def _function(layer: type[_ScopedPooling], function_name: str) -> _Function:
     def pooling(
         inputs: Tensor,
         pool_size: Any,
-        strides: Any,
+        strides: TensorLike,
         padding: str = "valid",
         data_format: str = "channels_last",
-        name: Any = None,
+        name: str | None = None,
     ) -> Tensor:
         found: Tensor = layer(pool_size, strides, padding, data_format, name).apply(inputs)
         return found

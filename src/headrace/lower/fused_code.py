@@ -124,7 +124,7 @@ def bound_group(
 
 
 def _bound_numpy(
-    step: Fused, program: Program, inputs: Sequence[Any], out: Any
+    step: Fused, program: Program, inputs: Sequence[Any], out: Array
 ) -> Callable[..., None]:
     _, into = compiled(step, program, None)
     large, options = _large(step)

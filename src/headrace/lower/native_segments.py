@@ -90,7 +90,7 @@ class SegmentBinder:
                     compare(self.code, self.refs[value], self._constant(array))
 
     @staticmethod
-    def _element_of(array: Any) -> str:
+    def _element_of(array: Array) -> str:
         from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
 
         found = ELEMENT_OF_DTYPE.get(array.dtype.name)

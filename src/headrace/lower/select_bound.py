@@ -387,7 +387,7 @@ def _fail() -> None:
     raise NotBound("the kernel library refused a call")
 
 
-def _lies(array: Any) -> tuple[Any, ...]:
+def _lies(array: Array) -> tuple[Any, ...]:
     return array.shape, array.strides, array.dtype
 
 

@@ -187,7 +187,7 @@ class PartitionedVariable:
 
     def assign_add(
         self,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -196,7 +196,7 @@ class PartitionedVariable:
 
     def assign_sub(
         self,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,

@@ -115,7 +115,7 @@ class VariableScope:
     def set_initializer(self, initializer: InitializerLike) -> None:
         self._initializer = initializer
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         self._dtype = dtype
 
     def set_use_resource(self, use_resource: bool | None) -> None:

@@ -131,7 +131,7 @@ def _free_bucket(hashed: int, taken: bytearray) -> int:
     return at
 
 
-def _hash_of(key: Any) -> int:
+def _hash_of(key: object) -> int:
     """TensorFlow's hash of a key: numbers are their own, those of a vector are combined."""
     if not isinstance(key, tuple):
         return _scalar_hash(key)

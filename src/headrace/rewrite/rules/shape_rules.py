@@ -143,7 +143,7 @@ def equal_constants(node: Node, state: RewriteState) -> Node | None:
     return Node(node.opdef, tuple(inputs), node.outputs, node.attrs, node.op, node.writes)
 
 
-def _contents(array: Any) -> tuple[str, tuple[int, ...], bytes]:
+def _contents(array: Array) -> tuple[str, tuple[int, ...], bytes]:
     return array.dtype.char, array.shape, array.tobytes()
 
 
@@ -181,7 +181,7 @@ def _call_once(node: Node, kernel: Callable[..., Any], arguments: Sequence[Array
     return known[key]
 
 
-def _one_constant(array: Any, like: int, state: RewriteState) -> int:
+def _one_constant(array: Array, like: int, state: RewriteState) -> int:
     """A constant for a folded value: the same one for the same contents."""
     if array.dtype.kind not in "iufb" or array.nbytes > MAX_FOLDED_BYTES:
         return state.constant(array, like)
