@@ -9,11 +9,11 @@ import numpy as np
 
 from headrace.core import dtypes, shapes
 from headrace.core.annotations import Array
-from headrace.core.opdef import KernelNode, bind_kernel, lookup
-from headrace.kernels.numpy import numpy_xp
+from headrace.core.opdef import lookup
 from headrace.ops.control.py_func import find
 from headrace.program.binding_times import Stage, stage_of
 from headrace.program.constants import exact_key
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
 from headrace.rewrite.rewrite_state import RewriteState
@@ -154,9 +154,7 @@ def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
         return None
     if _too_large(node, state):
         return state.no("the result would be large")
-    kernel = bind_kernel(
-        node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
-    )
+    kernel = bound_kernel(node)
     arguments = [constants[i] for i in node.inputs]
     calls_user = node.opdef.traits.calls_user
     try:
