@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         InitializerLike,
         Partitioner,
         RegularizerLike,
+        ShapeLike,
         TensorLike,
     )
 
@@ -39,7 +40,7 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: bool | None,
         name: str = "",
         initializer: InitializerLike | None = None,
         regularizer: object = None,
@@ -47,7 +48,7 @@ class VariableScope:
         partitioner: object = None,
         custom_getter: object = None,
         name_scope: str = "",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         use_resource: bool | None = None,
         constraint: ConstraintLike | None = None,
     ) -> None:
@@ -150,7 +151,7 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         dtype: DTypeLike | None = None,
         initializer: Any = None,
         regularizer: object = None,

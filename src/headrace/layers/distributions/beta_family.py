@@ -146,7 +146,7 @@ class Beta(ScalarDistribution):
         return with_dependencies(checks, mode)
 
 
-def _positive(value: Any, name: str, validate_args: bool) -> Tensor:
+def _positive(value: TensorLike, name: str, validate_args: bool) -> Tensor:
     tensor = convert_to_tensor(value, name=name)
     if not validate_args:
         return tensor

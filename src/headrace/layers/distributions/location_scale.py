@@ -68,7 +68,12 @@ class _LocationScale(ScalarDistribution):
     _scale: Tensor
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        name: str,
     ) -> None:
         given = {
             "loc": loc,
@@ -106,8 +111,8 @@ class Normal(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Normal",
@@ -160,8 +165,8 @@ class NormalWithSoftplusScale(Normal):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "NormalWithSoftplusScale",
@@ -187,8 +192,8 @@ class Laplace(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Laplace",
@@ -232,8 +237,8 @@ class LaplaceWithSoftplusScale(Laplace):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "LaplaceWithSoftplusScale",
@@ -249,8 +254,8 @@ class Logistic(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Logistic",
@@ -295,8 +300,8 @@ class Cauchy(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Cauchy",
@@ -348,7 +353,7 @@ class StudentT(ScalarDistribution):
     def __init__(
         self,
         df: Any,
-        loc: Any,
+        loc: TensorLike,
         scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -440,7 +445,7 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
     def __init__(
         self,
         df: Any,
-        loc: Any,
+        loc: TensorLike,
         scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -460,7 +465,7 @@ class HalfNormal(ScalarDistribution):
 
     def __init__(
         self,
-        scale: Any,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "HalfNormal",

@@ -166,7 +166,11 @@ class RNNCell(Layer):
     """
 
     def __init__(
-        self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: object
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        **kwargs: object,
     ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True

@@ -461,7 +461,9 @@ CONJUGATE_TRANSPOSE = define(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: Any = None, name: str = "transpose", conjugate: bool = False
+) -> Tensor:
     """Permute the dimensions: dimension ``i`` of the result is ``perm[i]`` of ``a``. Without
     ``perm`` their order is reversed; ``conjugate`` also conjugates complex values.
     """

@@ -296,7 +296,7 @@ SPARSE_MATMUL = define(
 
 def matmul(
     a: TensorLike,
-    b: Any,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,

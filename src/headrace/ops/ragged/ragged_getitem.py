@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["gather_rows", "getitem"]
 
 
-def getitem(ragged: RaggedTensor, key: object) -> Any:
+def getitem(ragged: RaggedTensor, key: str) -> Any:
     """A row, some rows, or parts of rows."""
     keys = list(key) if isinstance(key, (list, tuple)) else [key]
     with name_scope(None, "RaggedGetItem", [ragged]):
@@ -88,7 +88,7 @@ def gather_rows(ragged: RaggedTensor, indices: Tensor) -> RaggedTensor:
     return places.with_values(_pick(ragged.values, places.values))
 
 
-def _pick(values: TensorLike, places: Tensor) -> Any:
+def _pick(values: Any, places: Tensor) -> Any:
     if isinstance(values, RaggedTensor):
         return gather_rows(values, places)
     return gather(values, places)
