@@ -45,8 +45,12 @@ def bind_conv(s: Binder, node: Node) -> str:
 
     def packed_filter() -> None:
         held, now = holder(s.array(held_value)), s.array(filter_value)
-        pack = s.accelerator.pack_filter
-        found = held.get((shape, g, options), lambda: pack(shape, now, g, *options), at_once=True)
+        library = s.accelerator
+        found = held.get(
+            library.filter_order(shape, now, g, *options),
+            lambda: library.pack_filter(shape, now, g, *options),
+            at_once=True,
+        )
         if found is None:
             raise NotBound("a filter that cannot be packed")
         s.alive[node.outputs[0]] = found
