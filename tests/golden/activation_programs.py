@@ -23,6 +23,8 @@ def activations(tf):
         "elu": tf.nn.elu,
         "selu": tf.nn.selu,
         "leaky_relu": tf.nn.leaky_relu,
+        "leaky_relu_flat": lambda x: tf.nn.leaky_relu(x, alpha=0.0),
+        "leaky_relu_steep": lambda x: tf.nn.leaky_relu(x, alpha=2.0),
         "softplus": tf.nn.softplus,
         "softsign": tf.nn.softsign,
         "tanh": tf.tanh,

@@ -161,6 +161,14 @@ def more_of_shapes(tf):
     return _run(tf, found)
 
 
+def split_of_unknown_rank(tf):
+    """Strings whose rank is not known are taken for a vector."""
+    p = tf.placeholder(tf.string)
+    found = [tf.strings.split(p), tf.strings.split(p, ",")]
+    strings = [b"a b,c", b"", b"d"]
+    return _run(tf, [[f.indices, f.values] for f in found], {p: strings})
+
+
 def refused(tf):
     def error(call):
         try:

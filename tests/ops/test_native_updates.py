@@ -74,27 +74,35 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("always")
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("name", "attrs"), CASES)
-def test_dense(name: str, attrs: dict[str, Any], dtype: Any, special: bool) -> None:
+def test_dense(name: str, attrs: dict[str, Any], dtype: Any, special: bool, in_place: bool) -> None:
     rule = RULES[name]
     shape = (37, 53)
     before = [np.abs(values(shape, dtype, special)) for _ in rule.variables]
     rest = rest_of(name, values(shape, dtype, special), dtype)
     found = rule.update(numpy_xp, *before, *rest, **attrs)
     wanted = found if isinstance(found, tuple) else (found,)
-    assert native_updates.DenseUpdate(rule)(1, *before, *rest, **attrs)
-    for a, b in zip(before, wanted):
+    kept = [v.copy() for v in before]
+    made = before if in_place else [np.full_like(v, 7.0) for v in before]
+    assert native_updates.DenseUpdate(rule)(1, made, *before, *rest, **attrs)
+    for a, b in zip(made, wanted):
         np.testing.assert_array_equal(a, b)
         same_sign = np.signbit(a) == np.signbit(b)
         assert np.all(same_sign | np.isnan(a))
+    if not in_place:
+        np.testing.assert_array_equal(before, kept)  # others may be reading these
 
 
 @pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize(("name", "attrs"), [c for c in CASES if "sparse" in RULES[c[0]].forms])
-def test_sparse_rows_one_after_the_other(name: str, attrs: dict[str, Any], index: Any) -> None:
+def test_sparse_rows_one_after_the_other(
+    name: str, attrs: dict[str, Any], index: Any, in_place: bool
+) -> None:
     rule = RULES[name]
     before = [np.abs(values((20, 3, 11), np.float32, False)) for _ in rule.variables]
     indices = RNG.integers(0, 20, 30).astype(index)
@@ -105,9 +113,13 @@ def test_sparse_rows_one_after_the_other(name: str, attrs: dict[str, Any], index
     _update_rows(rule, wanted, others, gradient, indices, attrs)
     at = rule.rest.index(rule.gradient) + 1
     sparse = native_updates.SparseUpdate(rule, lambda indices, rows: None)
-    assert sparse(1, *before, *rest[:at], indices, *rest[at:], **attrs)
-    for a, b in zip(before, wanted):
+    kept = [v.copy() for v in before]
+    made = before if in_place else [np.full_like(v, 7.0) for v in before]
+    assert sparse(1, made, *before, *rest[:at], indices, *rest[at:], **attrs)
+    for a, b in zip(made, wanted):
         np.testing.assert_array_equal(a, b)
+    if not in_place:
+        np.testing.assert_array_equal(before, kept)
 
 
 OPTIMIZERS: dict[str, Callable[[], Any]] = {

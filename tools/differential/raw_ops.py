@@ -49,7 +49,7 @@ def spoiled(rng, array):
     if how <= 1:
         return array.reshape((1,) + array.shape)
     if how == 2 and array.ndim:
-        return array[0] if array.shape[0] else array.reshape(0)
+        return np.asarray(array[0], array.dtype) if array.shape[0] else array.reshape(0)
     if how == 3 and array.ndim:
         axis = rng.randrange(array.ndim)
         return np.concatenate([array, array], axis)

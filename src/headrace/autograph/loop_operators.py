@@ -277,7 +277,7 @@ def _as_loop_value(value: object) -> Tensor | object:
 class _Kind:
     """Type and shape of what one iteration gave a variable."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: TensorLike) -> None:
         value = as_value(value)
         if isinstance(value, TensorArray):
             raise TypeError(

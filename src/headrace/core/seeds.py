@@ -17,7 +17,9 @@ says so with ``count_as`` or ``count_more`` and the numbering goes on as if they
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from headrace.core.graph import Graph, get_default_graph
 
@@ -25,11 +27,15 @@ __all__ = [
     "DEFAULT_GRAPH_SEED",
     "count_as",
     "count_more",
+    "counted_with",
     "get_seed",
     "ops_counted",
     "random_ops_numbered",
     "set_random_seed",
 ]
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 #: Stands in for the graph's seed if only the op has one.
 DEFAULT_GRAPH_SEED = 87654321
@@ -84,3 +90,20 @@ def count_as(graph: Graph, start: int, ops: int) -> None:
 def count_more(graph: Graph, ops: int) -> None:
     """TensorFlow would have made so many operations more (fewer if negative)."""
     graph._uncounted += ops
+
+
+def counted_with(
+    ops: int,
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """A function for which TensorFlow makes ``ops`` operations more, whatever the arguments."""
+
+    def decorate(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        @wraps(function)
+        def counted(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            result = function(*args, **kwargs)
+            count_more(get_default_graph(), ops)
+            return result
+
+        return counted
+
+    return decorate

@@ -63,6 +63,17 @@ class WindowedLibrary(Protocol):
         self, x: Array, w_shape: Sequence[int], gradient: Array, g: Geometry, groups: int = 1
     ) -> tuple[Array, Array] | None: ...
 
+    def filter_order(
+        self,
+        x_shape: tuple[int, ...],
+        w: Array,
+        g: Geometry,
+        groups: int = 1,
+        bias: bool = False,
+        add: bool = False,
+        relu: bool = False,
+    ) -> int | None: ...
+
     def pack_filter(
         self,
         x_shape: Sequence[int],

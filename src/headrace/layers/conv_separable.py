@@ -188,7 +188,7 @@ class SeparableConv1D(SeparableConv1DCore, Layer):
         pointwise_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(
@@ -300,7 +300,7 @@ class SeparableConv2D(SeparableConv2DCore, Layer):
         pointwise_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(

@@ -189,7 +189,7 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
         kernel_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(
@@ -280,7 +280,7 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
         kernel_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(

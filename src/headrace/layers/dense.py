@@ -157,7 +157,7 @@ class Dense(DenseCore, Layer):
         kernel_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(

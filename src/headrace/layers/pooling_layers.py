@@ -53,7 +53,7 @@ class PoolingCore(CoreLayer):
         strides: Any = None,
         padding: str = "valid",
         data_format: str | None = None,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
@@ -134,7 +134,7 @@ class _ScopedPooling(PoolingCore, Layer):
         strides: object,
         padding: str = "valid",
         data_format: str = "channels_last",
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         if strides is None:
@@ -188,7 +188,7 @@ class _Function(Protocol):
         strides: Any,
         padding: str = "valid",
         data_format: str = "channels_last",
-        name: Any = None,
+        name: str | None = None,
     ) -> Tensor: ...
 
 
@@ -198,10 +198,10 @@ def _function(layer: type[_ScopedPooling], function_name: str) -> _Function:
     def pooling(
         inputs: Tensor,
         pool_size: Any,
-        strides: Any,
+        strides: TensorLike,
         padding: str = "valid",
         data_format: str = "channels_last",
-        name: Any = None,
+        name: str | None = None,
     ) -> Tensor:
         found: Tensor = layer(pool_size, strides, padding, data_format, name).apply(inputs)
         return found

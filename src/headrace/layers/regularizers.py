@@ -23,7 +23,7 @@ __all__ = ["BY_NAME", "L1L2", "Regularizer", "l1", "l1_l2", "l2"]
 class Regularizer:
     """Base class: called with a variable, gives its penalty."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         return 0.0
 
     @classmethod
@@ -38,7 +38,7 @@ class L1L2(Regularizer):
         self.l1 = np.float32(l1)
         self.l2 = np.float32(l2)
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         if not self.l1 and not self.l2:
             return constant(0.0)
         penalty: TensorLike = 0.0

@@ -65,7 +65,7 @@ class Strategy:
         """An operation that does ``value``."""
         return group(value, name=name)
 
-    def reduce(self, reduce_op: object, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: object, value: TensorLike, axis: int | None = None) -> Any:
         """The value of the one replica, reduced over ``axis`` if it is given."""
         if axis is None:
             return value

@@ -18,7 +18,7 @@ from headrace.core.build import apply_op, named_result
 from headrace.core.convert import convert_n_to_tensor, convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
-from headrace.core.seeds import count_more
+from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
 from headrace.ops.array import casting
 from headrace.ops.array.basic import constant
@@ -188,7 +188,7 @@ def polynomial_decay(
     with name_scope(name or "PolynomialDecay") as scope:
         start = _initial(learning_rate)
         if cycle:
-            count_more(start._op.graph, 1)  # TF makes the number of steps twice
+            count_more(start._op.graph, 6)  # TF makes the number of steps twice
         dtype = start.dtype.base_dtype
         end, exponent = cast(end_learning_rate, dtype), cast(power, dtype)
         step, steps = cast(global_step, dtype), cast(decay_steps, dtype)
@@ -246,7 +246,9 @@ def cosine_decay_restarts(
         dtype = start.dtype.base_dtype
         first, floor = cast(first_decay_steps, dtype), cast(alpha, dtype)
         longer, lower = cast(t_mul, dtype), cast(m_mul, dtype)
+        before = ops_counted(start._op.graph)
         restart, fraction = _restarts(cast(global_step, dtype) / first, longer, t_mul)
+        count_as(start._op.graph, before, 33)  # TF branches on ``t_mul``
         height = apply_op("Pow", lower, restart)
         decayed = (1 - floor) * (height * _cosine(fraction)) + floor
         return apply_op("Mul", start, decayed, name=scope)

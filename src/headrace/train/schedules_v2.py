@@ -29,7 +29,7 @@ __all__ = [
 class LearningRateSchedule:
     """``schedule(step)`` is the learning rate of that step."""
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         raise NotImplementedError("Learning rate schedule must override __call__")
 
     def get_config(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class ExponentialDecay(_Decay):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         return _formula(schedules.exponential_decay)(
             self.initial_learning_rate,
             step,
@@ -104,7 +104,7 @@ class InverseTimeDecay(_Decay):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         return _formula(schedules.inverse_time_decay)(
             self.initial_learning_rate,
             step,
@@ -132,7 +132,7 @@ class PiecewiseConstantDecay(_Decay):
         self.values = values
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         step = convert_to_tensor(step)
         limits = [convert_to_tensor(b, step.dtype) for b in self.boundaries]
         return _formula(schedules.piecewise_constant)(step, limits, list(self.values), self.name)
@@ -159,7 +159,7 @@ class PolynomialDecay(_Decay):
         self.cycle = cycle
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         return _formula(schedules.polynomial_decay)(
             self.initial_learning_rate,
             step,
@@ -188,7 +188,7 @@ class CosineDecay(_Decay):
         self.alpha = alpha
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         return _formula(schedules.cosine_decay)(
             self.initial_learning_rate, step, self.decay_steps, self.alpha, self.name
         )
@@ -215,7 +215,7 @@ class CosineDecayRestarts(_Decay):
         self.alpha = alpha
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         return _formula(schedules.cosine_decay_restarts)(
             self.initial_learning_rate,
             step,

@@ -17,7 +17,7 @@ from headrace.ops.array.basic import identity
 from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
 
 __all__ = ["PartitionInfo", "PartitionedVariable"]
 
@@ -59,7 +59,7 @@ class PartitionedVariable:
         self,
         name: str,
         shape: TensorLike,
-        dtype: Any,
+        dtype: DTypeLike,
         variable_list: Sequence[Any],
         partitions: Sequence[int],
     ) -> None:
@@ -178,7 +178,7 @@ class PartitionedVariable:
 
     def assign(
         self,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -187,7 +187,7 @@ class PartitionedVariable:
 
     def assign_add(
         self,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -196,7 +196,7 @@ class PartitionedVariable:
 
     def assign_sub(
         self,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,

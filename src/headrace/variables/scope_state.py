@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         InitializerLike,
         Partitioner,
         RegularizerLike,
+        ShapeLike,
         TensorLike,
     )
 
@@ -39,7 +40,7 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: bool | None,
         name: str = "",
         initializer: InitializerLike | None = None,
         regularizer: object = None,
@@ -47,7 +48,7 @@ class VariableScope:
         partitioner: object = None,
         custom_getter: object = None,
         name_scope: str = "",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         use_resource: bool | None = None,
         constraint: ConstraintLike | None = None,
     ) -> None:
@@ -115,7 +116,7 @@ class VariableScope:
     def set_initializer(self, initializer: InitializerLike) -> None:
         self._initializer = initializer
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         self._dtype = dtype
 
     def set_use_resource(self, use_resource: bool | None) -> None:
@@ -150,7 +151,7 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         dtype: DTypeLike | None = None,
         initializer: Any = None,
         regularizer: object = None,

@@ -12,6 +12,7 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, no_op
 from headrace.ops.state.ref_state import is_variable_initialized
@@ -154,6 +155,7 @@ def report_uninitialized_variables(
         missing = apply_op("LogicalNot", known)
         names = constant([v.op.name for v in var_list])
         at = apply_op("Squeeze", apply_op("Where", missing), squeeze_dims=[1])
+        count_more(names._op.graph, 23)  # TF masks with general shapes
         return apply_op("GatherV2", names, at, 0)
 
 

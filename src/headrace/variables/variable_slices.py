@@ -67,7 +67,7 @@ def sliced_variable(variable: Variable, key: object) -> Tensor:
     op = result._op
     if op.type == "StridedSlice":
 
-        def assign(value: Any, name: str | None = None) -> Any:
+        def assign(value: TensorLike, name: str | None = None) -> Any:
             return _assign_slice(variable, op, value, name or f"{op.name}/_assign/")
 
         vars(result)["assign"] = assign

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Partitioner,
         RegularizerLike,
         ReuseLike,
+        ShapeLike,
         TensorLike,
     )
     from headrace.variables.initializers import GlorotUniform, Zeros
@@ -90,7 +91,7 @@ class VariableStore:
     def get_variable(
         self,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         dtype: DTypeLike = dtypes.float32,
         initializer: object = None,
         regularizer: object = None,
@@ -137,7 +138,7 @@ class VariableStore:
     def _true_getter(
         self,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         dtype: DTypeLike = dtypes.float32,
         initializer: InitializerLike | None = None,
         regularizer: RegularizerLike | None = None,

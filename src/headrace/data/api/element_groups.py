@@ -29,7 +29,7 @@ def _as_int64(value: np.generic | Tensor) -> Tensor:
     return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
 
-def _int64_number(value: Any) -> Any:
+def _int64_number(value: TensorLike) -> Any:
     """Numbers of Python and NumPy are what is asked for; a tensor says itself what it is."""
     return value if isinstance(value, Tensor) else convert_to_tensor(value, dtypes.int64)
 

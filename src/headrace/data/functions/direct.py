@@ -91,7 +91,7 @@ class _Step:
         node = KernelNode(op.name, op.type, op._attrs, op)
         self.kernel = bind_kernel(op._opdef, node, numpy_xp)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         try:
             return self.kernel(x, *self.constants)
         except Exception as error:

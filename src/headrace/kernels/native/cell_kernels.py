@@ -21,7 +21,7 @@ from headrace.kernels.native.ir_builder import Function, Value, module
 from headrace.kernels.native.kernel import Kernel
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, DTypeLike
 
 __all__ = ["cell", "cell_grad", "cell_gradients", "cell_values"]
 
@@ -117,7 +117,7 @@ def _cell_grad(element: str, order: tuple[int, ...]) -> Kernel:
     return _rows("cell_grad", element, (1, 1, 1, 4, 1, 4, 1), reads, writes, cell_gradients)
 
 
-def _fits(arrays: Sequence[Any], shapes: Sequence[tuple[int, int]], dtype: Any) -> bool:
+def _fits(arrays: Sequence[Any], shapes: Sequence[tuple[int, int]], dtype: DTypeLike) -> bool:
     return all(
         type(a) is np.ndarray and a.shape == s and a.dtype == dtype and a.flags.c_contiguous
         for a, s in zip(arrays, shapes)

@@ -266,7 +266,7 @@ def _relu6_grad(f: Function, v: Sequence[Value], a: Attributes) -> Value:
 @_rule("LeakyRelu", cost=2)
 def _leaky_relu(f: Function, v: Sequence[Value], a: Attributes) -> Value:
     x, alpha = v[0], a["alpha"]
-    if alpha <= 1:
+    if alpha != 0 and alpha <= 1:
         return f.maximum(x, x * alpha)
     return f.select(x > 0, x, x * alpha)
 

@@ -86,7 +86,8 @@ def conv_fused(
         if held is not None:
             options = (1, bias is not None, add is not None, relu)
             packed = held.get(
-                (x.shape, g, options), lambda: asked.pack_filter(x.shape, w, g, *options)
+                asked.filter_order(x.shape, w, g, *options),
+                lambda: asked.pack_filter(x.shape, w, g, *options),
             )
         found = asked.conv(x, w, g, bias=bias, add=add, relu=relu, packed=packed)
     if found is None:

@@ -84,6 +84,7 @@ class OneDnn:
         self.conv_input_grad = convolutions.conv_input_grad
         self.conv_filter_grad = convolutions.conv_filter_grad
         self.conv_filter_and_bias_grad = convolutions.conv_filter_and_bias_grad
+        self.filter_order = convolutions.filter_order
         self.pack_filter = convolutions.pack
         self.max_pool, self.max_pool_grad = pooling.max_pool, pooling.max_pool_grad
         self.avg_pool, self.avg_pool_grad = pooling.avg_pool, pooling.avg_pool_grad

@@ -11,6 +11,7 @@ where oneDNN has no fast code or where the work is too small to gain.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,6 +53,8 @@ __all__ = ["Convolutions", "Step", "forward_case"]
 
 #: Primitives that a thread keeps.
 MAX_KEPT = 256
+#: Orders of filters that are told apart by comparison; further ones count as different.
+MAX_ORDERS = 4096
 #: Multiply-adds below which NumPy is as fast; windows of one pixel are a plain matrix product
 #: there.
 MIN_WORK, MIN_POINTWISE = 1 << 16, 1 << 21
@@ -112,6 +115,8 @@ class Step:
             raise RuntimeError("oneDNN has only its reference code for this case")
         what = DIFF_WEIGHTS_DESC if case.what == "filter" else WEIGHTS_DESC
         own = api.query(description, what)
+        self.order = (description, own)  # the description owns the filter's order
+        self.order_number: int | None = None
         self.results = case.results
         self.filter_size = int(api.c.dnnl_memory_desc_get_size(own))
         self.call = Call(
@@ -279,6 +284,32 @@ def _filter_order(case: _Case) -> tuple[list[int], list[int]]:
     return [case.groups, own, inner, *kernel], [own, 1, out, *steps]
 
 
+class _Orders:
+    """Numbers for the orders of memory that primitives want their filters in."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.lock = threading.Lock()
+        self.known: list[tuple[Any, Any]] = []  # descriptions, and the orders that they hold
+        self.count = 0
+
+    def number(self, step: Step) -> int:
+        if step.order_number is None:
+            with self.lock:
+                step.order_number = self._find(step.order)
+        return step.order_number
+
+    def _find(self, order: tuple[Any, Any]) -> int:
+        equal = self.api.c.dnnl_memory_desc_equal
+        for n, (_, known) in enumerate(self.known):
+            if equal(known, order[1]):
+                return n
+        if len(self.known) < MAX_ORDERS:
+            self.known.append(order)
+        self.count += 1
+        return self.count - 1
+
+
 class Convolutions:
     """Convolution and its two gradients; None where NumPy should do it."""
 
@@ -286,6 +317,7 @@ class Convolutions:
         self.api = api
         self.layouts = layouts
         self.steps: Cache[_Case, Any] = Cache(MAX_KEPT)
+        self.orders = _Orders(api)
 
     def conv(
         self,
@@ -323,6 +355,24 @@ class Convolutions:
         contiguous = self.layouts.contiguous
         step(contiguous(x), packed, out, *[contiguous(a) for a in more])
         return out
+
+    def filter_order(
+        self,
+        x_shape: tuple[int, ...],
+        w: Any,
+        g: Geometry,
+        groups: int = 1,
+        bias: bool = False,
+        add: bool = False,
+        relu: bool = False,
+    ) -> int | None:
+        """The number of the order in which ``pack`` gives the filter.
+
+        Filters of one number are the same bytes, whatever images they are for. None where there is
+        no primitive.
+        """
+        step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu))
+        return self.orders.number(step) if step else None
 
     def pack(
         self,

@@ -26,7 +26,7 @@ from headrace.ops.math.unary import atanh, exp, expm1, log, log1p, sigmoid, tanh
 from headrace.ops.nn.activations import softplus
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -69,7 +69,7 @@ class Bijector:
         graph_parents: Sequence[Any] | None = None,
         is_constant_jacobian: bool = False,
         validate_args: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         forward_min_event_ndims: int | None = None,
         inverse_min_event_ndims: int | None = None,
         name: str | None = None,
@@ -312,7 +312,7 @@ class AffineScalar(Bijector):
     def __init__(
         self,
         shift: Any = None,
-        scale: Any = None,
+        scale: TensorLike | None = None,
         validate_args: bool = False,
         name: str = "affine_scalar",
     ) -> None:

@@ -46,7 +46,7 @@ from headrace.ops.nn.cross_entropy import (
 from headrace.ops.random.random_ops import multinomial, random_uniform
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.shapes import TensorShape
 
 __all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "OneHotCategorical"]
@@ -90,9 +90,9 @@ class Bernoulli(_Scalars):
 
     def __init__(
         self,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        dtype: Any = dtypes.int32,
+        dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Bernoulli",
@@ -200,9 +200,9 @@ class Categorical(_OverClasses):
 
     def __init__(
         self,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        dtype: Any = dtypes.int32,
+        dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Categorical",
@@ -270,9 +270,9 @@ class OneHotCategorical(_OverClasses):
 
     def __init__(
         self,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        dtype: Any = dtypes.int32,
+        dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "OneHotCategorical",
@@ -327,7 +327,7 @@ class Binomial(_Scalars):
     def __init__(
         self,
         total_count: Any,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -397,7 +397,7 @@ class Geometric(_Scalars):
 
     def __init__(
         self,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,

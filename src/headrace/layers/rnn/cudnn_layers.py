@@ -51,7 +51,7 @@ class _GateCell:
         self.output_size = n
         self.state_size = LSTMStateTuple(n, n) if kind._is_lstm else n
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Tensor, scope: Any = None) -> Any:
@@ -72,10 +72,10 @@ class _CudnnRNN(Layer):
         direction: str = UNIDIRECTIONAL,
         dropout: float = 0.0,
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         kernel_initializer: Any = None,
         bias_initializer: Any = None,
-        name: Any = None,
+        name: str | None = None,
     ) -> None:
         super().__init__(dtype=dtype, name=name)
         if input_mode not in ("linear_input", "auto_select"):
@@ -307,7 +307,7 @@ class CudnnRNNRelu(_Plain):
 class CudnnCompatibleLSTMCell(LSTMBlockCell):
     """A cell that computes what a layer of CudnnLSTM does."""
 
-    def __init__(self, num_units: int, reuse: Any = None) -> None:
+    def __init__(self, num_units: int, reuse: bool | None = None) -> None:
         super().__init__(num_units, 0, None, False, reuse=reuse, name="cudnn_compatible_lstm_cell")
 
 
@@ -316,7 +316,9 @@ class CudnnCompatibleGRUCell(GRUCell):
     product.
     """
 
-    def __init__(self, num_units: int, reuse: Any = None, kernel_initializer: Any = None) -> None:
+    def __init__(
+        self, num_units: int, reuse: bool | None = None, kernel_initializer: Any = None
+    ) -> None:
         super().__init__(num_units, None, reuse, kernel_initializer)
 
     def build(self, inputs_shape: TensorShape) -> None:

@@ -14,7 +14,7 @@ from headrace.variables.initializers import constant_initializer, random_uniform
 from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Activation, DTypeLike
+    from headrace.core.annotations import Activation, DTypeLike, ShapeLike
     from headrace.core.tensor import Tensor
     from headrace.variables.scope_state import VariableScope
 
@@ -25,7 +25,7 @@ def _random_exp(minval: float, maxval: float) -> Any:
     """Numbers whose logarithm is uniform."""
 
     def initializer(
-        shape: Any, dtype: DTypeLike = dtypes.float32, partition_info: Any = None
+        shape: ShapeLike, dtype: DTypeLike = dtypes.float32, partition_info: Any = None
     ) -> Any:
         low, high = math.log(minval), math.log(maxval)
         return ops.exp(ops.random_uniform(shape, low, high, dtype))
@@ -45,7 +45,7 @@ class PhasedLSTMCell(RNNCell):
         trainable_ratio_on: bool = True,
         period_init_min: float = 1.0,
         period_init_max: float = 1000.0,
-        reuse: Any = None,
+        reuse: bool | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -124,7 +124,7 @@ class ConvLSTMCell(RNNCell):
         skip_connection: bool = False,
         forget_bias: float = 1.0,
         initializers: Any = None,
-        name: Any = "conv_lstm_cell",
+        name: str | None = "conv_lstm_cell",
     ) -> None:
         super().__init__(name=name)
         if conv_ndims != len(input_shape) - 1:

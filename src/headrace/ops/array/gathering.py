@@ -264,6 +264,8 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
         params = convert_to_tensor(params, name="params")
         if params._shape is not None and indices._shape is not None:
             shapes.merge(params._shape[: rank - 1], indices._shape[:-1])
+        # TF computes indices into all batches' rows
+        count_more(indices._op.graph, rank * rank + 14 * rank + 8)
         return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name="Reshape_3")
 
 
@@ -318,7 +320,9 @@ def gather_nd(
             raise TypeError(f"The batch_dims of tf.gather_nd is one number, got {known}.")
         batch_dims = known.item()
     if batch_dims:
-        return _batch_gather_nd(params, indices, int(batch_dims), name)
+        result = _batch_gather_nd(params, indices, int(batch_dims), name)
+        count_more(result._op.graph, 55 + int(batch_dims))  # TF reshapes with general shapes
+        return result
     nd_read: Callable[..., Tensor] | None = getattr(params, "gather_nd", None)
     if nd_read is not None:
         return nd_read(indices, name=name)

@@ -18,6 +18,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 
@@ -488,7 +489,14 @@ def confusion_matrix_v2(
             values = apply_op("Cast", convert.convert(weights), DstT=kind)
         indices = apply_op("Pack", columns, axis=1)
         dims = apply_op("Pack", [size, size])
+        # TF checks that no class is negative and none too large, and adds through a sparse tensor
+        counted = _CHECKS_OF_CLASSES if num_classes is None else _CHECKS_OF_CLASSES + 48
+        count_more(dims._op.graph, counted if weights is None else counted - 1)
         return apply_op("ScatterNd", indices, values, dims, name="SparseTensorDenseAdd")
+
+
+#: Operations that TF makes in addition for a confusion matrix.
+_CHECKS_OF_CLASSES = 48
 
 
 def _class_indices(value: TensorLike, name: str) -> Tensor:

@@ -13,6 +13,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import counted_with
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, invalid, shape
@@ -37,6 +38,7 @@ __all__ = [
 # sorting and searching --------------------------------------------------------------------------
 
 
+@counted_with(2)  # TF slices the shape with three constants
 def sort(
     values: TensorLike, axis: AxisLike = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
@@ -45,6 +47,7 @@ def sort(
         return _sorted(values, axis, direction, 0)
 
 
+@counted_with(2)
 def argsort(
     values: Tensor,
     axis: TensorLike = -1,
@@ -114,7 +117,7 @@ def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
 
 
 def _bound_kernel(side: str) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, rows: Array, values: Array, *, out_type: DType) -> Any:
+    def kernel(xp: ArrayNamespace, rows: Array, values: Array, *, out_type: DType) -> Array:
         if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
             raise invalid("Leading dim_size of both tensors must match.")
         found = [xp.searchsorted(r, v, side=side) for r, v in zip(rows, values)]
@@ -198,6 +201,7 @@ def _all_of(x: Tensor, name: str) -> Tensor:
     return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)
 
 
+@counted_with(20)  # TF branches on the size
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """A scalar: no element is less than the one before. Empty and one element: True."""
     with name_scope(name, "is_non_decreasing", [x]) as scope:
@@ -205,6 +209,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
         return _all_of(apply_op("LessEqual", const(0, steps._dtype), steps), scope + "All/")
 
 
+@counted_with(20)
 def is_strictly_increasing(x: Tensor, name: str | None = None) -> Tensor:
     """A scalar: every element is greater than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]) as scope:

@@ -283,6 +283,8 @@ def _signed(
                 ]
                 if message:
                     data.insert(0, message)
+                if what != "assert_non_positive":
+                    count_more(x._op.graph, 2)  # as TF 1.15 counts the texts
             zero = convert_to_tensor(0, x._dtype._base)
             first, second = (x, zero) if sign.startswith("<") else (zero, x)  # as TensorFlow
             inner = "assert_less_equal" if "=" in sign else "assert_less"
@@ -290,9 +292,9 @@ def _signed(
 
     def check(
         x: TensorLike,
-        data: Any = None,
+        data: TensorLike | None = None,
         summarize: Any = None,
-        message: Any = None,
+        message: str | None = None,
         name: str | None = None,
     ) -> Operation:
         return run(x, data, summarize, message, name)
@@ -449,6 +451,7 @@ def assert_rank_in(
                     f"{message or ''}.  Tensor {called(x)} must have rank in {allowed}.  "
                     f"Received rank {have}, shape {x.shape}"
                 )
+            count_more(x._op.graph, 1 + len(wanted))  # TF makes the rank and the ranks' types
             return basic.no_op("static_checks_determined_all_ok")
         equal = apply_op("Equal", rank(x), apply_op("Pack", wanted))
         if data is None:

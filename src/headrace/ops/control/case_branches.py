@@ -12,6 +12,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.control.control_flow import cond
@@ -51,6 +52,10 @@ def case(
             function = default
         for pred, fn in reversed(pairs):
             function = _choose(pred, fn, function, strict)
+        if checks:
+            count_more(get_default_graph(), 11)  # TF shows the predicates in the assertion
+        if default is None:
+            count_more(get_default_graph(), 32)
         with get_default_graph().control_dependencies(checks):
             return function()
 

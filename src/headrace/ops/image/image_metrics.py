@@ -13,6 +13,7 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor, require_tensor
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import counted_with
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, reshape, shape
 from headrace.ops.array.basic import identity
@@ -57,6 +58,7 @@ def _same_images(a: TensorLike, b: TensorLike, max_val: TensorLike) -> tuple[Ten
     return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), top
 
 
+@counted_with(18)  # TF compares the shapes
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels."""
     with name_scope(name, "PSNR", [a, b]):
@@ -232,6 +234,7 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     return reshape(rows, whole), reshape(columns, whole)
 
 
+@counted_with(2)
 def sobel_edges(image: TensorLike) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
     require_tensor(image, "tf.image.sobel_edges")

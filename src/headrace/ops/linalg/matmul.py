@@ -296,7 +296,7 @@ SPARSE_MATMUL = define(
 
 def matmul(
     a: TensorLike,
-    b: Any,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -354,7 +354,7 @@ def matmul(
     return apply(MATMUL, a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
 
 
-def _eager_value(value: Any, name: str) -> Any:
+def _eager_value(value: TensorLike, name: str) -> Any:
     """A tensor; a variable's value without the detour of a conversion."""
     read = getattr(value, "_eager_read", None)
     return convert.convert(value, name=name) if read is None else read()

@@ -22,6 +22,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define, lookup
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.math import reduction_kernels as kernels
@@ -312,6 +313,8 @@ def _reduce(
     given = one_of("keepdims", keep, "keep_dims", old_keep)
     keep = False if given is None else given
     if not isinstance(x, Tensor):
+        if axis is None:
+            _count_rank(x)
         x = convert.convert(x, name="input_tensor")
     if axis is not None:
         return apply(opdef, x, axis, keep_dims=keep, name=name)
@@ -319,6 +322,17 @@ def _reduce(
     if not keep and out._shape is None:
         out.set_shape(())
     return out
+
+
+def _count_rank(x: object) -> None:
+    """TF makes the axes of what is no tensor yet (a variable, a list) of its rank, in the graph."""
+    graph = get_default_graph()
+    if graph._is_eager:
+        return
+    graph.unique_name("Rank")
+    graph.unique_name("range")
+    # the rank, start, step and range for one constant; values and resources are converted twice
+    count_more(graph, 3 if hasattr(x, "_ref") and not hasattr(x, "handle") else 4)
 
 
 def _all_axes(x: Tensor) -> Tensor:
@@ -409,9 +423,13 @@ def reduce_min(
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-def _booleans(x: object) -> Any:
+def _booleans(x: object, axis: object) -> Any:
     """The type is fixed, so it is the type of what has none, such as an empty list."""
-    return convert.convert(x, bool_) if isinstance(x, (list, tuple, bool)) else x
+    if not isinstance(x, (list, tuple, bool)):
+        return x
+    if axis is None:
+        _count_rank(x)
+    return convert.convert(x, bool_)
 
 
 @dispatched("reduce:All")
@@ -424,7 +442,9 @@ def reduce_all(
     keep_dims: object = None,
 ) -> Tensor:
     """True where all booleans along ``axis`` (None: all) are True; of nothing True."""
-    return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
+    return _reduce(
+        ALL, _booleans(input_tensor, axis), axis, keepdims, name, reduction_indices, keep_dims
+    )
 
 
 @dispatched("reduce:Any")
@@ -437,7 +457,9 @@ def reduce_any(
     keep_dims: bool | None = None,
 ) -> Any:
     """True where a boolean along ``axis`` (None: any) is True; of nothing False."""
-    return _reduce(ANY, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
+    return _reduce(
+        ANY, _booleans(input_tensor, axis), axis, keepdims, name, reduction_indices, keep_dims
+    )
 
 
 def reduce_euclidean_norm(
@@ -481,6 +503,8 @@ def reduce_variance(
 ) -> Tensor:
     """The mean squared distance from the mean along ``axis``, divided by n, not n - 1."""
     with name_scope(name or "reduce_variance"):
+        if axis is None and not isinstance(input_tensor, Tensor):
+            _count_rank(input_tensor)
         x = convert.convert(input_tensor)
         mean = reduce_mean(x, axis, True)
         if x._dtype._base.is_complex:  # the squared distance, a real number

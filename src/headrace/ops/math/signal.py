@@ -17,8 +17,10 @@ import numpy as np
 
 from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply_op
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more, counted_with
 from headrace.core.tensor import Tensor
 from headrace.ops.math.fft import irfft, rfft
 
@@ -86,10 +88,12 @@ def _raised_cosine(
             raise TypeError(f"Expected int32, got {length} of type 'float' instead.")
         n = _known(length)
         if n is not None:
+            count_more(get_default_graph(), 23)  # TF computes it in the graph
             last = max(n - 1 + (1 - n % 2 if periodic else 0), 1)
             values = a - b * np.cos(2 * np.pi * np.arange(n) / last) if n > 1 else np.ones(n)
             return convert.convert(values.astype(kind.np_dtype))
         size: Any = convert.convert(length, dtypes.int32)
+        count_more(get_default_graph(), 12)  # TF branches on the length
         last = size - 1 + (1 - apply_op("FloorMod", size, 2) if periodic else 0)
         count = apply_op("Cast", apply_op("Range", 0, size, 1), DstT=kind)
         return a - b * apply_op("Cos", 2 * np.pi * count / apply_op("Cast", last, DstT=kind))
@@ -364,6 +368,7 @@ def _mel(hertz: float | Array) -> Array:
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 
+@counted_with(122)  # TF computes it in the graph
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: int = 129,

@@ -84,7 +84,7 @@ def _relu6_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) ->
 
 def _leaky_relu_kernel(xp: ArrayNamespace, features: Array, *, alpha: float) -> Array:
     slope = features.dtype.type(alpha)
-    if alpha <= 1:
+    if slope != 0 and slope <= 1:  # zero times an infinity is NaN, which a maximum would keep
         return xp.maximum(features, features * slope)
     return xp.where(features > 0, features, features * slope)
 

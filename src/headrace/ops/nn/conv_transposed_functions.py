@@ -10,6 +10,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import counted_with
 from headrace.core.tensor import Tensor
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn.convolution import _as_2d, _channel_index
@@ -172,6 +173,7 @@ def conv3d_transpose_v2(
         )
 
 
+@counted_with(-5)  # TF has no slices of a known output shape
 def conv1d_transpose(
     input: Tensor,
     filters: Tensor,
@@ -232,6 +234,7 @@ def conv_transpose(
         )
 
 
+@counted_with(7)  # TF pads and crops blocks
 def atrous_conv2d_transpose(
     value: TensorLike,
     filters: Tensor,

@@ -18,6 +18,7 @@ from headrace.core.build import apply_list, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.nn.nn_common import (
     add,
@@ -135,6 +136,7 @@ def _assign(parts: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tenso
         return apply_op("FloorMod", ids, n), apply_op("FloorDiv", ids, n)
     if strategy != "div":
         raise ValueError("Unrecognized partition strategy: " + strategy)
+    count_more(ids._op.graph, 3)  # TF slices the shape of the ids' remainder
     total = _total_rows(parts, ids)
     per_part = apply_op("FloorDiv", total, n)
     extras = apply_op("FloorMod", total, n)  # the first parts have one row more
@@ -214,6 +216,7 @@ def _weighted(
     rank = rank_of(chosen)
     if rank is None:
         raise ValueError("Weighted lookup needs params of known rank.")
+    count_more(chosen._op.graph, 9)  # TF fills a shape of ones
     for _ in range(rank - 1):
         weights = expand_last(weights)
     total = apply_op(
@@ -275,12 +278,23 @@ def safe_embedding_lookup_sparse(
         result = embedding_lookup_sparse(
             parts, ids, weights, partition_strategy, None, combiner, max_norm
         )
+        _count_filling(result, sparse_ids, weights is not None, combiner, default_id is None)
         if default_id is None:
             result = cond_where(empty, apply_op("ZerosLike", result), result)
         tail = apply_op("Slice", shape_of(result), [1], [-1])
         return reshape(
             result, apply_op("ConcatV2", [cast(outer, dtypes.int32), tail], 0), name=scope
         )
+
+
+def _count_filling(result: Tensor, ids: Any, weighted: bool, combiner: str, zeros: bool) -> None:
+    """Operations that TF makes more for masks, rows to fill and shapes, see op_counts.json."""
+    ops = 14 if zeros else 4
+    if ids.get_shape().ndims is None:
+        ops += 4
+    if weighted:
+        ops += 5 if combiner == "sum" else 20
+    count_more(result._op.graph, ops)
 
 
 class _Sparse:

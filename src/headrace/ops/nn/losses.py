@@ -423,6 +423,7 @@ def mean_pairwise_squared_error(
         check = _check_broadcastable(weights, labels)
         with control_dependencies([] if check is None else [check]):
             loss = _pairwise(sub(predictions, labels), weights)
+            count_more(loss._op.graph, 17)  # TF counts present elements with general shapes
             add_loss(loss, loss_collection)
             return loss
 
@@ -489,6 +490,8 @@ def softmax_cross_entropy(
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
             classes = _last_dimension(labels, logits)
+            # TF slices the shape with three constants and casts the number
+            count_more(logits._op.graph, -1 if infer.static_value(classes) is None else 5)
             labels = add(mul(labels, 1.0 - label_smoothing), div(label_smoothing, classes))
         labels = apply_op("StopGradient", labels, name="labels_stop_gradient")
         losses = nn_losses.softmax_cross_entropy_with_logits_v2(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]
 
 
-def _int64(value: Any) -> Any:
+def _int64(value: TensorLike) -> Any:
     return cast(convert_to_tensor(value), dtypes.int64)
 
 

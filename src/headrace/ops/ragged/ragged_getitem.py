@@ -17,10 +17,12 @@ from headrace.ops.ragged.ragged_tensor import RaggedTensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["gather_rows", "getitem"]
 
 
-def getitem(ragged: RaggedTensor, key: Any) -> Any:
+def getitem(ragged: RaggedTensor, key: str) -> Any:
     """A row, some rows, or parts of rows."""
     keys = list(key) if isinstance(key, (list, tuple)) else [key]
     with name_scope(None, "RaggedGetItem", [ragged]):
@@ -55,7 +57,7 @@ def _item(ragged: Any, keys: Sequence[Any]) -> Any:
     return _item(_row(ragged, first), rest)
 
 
-def _count_of(value: Any) -> Tensor:
+def _count_of(value: TensorLike) -> Tensor:
     if isinstance(value, RaggedTensor):
         return value.nrows()
     from headrace.core import dtypes

@@ -25,7 +25,7 @@ from headrace.ops.ragged.ragged_tensor import (
 )
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import AxisLike, TensorLike
 
 __all__ = [
     "boolean_mask",
@@ -57,7 +57,7 @@ def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) ->
         return _masked(given, kept)
 
 
-def _masked(data: Any, mask: Any) -> Any:
+def _masked(data: TensorLike, mask: Any) -> Any:
     rank = mask.shape.ndims
     if rank == 1:
         if not isinstance(data, RaggedTensor):
@@ -76,11 +76,11 @@ def _masked(data: Any, mask: Any) -> Any:
     return RaggedTensor.from_row_lengths(values, count, validate=False)
 
 
-def _same_rows(model: RaggedTensor, values: Any) -> RaggedTensor:
+def _same_rows(model: RaggedTensor, values: TensorLike) -> RaggedTensor:
     return RaggedTensor(values, model.row_splits, _OWN)
 
 
-def _with_rows(value: Any, ragged_rank: int) -> RaggedTensor:
+def _with_rows(value: TensorLike, ragged_rank: int) -> RaggedTensor:
     """A ragged tensor with so many ragged dimensions at least."""
     if isinstance(value, RaggedTensor):
         if value.ragged_rank >= ragged_rank:
@@ -97,7 +97,7 @@ def _cast(value: Tensor, kind: dtypes.DType) -> Tensor:
 # new dimensions ---------------------------------------------------------------------------------
 
 
-def _place(axis: Any, rank: int | None) -> int:
+def _place(axis: AxisLike, rank: int | None) -> int:
     """An axis counted from the front, of a result of `rank` dimensions."""
     if not isinstance(axis, int):
         raise TypeError("axis must be an int")
@@ -109,7 +109,7 @@ def _place(axis: Any, rank: int | None) -> int:
     return found
 
 
-def expand_ragged(ragged: RaggedTensor, axis: Any, name: str | None = None) -> RaggedTensor:
+def expand_ragged(ragged: RaggedTensor, axis: AxisLike, name: str | None = None) -> RaggedTensor:
     """A dimension of size 1 at `axis`."""
     with name_scope(name, "RaggedExpandDims", [ragged]):
         rank = ragged.shape.ndims
@@ -170,7 +170,7 @@ def _size(vector: Tensor) -> Tensor:
     return shape(vector, out_type=dtypes.int64)[0]
 
 
-def _joined(value: Any) -> Any:
+def _joined(value: TensorLike) -> Any:
     """The two outermost dimensions as one."""
     if isinstance(value, RaggedTensor):
         return value.values
@@ -211,7 +211,7 @@ def _tiled(ragged: RaggedTensor, times: Sequence[Tensor], outer: bool) -> Ragged
     return gather_rows(made, apply_op("Tile", numbers, apply_op("Pack", [times[0]])))
 
 
-def where_ragged(condition: Any, x: Any, y: Any, name: str | None = None) -> Any:
+def where_ragged(condition: Any, x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """The coordinates of what is true, or elements of `x` and `y`."""
     if (x is None) != (y is None):
         raise ValueError("x and y must be either both None or both non-None")
@@ -226,7 +226,7 @@ def where_ragged(condition: Any, x: Any, y: Any, name: str | None = None) -> Any
         return _where_rows(chosen, *given)
 
 
-def _where_rows(chosen: Tensor, x: Any, y: Any) -> Any:
+def _where_rows(chosen: Tensor, x: TensorLike, y: TensorLike) -> Any:
     """Whole rows of `x` or of `y`."""
     both = concat_ragged([x, y], 0)
     kind = both.row_splits.dtype.base_dtype
@@ -235,7 +235,7 @@ def _where_rows(chosen: Tensor, x: Any, y: Any) -> Any:
     return gather_rows(both, apply_op("Select", chosen, numbers, numbers + count))
 
 
-def gather_nd_ragged(params: Any, indices: Any, name: str | None = None) -> Any:
+def gather_nd_ragged(params: TensorLike, indices: TensorLike, name: str | None = None) -> Any:
     """``params[indices[i]]``: each index is a vector into the leading dimensions."""
     with name_scope(name, "RaggedGatherNd", [params, indices]):
         places = convert_to_tensor_or_ragged_tensor(indices, name="indices")

@@ -70,9 +70,14 @@ def split_v1(
 def split_v2(
     input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
 ) -> Any:
-    """Python's ``str.split``: a tensor of the parts of one string, rows of parts of several."""
+    """Python's ``str.split``: a tensor of the parts of one string, rows of parts of several.
+
+    Strings of unknown rank are taken for a vector, as in TF 1.15.
+    """
     with name_scope(name, "StringSplit", [input]):
         strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
+        if strings.shape.ndims is None:
+            return rows_of_sparse(string_split_v2(strings, sep, maxsplit))
         return _each(strings, lambda x: string_split_v2(x, sep, maxsplit))
 
 

@@ -17,6 +17,7 @@ from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
 from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.seeds import count_more, counted_with
 from headrace.core.shapes import known_dims
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, one_of, shape
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@counted_with(1)  # TF copies the shape
 def sparse_reorder(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """The same entries in row-major order of their coordinates, which most functions expect."""
     sp = as_sparse_tensor(sp_input)
@@ -62,6 +64,9 @@ def sparse_reshape(sp_input: SparseLike, shape: ShapeLike, name: str | None = No
         wanted = apply_op("Cast", wanted, DstT=dtypes.int64)
     _check_elements(sp, wanted)
     indices, size = apply_many(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
+    # TF copies the values, makes a given list twice and compares known sizes
+    more = 1 + (not isinstance(shape, Tensor)) + sp.shape.is_fully_defined()
+    count_more(indices._op.graph, more)
     return SparseTensor(indices, sp.values, size)
 
 
@@ -172,6 +177,7 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
         return apply_op("Identity", want)
 
 
+@counted_with(1)  # TF copies the shape
 def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     """Only the entries whose flag in ``to_retain`` is True."""
     sp = as_sparse_tensor(sp_input)

@@ -131,7 +131,7 @@ def _free_bucket(hashed: int, taken: bytearray) -> int:
     return at
 
 
-def _hash_of(key: Any) -> int:
+def _hash_of(key: str) -> int:
     """TensorFlow's hash of a key: numbers are their own, those of a vector are combined."""
     if not isinstance(key, tuple):
         return _scalar_hash(key)
@@ -145,5 +145,5 @@ def _hash_of(key: Any) -> int:
     return combined
 
 
-def _scalar_hash(key: Any) -> int:
+def _scalar_hash(key: str) -> int:
     return hash64(key) if isinstance(key, bytes) else int(key) & _MASK

@@ -391,7 +391,7 @@ def _require_variable(ref: Tensor, op: str) -> None:
 
 def assign(
     ref: Any,
-    value: Any,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -447,7 +447,7 @@ def _scatter(
     ref_op: OpDef,
     resource_op: str,
     ref: Any,
-    indices: Any,
+    indices: TensorLike,
     updates: Any,
     use_locking: bool,
     name: str | None,

@@ -20,6 +20,7 @@ from headrace.env import native_setting
 from headrace.ops.training.update_rules import Rule
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
     from headrace.core.dtypes import DType
 
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
@@ -163,7 +164,7 @@ class GroupUpdate:
         status = found.function(*arrays, *[g.reshape(-1) for g in gradients], *shared, *made)
         return None if status else made
 
-    def _count(self, runs: int, dtype: Any) -> Any:
+    def _count(self, runs: int, dtype: DTypeLike) -> Any:
         """The number of runs, the compiled update, or None if there is none."""
         setting = native_setting()
         if setting == "off" or (setting == "hot" and runs < HOT_GROUP):

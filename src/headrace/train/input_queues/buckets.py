@@ -148,7 +148,7 @@ def _moves(queues: list[QueueBase], top: QueueBase, sizes: list[Any], smaller: b
 def bucket_by_sequence_length(
     input_length: TensorLike,
     tensors: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     bucket_boundaries: Sequence[int],
     num_threads: int = 1,
     capacity: int = 32,

@@ -33,6 +33,7 @@ from headrace.variables.variable_lists import (
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto
 
+    from headrace.core.annotations import TensorLike
     from headrace.core.tensor import Tensor
     from headrace.session.session import BaseSession
     from headrace.train.saver import Saver
@@ -65,7 +66,7 @@ class Supervisor:
         logdir: str | None = None,
         summary_op: object = _DEFAULT,
         saver: Any = _DEFAULT,
-        global_step: Any = _DEFAULT,
+        global_step: TensorLike | None = _DEFAULT,
         save_summaries_secs: float | None = 120,
         save_model_secs: float | None = 600,
         recovery_wait_secs: float = 30,

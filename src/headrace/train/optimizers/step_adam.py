@@ -16,7 +16,7 @@ from headrace.train.optimizers.standard import AdagradOptimizer, AdamOptimizer
 from headrace.train.tensor_helpers import cast
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Hyperparameter
+    from headrace.core.annotations import Hyperparameter, TensorLike
     from headrace.variables.variable import Variable
 
 __all__ = ["AdamGSOptimizer", "LazyAdamGSOptimizer", "RegAdagradOptimizer"]
@@ -30,7 +30,7 @@ class AdamGSOptimizer(AdamOptimizer):
 
     def __init__(
         self,
-        global_step: Any = 0,
+        global_step: TensorLike | None = 0,
         learning_rate: Hyperparameter = 0.001,
         beta1: Hyperparameter = 0.9,
         beta2: Hyperparameter = 0.999,

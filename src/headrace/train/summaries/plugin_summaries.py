@@ -43,7 +43,9 @@ def _metadata(plugin: str, description: str | None, **more: object) -> Any:
     return module.create_summary_metadata(display_name=None, description=description, **more)
 
 
-def scalar(name: str, data: TensorLike, step: Any = None, description: str | None = None) -> Any:
+def scalar(
+    name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None
+) -> Any:
     """Write one number (as float32).
 
     Args:
