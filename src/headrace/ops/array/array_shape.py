@@ -174,7 +174,7 @@ def size_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None 
 
 
 @dispatched("rank")
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):

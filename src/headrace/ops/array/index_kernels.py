@@ -178,7 +178,7 @@ def scatter_into(xp: ArrayNamespace, out: Array, indices: Array, updates: Array,
     return out
 
 
-def _accumulate(out: Any, index: tuple[Any, ...], updates: Array, ufunc: Any) -> None:
+def _accumulate(out: Array, index: tuple[Any, ...], updates: Array, ufunc: Any) -> None:
     """``ufunc.at`` over rows, by way of one flat index (which NumPy has a fast path for)."""
     if not index:
         for row in updates.reshape((-1, *out.shape)):
@@ -209,7 +209,7 @@ def scatter_nd_kernel(xp: ArrayNamespace, indices: Array, updates: Array, shape:
 
 
 def scatter_kernel(how: str) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, tensor: Array, indices: Array, updates: Array) -> Any:
+    def kernel(xp: ArrayNamespace, tensor: Array, indices: Array, updates: Array) -> Array:
         out = np.array(tensor, order="C") if xp.name == "numpy" else tensor
         return scatter_into(xp, out, indices, updates, how)
 
