@@ -19,8 +19,8 @@ from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops
 from headrace.ops.io.parsing_features import VarLenFeature
 from headrace.ops.math.segments import segment_max
-from headrace.ops.sparse.sparse_arranging import sparse_reshape, sparse_tensor_to_dense
-from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.sparse.sparse_arranging import sparse_reshape
+from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_to_dense
 from headrace.train.feature_columns import categorical_columns as categorical
 from headrace.train.feature_columns.column_base import (
     Builder,
@@ -103,7 +103,8 @@ def sequence_length_of(ids: SparseTensor, num_elements: int = 1) -> Tensor:
         missing = batch - ops.shape(lengths, out_type=dtypes.int64)
         padding = ops.zeros(missing, dtype=dtypes.int64)
         count_more(lengths.graph, 8)  # TF divides floats and slices with constants
-        return ops.concat([lengths, padding], axis=0, name="sequence_length")
+        found: Tensor = ops.concat([lengths, padding], axis=0, name="sequence_length")
+        return found
 
 
 @dataclass(frozen=True)
