@@ -217,7 +217,7 @@ ONE_CALL: frozenset[str] = frozenset(
         "Tape",
         "ValueNames",
         "_Backward",
-        "_Scan",
+        "_Groups",
         "Arena",
         "AssetFolder",
         "BoundValues",

@@ -23,11 +23,10 @@ class SignatureCounts:
 
     def reaches(self, signature: Hashable, often: int) -> bool:
         """Count one more run; whether it makes ``often`` of them, which ends the count."""
-        counts = self.counts
-        if len(counts) >= MAX_COUNTED:
-            counts.clear()
-        count = counts[signature] = counts.get(signature, 0) + 1
+        if len(self.counts) >= MAX_COUNTED:
+            self.counts.clear()
+        self.counts[signature] = count = self.counts.get(signature, 0) + 1
         if count < often:
             return False
-        counts.pop(signature, None)
+        self.counts.pop(signature, None)
         return True
