@@ -42,8 +42,16 @@ __all__ = [
 
 
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """The graph of the inputs; ValueError if they have several."""
-    return graph or _graph_of(list(op_input_list), get_default_graph())
+    """The graph of the inputs; ValueError if they have several, or another than ``graph``."""
+    if graph and not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph}")
+    inputs, default = list(op_input_list), get_default_graph()
+    if graph is None or default.building_function:
+        return _graph_of(inputs, default)
+    for value in inputs:
+        if _graph_of([value], graph) is not graph:
+            raise ValueError(f"{value} is not from the passed-in graph.")
+    return graph
 
 
 def get_name_scope() -> str:
