@@ -197,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--isa",
-        choices=[name for name in SETTINGS if name != "none"],
+        choices=[name for name in SETTINGS if name.startswith("avx")],
         default="",
         help="limit the instruction set of all libraries (ONNX Runtime and OpenVINO cannot be)",
     )

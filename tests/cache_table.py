@@ -82,6 +82,7 @@ PURE: frozenset[str] = frozenset(
         "autograph/call.py:_users_files",
         "autograph/call.py:namespace_for",
         "cli/symbol_check.py:_found",
+        "cli/symbol_check.py:_have_in_v2",
         "cli/symbol_check.py:have",
         "cli/symbol_check.py:tested",
         "core/build.py:_result_class",

@@ -1,5 +1,5 @@
-"""Settings that make this machine compute like one with fewer instructions; each needs a process of
-its own.
+"""Settings that make this machine compute like one with fewer instructions, or like an installation
+without compiled kernels; each needs a process of its own.
 
 The variables are read when NumPy, OpenBLAS and oneDNN are loaded. Used by ``tools/check``, tests
 and benchmarks:
@@ -28,6 +28,12 @@ _LIBRARY = """
     test_bound_graphs test_bound_training test_threads test_training_patterns
     test_update_groups
 """
+#: Tests of steps that would be compiled, and of what stands beside them.
+_NATIVE = """
+    test_native_updates test_native_segments test_native_philox test_native_resize
+    test_native_scatter test_native_cells test_native_recurrent test_specialised
+    test_explain test_structures test_cache_keys
+"""
 _NUMPY = (
     "test_closing_reductions test_gradients test_linalg test_math test_random "
     "test_random_graphs test_samples test_vector_math test_native_groups test_llvm_library"
@@ -41,6 +47,8 @@ def numeric_files(setting: str) -> list[str]:
     Without VNNI only oneDNN's code is another, so NumPy's tests would show nothing new.
     """
     wanted = _LIBRARY.split() if setting == "avx512" else NUMERIC
+    if setting in ("nonative", "nollvm"):
+        wanted = [*NUMERIC, *_NATIVE.split()]
     files = []
     for name in wanted:
         found = [str(p) for p in Path(__file__).parent.rglob(f"{name}.py")]
@@ -67,6 +75,7 @@ class Setting:
     meaning: str
     variables: dict[str, str] = field(default_factory=dict)
     without_avx512: bool = False
+    plugin: str = ""  # a module that pytest loads first
     needs: str = ""  # a CPU flag; a setting can take instructions away, not add them
 
     def missing(self) -> str:
@@ -77,6 +86,8 @@ class Setting:
 
     def environment(self) -> dict[str, str]:
         found = dict(self.variables)
+        if self.plugin:
+            found["PYTEST_PLUGINS"] = self.plugin
         if self.without_avx512:
             found["NPY_DISABLE_CPU_FEATURES"] = _numpy_features()
         return found
@@ -99,6 +110,8 @@ SETTINGS = {
         needs="avx512f",
     ),
     "none": Setting("no kernel library", {"HEADRACE_ONEDNN": "0"}),
+    "nonative": Setting("no native kernels", {"HEADRACE_NATIVE": "0"}),
+    "nollvm": Setting("llvmlite is not installed", plugin="tests.without_llvmlite"),
 }
 
 

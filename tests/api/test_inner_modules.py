@@ -11,9 +11,10 @@ import pytest
 
 import headrace as tf
 from headrace import dropin
+from headrace.api.contrib_paths import CONTRIB_INNER
 from headrace.api.inner_paths import INNER_PATHS
 from headrace.api.paths import PATHS, facade
-from tests.golden import inner_modules
+from tests.golden import framework_ops, inner_modules
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inner_modules.json"
 
@@ -150,3 +151,65 @@ def test_contrib_namespaces_with_inner_modules_keep_their_names():
                 lost.append(f"{path}.{member}")
     assert not lost
     assert tensorflow.contrib.tpu.CrossShardOptimizer is tf.contrib.tpu.CrossShardOptimizer
+
+
+def test_names_of_framework_ops_answer_as_tensorflow():
+    from tensorflow.python.framework import ops
+
+    expected = json.loads(GOLDEN.with_name("framework_ops.json").read_text())
+    got = framework_ops.answers(tf, ops)
+    assert {k: (v, got[k]) for k, v in expected.items() if got[k] != v} == {}
+
+
+def test_inner_modules_of_contrib_have_the_names_of_their_namespace():
+    """Every function and class that TensorFlow 1.15 defines there, as far as Headrace has it."""
+    recorded = json.loads(GOLDEN.with_name("contrib_inner.json").read_text())
+    wrong, checked = [], 0
+    for path, names in recorded.items():
+        assert not names["other"], path  # would be another thing under the same name
+        module = importlib.import_module(f"tensorflow.contrib.{path}")
+        namespace = importlib.import_module(f"tensorflow.contrib.{path.split('.')[0]}")
+        for name in names["same"]:
+            public = getattr(namespace, name, None)
+            if public is None:
+                continue
+            checked += 1
+            if getattr(module, name, None) is not public:
+                wrong.append(f"{path}.{name}")
+    assert not wrong
+    assert checked > 200
+
+
+def test_every_listed_inner_module_of_contrib_can_be_imported():
+    for namespace, packages in CONTRIB_INNER.items():
+        for package, modules in packages.items():
+            for module in modules.split():
+                path = ".".join(filter(None, (namespace, package, module)))
+                importlib.import_module(f"tensorflow.contrib.{path}")
+
+
+def test_first_versions_of_classes():
+    from tensorflow.python.data.ops import dataset_ops
+    from tensorflow.python.framework import device_spec
+    from tensorflow.python.ops import variables
+
+    assert variables.VariableV1 is tf.Variable
+    assert device_spec.DeviceSpecV1 is tf.DeviceSpec
+    assert isinstance(tf.data.Dataset.range(3), dataset_ops.DatasetV2)
+
+
+def test_average_precision_of_metrics_impl_takes_collections():
+    """tf_slim's `streaming_sparse_average_precision_at_top_k` calls it with keywords."""
+    from tensorflow.python.ops import metrics_impl
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        value, update = metrics_impl._streaming_sparse_average_precision_at_top_k(
+            labels=tf.constant([[1], [2]], tf.int64),
+            predictions_idx=tf.constant([[1, 0], [0, 2]], tf.int64),
+            metrics_collections=["m"],
+            updates_collections=["u"],
+        )
+        assert tf.get_collection("m") == [value]
+        assert tf.get_collection("u") == [update]
+        sess.run(tf.local_variables_initializer())
+        assert sess.run(update) == 0.75  # TensorFlow 1.15's

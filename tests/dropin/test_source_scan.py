@@ -132,3 +132,28 @@ def test_coverage_counts_programs(tmp_path: Path) -> None:
     usage.write_text("tf.nn.relu tf.Session\ntf.nn.reluu\ntf.flags.FLAGS.rate tf.Session\n")
     done = headrace("coverage", "--usage", str(usage))
     assert "2 of 3 programs covered: 66.7 %" in done.stdout and "tf.nn.reluu" in done.stdout
+
+
+def test_check_knows_eager_files_and_mocks(tmp_path: Path) -> None:
+    eager, graph = tmp_path / "eager.py", tmp_path / "graph.py"
+    eager.write_text(
+        "import tensorflow as tf\n"
+        "writer = tf.summary.create_file_writer('x')\n"
+        "tf.optimizers.SGD(0.1)\n"
+        "tf.no_such_name\n"
+    )
+    # create_file_writer alone is TF 2's; the attribute is a mock's, which a test put there
+    graph.write_text(
+        "import tensorflow as tf\n"
+        "tf.Session()\n"
+        "print(tf.summary.scalar.call_count)\n"
+        "tf.summary.create_file_writer('x')\n"
+    )
+    done = headrace("check", str(tmp_path))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert [line.split(": ")[0].rpartition("/")[2] for line in lines[:-1]] == [
+        "eager.py:4",
+        "graph.py:4",
+    ]
+    assert lines[-1] == "2 files, 2 uses of missing names"

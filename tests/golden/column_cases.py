@@ -206,3 +206,74 @@ def out_of_range(tf):
     f = tf.feature_column
     column = f.indicator_column(f.categorical_column_with_identity("i", 3))
     return _error(lambda: _run(tf, f.input_layer({"i": tf.constant([[5]])}, [column])))[0]
+
+
+def sequences(tf):
+    f, c = tf.feature_column, tf.contrib.feature_column
+    ids = _sparse(tf, [[1, 2], [], [0]], tf.int64)
+    numbers = _sparse(tf, [[1.0, 2.0, 3.0, 4.0], [], [5.0, 6.0]])
+    words = _sparse(tf, [["a", "b"], [], ["z"]])
+    features = {"a": ids, "n": numbers, "w": words}
+    table = c.sequence_categorical_column_with_vocabulary_list("w", ["a", "b"], num_oov_buckets=2)
+    columns = [
+        f.embedding_column(c.sequence_categorical_column_with_identity("a", 4), 3),
+        f.indicator_column(table),
+        c.sequence_numeric_column("n", shape=(2,), default_value=-1.0),
+        f.embedding_column(c.sequence_categorical_column_with_hash_bucket("w", 5), 2, "sum"),
+    ]
+    tf.set_random_seed(3)
+    layer, lengths = c.sequence_input_layer(features, columns[:3])
+    again, _ = c.sequence_input_layer(features, columns[3:])
+    grads = tf.gradients(tf.reduce_sum(layer**2) + tf.reduce_sum(again), tf.trainable_variables())
+    dense = [tf.convert_to_tensor(g) for g in grads]
+    spec = {
+        k: [type(v).__name__, v.dtype.name]
+        for k, v in f.make_parse_example_spec(columns[:3]).items()
+    }
+    shapes = [layer.shape.as_list(), again.shape.as_list(), layer.name]
+    return [_run(tf, [layer, lengths, again, dense]), [x.name for x in columns], spec, shapes]
+
+
+def sequence_columns_of_several_values(tf):
+    f, c = tf.feature_column, tf.contrib.feature_column
+    places = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]
+    ids = tf.SparseTensor(places, tf.constant([1, 2, 0, 2], tf.int64), [2, 2, 2])
+    numbers = tf.SparseTensor(places, [1.0, 2.0, 3.0, 4.0], [2, 2, 2])
+    a = c.sequence_categorical_column_with_identity("a", 3)
+    b = c.sequence_categorical_column_with_identity("b", 3)
+    shared = f.shared_embedding_columns(
+        [b, a], 2, combiner="sum", initializer=tf.constant_initializer([[1.0, 2], [3, 4], [5, 6]])
+    )
+    double = lambda x: tf.SparseTensor(x.indices, x.values * 2, x.dense_shape)
+    columns = [
+        *shared, f.indicator_column(a),
+        c.sequence_numeric_column("n", shape=[2], normalizer_fn=double),
+    ]  # fmt: skip
+    layer, lengths = c.sequence_input_layer({"a": ids, "b": ids, "n": numbers}, columns)
+    return _run(tf, [layer, lengths])
+
+
+def sequence_columns_refused(tf):
+    f, c = tf.feature_column, tf.contrib.feature_column
+    ids = _sparse(tf, [[1, 2], [0]], tf.int64)
+    steps = c.sequence_categorical_column_with_identity("a", 4)
+    plain = f.categorical_column_with_identity("a", 4)
+    layer = c.sequence_input_layer
+
+    def unequal():
+        features = {"a": ids, "n": _sparse(tf, [[1.0], [2.0]])}
+        made = layer(features, [f.indicator_column(steps), c.sequence_numeric_column("n")])
+        with tf.Session() as sess:
+            sess.run(made)
+
+    return [
+        _error(lambda: f.input_layer({"a": ids}, [f.embedding_column(steps, 3)])),
+        _error(lambda: f.input_layer({"a": ids}, [f.indicator_column(steps)])),
+        _error(lambda: layer({"a": ids}, [f.numeric_column("a")])),
+        _error(lambda: layer({"a": ids}, [f.embedding_column(plain, 3)])),
+        _error(lambda: layer({"n": tf.zeros([2, 3])}, [c.sequence_numeric_column("n")]))[0],
+        _error(lambda: c.sequence_numeric_column("n", shape=[0])),
+        _error(lambda: c.sequence_numeric_column("n", dtype=tf.string)),
+        _error(lambda: c.sequence_numeric_column("n", normalizer_fn=3)),
+        _error(unequal)[0],
+    ]

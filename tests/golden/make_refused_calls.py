@@ -51,11 +51,38 @@ CALLS = [
     "tf.debugging.assert_shapes([(C([2,3]),(3,'D'))])",
     "tf.debugging.assert_shapes([(C([2,3]),3)])",
     "tf.assert_rank(C([2]),np.array([1,2],np.int32))",
+    # numbers and vectors whose shape is known only when the call runs
+    "tf.concat([C([2,3]),C([2,3])],D([0]))",
+    "tf.gather(C([2,3,4]),[[1]],axis=D([0]))",
+    "tf.one_hot([1],3,on_value=D([1.]),off_value=D(0.))",
+    "tf.one_hot([1],3,on_value=D(1.),off_value=D([0.]))",
+    "tf.one_hot([1],D([3]))",
+    "tf.split(C([2,6]),3,axis=D([1]))",
+    "tf.split(C([2,6]),[1,2,3],axis=D([1]))",
+    "tf.raw_ops.SplitV(value=C([2,6]),size_splits=D([[1,5]]),axis=1,num_split=2)",
+    "tf.raw_ops.PadV2(input=C([2,3]),paddings=[[0,1],[1,2]],constant_values=D([1.]))",
+    "tf.image.crop_and_resize(C([1,5,6,1]),C([2,4]),[0,0],D([3,3,3,3]))",
+    "tf.image.crop_and_resize(C([1,5,6,1]),D([[0.,0.,1.,1.]]),D([0,0]),[3,3])",
+    "tf.raw_ops.CropAndResizeGradImage(grads=C([2,3,4,3]),boxes=C([2,4]),box_ind=[0,0],"
+    "image_size=[],T=tf.float32)",
+    "tf.raw_ops.StridedSliceGrad(shape=[4,5],begin=[0,0],end=D([2,4,1,1]),strides=[1,1],dy=D([1.]))",
+    "tf.raw_ops.StridedSliceGrad(shape=[4,5],begin=[0,0],end=[2,4],strides=[1,1],dy=D([1.]))",
+    "tf.edit_distance(tf.SparseTensor(D(I([3,2])),D([1,2]),[3,2]),tf.SparseTensor([[0,0]],[1],[3,2]))",
+    # parameters of tf.raw_ops have the names of the Python functions, not those of graphs
+    "tf.raw_ops.ExpandDims(input=[1],dim=0)",
+    "tf.raw_ops.Sum(input=[1],reduction_indices=0)",
+    "tf.raw_ops.Sum(input=[1])",
+    "tf.raw_ops.Sum(input=[1],axis=0)",
+    "tf.raw_ops.Any(input=[True],axis=0)",
+    "tf.raw_ops.Where(condition=[True])",
+    "tf.raw_ops.Select(condition=[True],x=[1],y=[2])",
+    "tf.raw_ops.Squeeze(input=[[1]],axis=[0])",
+    "tf.raw_ops.Split(axis=0,value=[1,2],num_split=2)",
 ]
 
 
 def outcome(tf: Any, call: str) -> list[str]:
-    """["build" or "run", the class, the first line of the text]; ["ok"] if it is not refused."""
+    """["build" or "run", the class, the first line of the text], or ["ok", "", the values]."""
     import numpy as np
 
     tf.reset_default_graph()
@@ -64,6 +91,12 @@ def outcome(tf: Any, call: str) -> list[str]:
         return tf.placeholder(tf.float32, shape)
 
     names = {"tf": tf, "np": np, "P": placeholder, "C": tf.ones}
+
+    def late(value: Any) -> Any:
+        """A tensor of unknown shape."""
+        return tf.placeholder_with_default(value, None)
+
+    names.update(D=late, I=lambda shape: np.zeros(shape, np.int64))
     names.update(X=tf.ones([2, 8, 8, 4]), W=tf.ones([3, 3, 4, 4]))
     try:
         made = eval(call, names)
@@ -71,10 +104,11 @@ def outcome(tf: Any, call: str) -> list[str]:
         return ["build", type(error).__name__, first_line(error)]
     try:
         with tf.Session() as session:
-            session.run(made)
+            value = session.run(made)
     except Exception as error:
         return ["run", type(error).__name__, first_line(error)]
-    return ["ok"]
+    values = value if isinstance(value, list) else [value]
+    return ["ok", "", str([v.tolist() for v in values])]
 
 
 def first_line(error: Exception) -> str:

@@ -69,9 +69,11 @@ def test_normals_of_all_words() -> None:
     from headrace.kernels.native.philox_kernels import _box_muller
 
     word, number = Access("u32"), Access("f32")
-    source = element_loop(
-        "pairs", [word, word], [number, number], lambda f, v: _box_muller(f, v[0], v[1])
-    )
+
+    def pairs(f: Any, words: Any) -> Any:
+        return _box_muller(f, *(f.convert(w, "u64") for w in words))
+
+    source = element_loop("pairs", [word, word], [number, number], pairs)
     kernel = Kernel(source, "pairs")
     size = 1 << 20
     for start in range(0, 1 << 23, size):

@@ -12,7 +12,7 @@ import headrace as tf
 from headrace.executors import options_for
 from headrace.executors.reference import make_reference
 from headrace.executors.specialised import RUNS
-from headrace.lower.passes import make_plan
+from headrace.lower.passes import Choices, make_plan
 from headrace.lower.session_state import State
 from headrace.program.fed_shapes import with_fed_shapes
 from headrace.program.nodes import While
@@ -62,7 +62,7 @@ def _same_bits(fetch: Any, feed: dict[Any, Any]) -> None:
     for v in tf.global_variables():
         state.values[v.op.name] = np.random.RandomState(5).rand(*v.shape).astype(np.float32)
     for one in (whole, written):
-        made = make_reference(make_plan(one, fusion=False), options_for("reference"))
+        made = make_reference(make_plan(one, Choices(fusion=False)), options_for("reference"))
         results.append(made.run(state, state.values, *arrays)[0])
     np.testing.assert_array_equal(*results)
 

@@ -34,6 +34,24 @@ FAMILIES = (
 )
 
 
+#: Parameters of ``tf.raw_ops`` that have other names than the op's inputs and attributes.
+RENAMED = {
+    "reduction_indices": "axis",
+    "dim": "axis",
+    "split_dim": "axis",
+    "squeeze_dims": "axis",
+    "t": "x",
+    "e": "y",
+}
+
+
+def parameter(op, name, takes):
+    """What ``tf.raw_ops`` calls an input or attribute of a sample."""
+    if op == "Where" and name == "input":
+        return "condition"
+    return RENAMED[name] if name in RENAMED and name not in takes else name
+
+
 def samples():
     import importlib
 
@@ -60,7 +78,8 @@ def spoiled(rng, array):
         return np.take(array, range(max(array.shape[axis] - 1, 0)), axis)
     if how == 6 and array.dtype.kind in "iu" and array.size:
         array = array.copy()
-        array.reshape(-1)[rng.randrange(array.size)] = rng.choice([-1, -3, 0, 7, 100])
+        wrong = np.array(rng.choice([-1, -3, 0, 7, 100])).astype(array.dtype)
+        array.reshape(-1)[rng.randrange(array.size)] = wrong
         return array
     return array
 
@@ -107,10 +126,11 @@ def outcome(tf, sample, case):
             call = getattr(tf.raw_ops, sample.op)
             takes = inspect.signature(call).parameters
             anything = any(p.kind == p.VAR_KEYWORD for p in takes.values())
-            kwargs = {k: v for k, v in sample.attrs.items() if anything or k in takes}
+            named = {parameter(sample.op, k, takes): v for k, v in sample.attrs.items()}
+            kwargs = {k: v for k, v in named.items() if anything or k in takes}
             for name, (row, many) in case.items():
                 tensors = [tensor_of(tf, a, how, feeds) for a, how in row]
-                kwargs[name] = tensors if many else tensors[0]
+                kwargs[parameter(sample.op, name, takes)] = tensors if many else tensors[0]
             result = call(**kwargs)
             flat = list(result) if isinstance(result, (list, tuple)) else [result]
             flat = [t for r in flat for t in (r if isinstance(r, list) else [r])]

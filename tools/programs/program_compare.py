@@ -12,7 +12,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b
 #: Lines that say how long something took, or come from either library's own log.
 _IGNORED = re.compile(
     r"seconds|\bsec\b|\btime\b|duration|elapsed|examples/s|WARNING|deprecat|Instructions for upd|"
-    r"^\s*$|0x[0-9a-f]{6,}|it/s|\d+:\d\d:\d\d|<module|site-packages|Extracting ",
+    r"^\s*$|0x[0-9a-f]{6,}|it/s|\d+:\d\d:\d\d|<module|site-packages|Extracting |"
+    r"^Device mapping:|^(/job:|\w[\w/]*: \(\w+\): )",
     re.I,
 )
 _CLOSE = 1e-3

@@ -55,7 +55,8 @@ def make_data(kind: str, where: Path) -> None:
         else:
             shutil.copy(before, target)
         target.rename(where)
-    _made[kind, where.suffix] = where
+    if before is None or not before.exists():
+        _made[kind, where.suffix] = where
 
 
 def _digits(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +79,9 @@ def _mnist(where: Path, train: int = _TRAIN, test: int = _TEST) -> None:
             ("images-idx3", head + images.tobytes()),
             ("labels-idx1", struct.pack(">II", 2049, count) + labels.tobytes()),
         ):
-            with gzip.GzipFile(where / f"{name}-{part}-ubyte.gz", "wb", mtime=0) as f:
+            with gzip.GzipFile(
+                where / f"{name}-{part}-ubyte.gz", "wb", compresslevel=1, mtime=0
+            ) as f:
                 f.write(data)
 
 
@@ -94,6 +97,11 @@ def _mnist_plain(where: Path) -> None:
         file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
 
 
+def _old_pickle(value: object) -> bytes:
+    """Bytes that NumPy 1 reads too: NumPy 2 names the module of its arrays otherwise."""
+    return pickle.dumps(value, protocol=2).replace(b"cnumpy._core.", b"cnumpy.core.")
+
+
 def _cifar_python(where: Path) -> None:
     """CIFAR-10's python version: six pickled batches of 1,000 images, and the names."""
     where.mkdir(parents=True, exist_ok=True)
@@ -101,9 +109,9 @@ def _cifar_python(where: Path) -> None:
     for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
         data = rng.randint(0, 256, (1000, 3072), dtype=np.uint8)
         batch = {"data": data, "labels": rng.randint(0, 10, 1000).tolist()}
-        (where / name).write_bytes(pickle.dumps(batch, protocol=2))
+        (where / name).write_bytes(_old_pickle(batch))
     meta = {"label_names": [f"kind{i}" for i in range(10)]}
-    (where / "batches.meta").write_bytes(pickle.dumps(meta, protocol=2))
+    (where / "batches.meta").write_bytes(_old_pickle(meta))
 
 
 def _text(where: Path) -> None:
@@ -124,6 +132,43 @@ def _image(where: Path) -> None:
     Image.fromarray(np.stack(waves, -1).astype(np.uint8)).save(where)
 
 
+def _images(where: Path) -> None:
+    """A folder of twelve photograph-like JPEGs of 128 by 128."""
+    from PIL import Image
+
+    where.mkdir(parents=True, exist_ok=True)
+    y, x = np.mgrid[0:128, 0:128]
+    for number in range(12):
+        scales = ((9, 17), (23, 5), (31, 11))
+        waves = [127 + 120 * np.sin(x / (a + number) + y / b) for a, b in scales]
+        Image.fromarray(np.stack(waves, -1).astype(np.uint8)).save(where / f"{number:04d}.jpg")
+
+
+def _mnist_pickle(where: Path) -> None:
+    """Digits as three pickled pairs (training, validation, test) of floats, compressed."""
+    sets = []
+    for count, seed in ((5000, 1), (1000, 2), (1000, 3)):
+        images, labels = _digits(count, seed)
+        flat = images.reshape(count, 784).astype(np.float32) / np.float32(255)
+        sets.append((flat, labels.astype(np.int64)))
+    with gzip.GzipFile(where, "wb", compresslevel=1, mtime=0) as f:
+        f.write(_old_pickle(tuple(sets)))
+
+
+def _numbers(where: Path) -> None:
+    """A table of 506 rows of 14 numbers, the last one depending on the others."""
+    rng = np.random.RandomState(5)
+    inputs = rng.rand(506, 13)
+    np.savetxt(where, np.column_stack([inputs, inputs @ rng.rand(13)]), fmt="%.5f")
+
+
+def _numbers_csv(where: Path) -> None:
+    """A table of 2,000 rows of 10 numbers with a header, separated by commas."""
+    rows = np.random.RandomState(6).rand(2000, 10)
+    names = ",".join(f"F{i}" for i in range(10))
+    np.savetxt(where, rows, fmt="%.5f", delimiter=",", header=names, comments="")
+
+
 #: What a list entry's `data` may ask for.
 MAKERS = {
     "mnist": _mnist,
@@ -132,4 +177,8 @@ MAKERS = {
     "cifar_python": _cifar_python,
     "text": _text,
     "image": _image,
+    "images": _images,
+    "mnist_pickle": _mnist_pickle,
+    "numbers": _numbers,
+    "numbers_csv": _numbers_csv,
 }

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,10 +120,21 @@ def prepare(program: Program, repository: Repository, copy: Path) -> None:
     folder = copy / program.run_folder()
     for kind, path in (*repository.data, *program.data):
         where = folder / path  # an absolute path stays as it is
-        if not where.exists():
+        if where.is_dir():
+            _add_data(kind, where)
+        elif not where.exists():
             make_data(kind, where)
     for file, pattern, replacement in program.edits:
         _edit(copy / file, pattern, replacement)
+
+
+def _add_data(kind: str, folder: Path) -> None:
+    """Put the files of a folder of data beside what the repository has in that folder."""
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        make_data(kind, Path(made, "data"))
+        for file in Path(made, "data").iterdir():
+            if not (folder / file.name).exists():
+                file.rename(folder / file.name)
 
 
 def environment(paths: list[str], times: Path) -> dict[str, str]:

@@ -12,7 +12,12 @@ _V1 = "headrace.api.v1"
 _GEN = "<generated>"
 _TEST = ("headrace.api.platform.test", "headrace.api.python.test_helpers", _V1)
 _NEST = ("headrace.core.nest",)
-_DATA = ("headrace.api.v1.data", "headrace.data.api.data_experimental", _V1)
+_DATA = (
+    "headrace.api.v1.data",
+    "headrace.data.api.data_experimental",
+    _V1,
+    "headrace.data.api.dataset",
+)
 _TRAIN = ("headrace.api.v1.train", _V1)
 
 #: Families of generated functions that `paths` does not list.
@@ -36,6 +41,7 @@ INNER_PATHS: dict[str, tuple[str, ...]] = {
     "python.data.util": (),
     "python.data.util.nest": _NEST,
     "python.framework.indexed_slices": ("headrace.core.indexed_slices", _V1),
+    "python.framework.smart_cond": ("headrace.api.contrib.framework",),
     "python.framework.tensor_spec": (_V1,),
     "python.framework.test_util": _TEST,
     "python.framework.versions": (_V1, "headrace.api.version"),
@@ -43,6 +49,8 @@ INNER_PATHS: dict[str, tuple[str, ...]] = {
     "python.ops.candidate_sampling_ops": ("<public nn>", "<public random>", _GEN),
     "python.ops.ctc_ops": ("<public nn>", _GEN),
     "python.ops.gradient_checker": ("headrace.api.platform.test",),
+    "python.ops.linalg": ("<public linalg>",),
+    "python.ops.linalg.linalg_impl": ("<public linalg>",),
     "python.ops.losses": ("<public losses>",),
     "python.ops.losses.losses": ("<public losses>",),
     "python.ops.losses.losses_impl": ("<public losses>",),

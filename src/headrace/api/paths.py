@@ -13,6 +13,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from headrace.api.contrib_paths import CONTRIB_INNER
 from headrace.api.inner_paths import INNER_PATHS
 from headrace.api.missing import explain
 from headrace.api.platform import messages
@@ -45,7 +46,7 @@ _inner(
     errors_impl=("headrace.errors",),
     ops=(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert",
-        "headrace.core.scopes",
+        "headrace.core.scopes", "headrace.api.python.framework_ops",
         "headrace.core.indexed_slices", "headrace.core.collection_protos", _V1,
     ),
     convert_to_constants=("headrace.formats.freezing_v2",),
@@ -54,7 +55,7 @@ _inner(
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
     meta_graph=("headrace.formats.meta_graph",),
-    device_spec=("headrace.core.device_spec",),
+    device_spec=("headrace.core.device_spec", "headrace.api.python.numbered_names"),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
     tensor_shape=("headrace.core.shapes",),
@@ -109,7 +110,7 @@ _inner(
     variable_scope=("headrace.variables.variable_scope", _V1),
     variables=(
         "headrace.variables.variable", "headrace.variables.variable_lists",
-        "headrace.variables.partitioned_variable", _V1,
+        "headrace.variables.partitioned_variable", "headrace.api.python.numbered_names", _V1,
     ),
 )  # fmt: skip
 for _family in (
@@ -431,38 +432,23 @@ _inner(
     "contrib.learn.python.learn.preprocessing",
     **dict.fromkeys(("categorical", "categorical_vocabulary", "text"), _PREPROCESSING),
 )
-#: Namespaces of contrib -> their inner modules, which all lead to the namespace.
-_CONTRIB_INNER = {
-    "image": "python.ops.image_ops",
-    "distributions": "",
-    "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
-    "memory_stats": "python.ops.memory_stats_ops",
-    "metrics": "python.ops.metric_ops python.ops.set_ops python.metrics.classification",
-    "opt": "python.training.sign_decay",
-    "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
-    "staging": "",
-    "stateless": "",
-    "tensorboard": "plugins.projector",
-    "training": (
-        "python.training.device_setter python.training.evaluation python.training.hparam "
-        "python.training.training"
-    ),
-}
 
 
-def _contrib_inner(namespace: str, modules: str) -> None:
-    provider = (f"headrace.api.contrib.{namespace}",)
-    PATHS[f"contrib.{namespace}"] = provider
-    for module in modules.split():
-        path = f"contrib.{namespace}"
-        for part in module.split("."):
-            path = f"{path}.{part}"
-            PATHS.setdefault(path, ())
-        PATHS[path] = provider
+def _contrib_inner(namespace: str, packages: dict[str, str]) -> None:
+    """Inner modules of one namespace of contrib, which all lead to it."""
+    root = f"contrib.{namespace}"
+    PATHS[root] = provider = (f"headrace.api.contrib.{namespace}",)
+    for package, modules in packages.items():
+        for module in modules.split():
+            path = root
+            for part in [*package.split("."), module] if package else [module]:
+                path = f"{path}.{part}"
+                PATHS.setdefault(path, ())
+            PATHS[path] = provider
 
 
-for _namespace, _modules in _CONTRIB_INNER.items():
-    _contrib_inner(_namespace, _modules)
+for _namespace, _packages in CONTRIB_INNER.items():
+    _contrib_inner(_namespace, _packages)
 PATHS["contrib.opt.python.training.sign_decay"] = ("headrace.train.optimizers.sign_optimizers",)
 PATHS["contrib.tensorboard.plugins"] = ("headrace.api.contrib.tensorboard_plugins",)
 PATHS["contrib.tensorboard.plugins.projector"] = ("headrace.api.contrib.projector",)

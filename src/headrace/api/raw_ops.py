@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
+import typing
 from collections.abc import Callable
-from typing import Any
 
 import headrace.ops  # noqa: F401 (defines the ops)
 from headrace.core.build import apply_any
@@ -42,16 +42,29 @@ def _by_snake_case() -> dict[str, str]:
 
 
 def parameters(opdef: OpDef) -> list[str]:
-    """In TensorFlow's order: inputs, attributes without a default, attributes with one."""
+    """TensorFlow's names in its order: inputs, attributes without a default, those with one."""
     attrs = [a for a in opdef.attrs.values() if a.name not in opdef.inferred]
     needed = [a.name for a in attrs if not a.has_default]
-    return [i.name for i in opdef.inputs] + needed + [a.name for a in attrs if a.has_default]
+    names = [i.name for i in opdef.inputs] + needed + [a.name for a in attrs if a.has_default]
+    renamed = dict(opdef.traits.renamed)
+    return [renamed.get(n, n) for n in names]
 
 
-def _call(opdef: OpDef, given: dict[str, Any], name: str | None) -> Any:
-    missing = [i.name for i in opdef.inputs if i.name not in given]
+def _call(opdef: OpDef, given: dict[str, typing.Any], name: str | None) -> typing.Any:
+    for name_in_graphs, parameter in opdef.traits.renamed:
+        if name_in_graphs in given:
+            raise TypeError(
+                f"{opdef.name}() got an unexpected keyword argument {name_in_graphs!r}: it is "
+                f"called {parameter!r}"
+            )
+        if parameter in given:
+            given[name_in_graphs] = given.pop(parameter)
+    renamed = dict(opdef.traits.renamed)
+    missing = [renamed.get(i.name, i.name) for i in opdef.inputs if i.name not in given]
     if missing:
-        raise TypeError(f"{opdef.name}() missing the arguments {missing}")
+        of = "argument" if len(missing) == 1 else "arguments"
+        names = " and ".join(map(repr, missing))
+        raise TypeError(f"{opdef.name}() missing {len(missing)} required positional {of}: {names}")
     inputs = [given.pop(i.name) for i in opdef.inputs]
     out = apply_any(opdef, *inputs, name=name, **given)
     if opdef.name in ("Switch", "Merge"):
@@ -60,11 +73,11 @@ def _call(opdef: OpDef, given: dict[str, Any], name: str | None) -> Any:
 
 
 @functools.cache
-def raw(op_type: str) -> Callable[..., Any]:
+def raw(op_type: str) -> Callable[..., typing.Any]:
     """``tf.raw_ops.<op_type>``; KeyError if there is no such op."""
     opdef = ALL_OPS[op_type]
 
-    def op(*, name: str | None = None, **given: object) -> Any:
+    def op(*, name: str | None = None, **given: object) -> typing.Any:
         return _call(opdef, given, name)
 
     op.__name__ = op.__qualname__ = op_type
@@ -73,7 +86,7 @@ def raw(op_type: str) -> Callable[..., Any]:
 
 
 @functools.cache
-def generated(name: str) -> Callable[..., Any]:
+def generated(name: str) -> Callable[..., typing.Any]:
     """The function that TensorFlow's ``gen_*_ops`` modules have; KeyError if there is no such
     op.
     """
@@ -81,7 +94,7 @@ def generated(name: str) -> Callable[..., Any]:
     opdef = ALL_OPS[op_type]
     order = [*parameters(opdef), "name"]
 
-    def op(*args: object, **given: Any) -> Any:
+    def op(*args: object, **given: typing.Any) -> typing.Any:
         if len(args) > len(order):
             raise TypeError(f"{name}() takes {len(order)} arguments, but {len(args)} were given")
         for parameter, value in zip(order, args):
@@ -95,7 +108,7 @@ def generated(name: str) -> Callable[..., Any]:
     return op
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Callable[..., typing.Any]:
     if name not in ALL_OPS and not name.startswith("_"):
         _load_every_op()
     if name in ALL_OPS:

@@ -171,7 +171,7 @@ class Graph:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if self._is_function:
             inputs = self._captured_inputs(inputs)
-        scopes = self._scopes
+        scopes = self._scopes.here
         context = scopes.context
         for t in inputs:
             inner = t._op._context
@@ -190,7 +190,7 @@ class Graph:
         op._device = ""
         op._frames = trace.capture(depth) if depth >= 0 else ()
         if control_inputs is not None:
-            op._control_inputs = _without_direct(control_inputs, inputs)
+            op._control_inputs = control_inputs and _without_direct(control_inputs, inputs)
         elif scopes.control_ops:
             op._control_inputs = self._needed_controls(op)
         else:
@@ -742,8 +742,6 @@ def _without_direct(
     controls: tuple[Operation, ...], inputs: tuple[Tensor, ...]
 ) -> tuple[Operation, ...]:
     """Control inputs that are not inputs too."""
-    if not controls:
-        return ()
     direct = {t._op for t in inputs}
     return tuple(c for c in controls if c not in direct)
 

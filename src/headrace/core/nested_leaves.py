@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core.annotations import Array
 from headrace.core.dtypes import DType
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["check_leaves", "default_array", "ragged_error"]
 
@@ -92,7 +96,7 @@ def ragged_error(value: Any, dtype: DType | None, error: Exception) -> Exception
     return ValueError(f"Argument must be a dense tensor: {value!r} - {error}")
 
 
-def _shape_of_firsts(value: Any) -> list[int]:
+def _shape_of_firsts(value: TensorLike) -> list[int]:
     """The lengths of a list, of its first element, and so on."""
     out = []
     while isinstance(value, (list, tuple)):

@@ -202,6 +202,7 @@ class Traits(NamedTuple):
     large_inputs: tuple[int, ...] = ()  # inputs of which only a part is read
     native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
     same_shapes: bool = False  # element-wise, but does not broadcast
+    renamed: tuple[tuple[str, str], ...] = ()  # inputs and attributes, and TF's parameters for them
 
 
 #: What ``Traits.role`` may be.

@@ -21,6 +21,7 @@ __all__ = [
     "TensorShape",
     "as_shape",
     "broadcast",
+    "covers",
     "dimension_value",
     "merge",
     "num_elements",
@@ -117,6 +118,14 @@ def broadcast(a: Shape, b: Shape) -> Shape:
         else:
             raise ValueError(f"Dimensions must be equal, but are {x} and {y}")
     return tuple(out)
+
+
+def covers(mine: Shape, other: Shape) -> bool:
+    """Whether ``other`` certainly broadcasts to ``mine``, so that both together have that shape."""
+    if mine is None or other is None or len(other) > len(mine):
+        return False
+    pairs = zip(reversed(other), reversed(mine))
+    return all(a == 1 or (a is not None and a == b) for a, b in pairs)
 
 
 def vector(n: Dim) -> Shape:

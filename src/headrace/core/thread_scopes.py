@@ -17,18 +17,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headrace.core.tensor import Operation
 
-__all__ = ["ThreadScopes", "thread_scope"]
+__all__ = ["OpenScopes", "ThreadScopes", "thread_scope"]
 
 
-class ThreadScopes(threading.local):
-    """The open scopes of one graph; a thread begins outside of all."""
+class OpenScopes:
+    """What one thread has entered in one graph; a thread begins outside of all scopes."""
 
-    name_stack: str = ""
-    control_ops: tuple[Operation, ...] = ()
-    container: str = ""
-    context: Any = None  # control-flow context
+    __slots__ = (
+        "attrs",
+        "colocation_stack",
+        "container",
+        "context",
+        "control_ops",
+        "control_stack",
+        "device_stack",
+        "gradient_overrides",
+        "name_stack",
+    )
 
     def __init__(self) -> None:
+        self.name_stack = ""
+        self.control_ops: tuple[Operation, ...] = ()
+        self.container = ""
+        self.context: Any = None  # control-flow context
         self.control_stack: list[Any] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
@@ -36,10 +47,17 @@ class ThreadScopes(threading.local):
         self.attrs: dict[str, Any] = {}  # of every operation made here
 
 
+class ThreadScopes(threading.local):
+    """The open scopes of one graph: ``here`` are those of the calling thread."""
+
+    def __init__(self) -> None:
+        self.here = OpenScopes()
+
+
 def thread_scope(name: str) -> Any:
     """A graph's attribute that is kept in its ``_scopes``, for each thread."""
 
     def write(graph: Any, value: object) -> None:
-        setattr(graph._scopes, name, value)
+        setattr(graph._scopes.here, name, value)
 
-    return property(operator.attrgetter(f"_scopes.{name}"), write)
+    return property(operator.attrgetter(f"_scopes.here.{name}"), write)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Array, TensorLike
 
 
 __all__ = ["install", "uninstall"]
@@ -157,7 +157,7 @@ def _itemset(self: Any, *args: object) -> None:
         self[index[0] if len(index) == 1 else tuple(index)] = value
 
 
-def _ptp(self: Any, axis: int | None = None, out: Any = None, **kwargs: Any) -> Any:
+def _ptp(self: Any, axis: int | None = None, out: Array | None = None, **kwargs: Any) -> Any:
     import numpy as np
 
     return np.ptp(self, axis, out, **kwargs)

@@ -72,7 +72,11 @@ _EAGER = (
     "optimizers",
     "keras",
     "config.run_functions_eagerly",
+    "config.list_physical_devices",
+    "config.set_visible_devices",
     "data.AUTOTUNE",
+    "summary.create_file_writer",
+    "summary.experimental",
 )
 _EAGER_METHODS = ("numpy",)
 #: A dataset's methods that give an iterator for graphs.

@@ -243,7 +243,7 @@ class GradientTape:
     def batch_jacobian(
         self,
         target: Any,
-        source: Any,
+        source: TensorLike,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,

@@ -18,12 +18,12 @@ __all__ = ["Executable", "Options", "make_executable", "options_for"]
 
 def make_executable(program: Program, options: Options) -> Executable:
     """Rewrite, plan and bind a program."""
-    from headrace.lower.passes import make_plan
+    from headrace.lower.passes import Choices, make_plan
 
     if options.executor == "reference":
         from headrace.executors.reference import make_reference
 
-        return make_reference(make_plan(program, fusion=False), options)
+        return make_reference(make_plan(program, Choices(fusion=False)), options)
     if options.executor == "xla":
         from headrace.executors.xla import make_xla
 
@@ -42,7 +42,7 @@ def make_executable(program: Program, options: Options) -> Executable:
 
     keep_freed()
     if not options.rewrites:
-        return make_numpy(make_plan(program, options.fusion), options)
+        return make_numpy(make_plan(program, Choices(options.fusion)), options)
     checked(program, "building it")
     general = _planned(program, options)
     if not options.fusion:

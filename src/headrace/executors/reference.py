@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import Executable, Options
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import RunContext, State
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Block, If, Node, Program, Statement, While
 from headrace.runtime.interrupts import protect, uninterrupted
 
@@ -166,9 +165,7 @@ class _Interpreter:
 
     def compute(self, node: Node, inputs: list[Any]) -> None:
         opdef = node.opdef
-        kernel = bind_kernel(
-            opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
-        )
+        kernel = bound_kernel(node)
         extra = {"rt": self.rt} if "rt" in opdef.kernel_params else {}
         if node.writes:
             self.write(node, inputs, kernel, extra)

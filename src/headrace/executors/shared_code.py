@@ -28,7 +28,7 @@ from headrace.executors.numpy_executor import make_locator
 from headrace.lower.emit_general import compile_plan
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.executable import Details, Executable, Options
-from headrace.lower.passes import make_plan
+from headrace.lower.passes import Choices, make_plan
 from headrace.lower.plan import Plan
 from headrace.lower.select_packed import pack
 from headrace.program.constants import RecordedConstants, exact_key
@@ -254,7 +254,7 @@ def _make(
     program = rewrite(detached, rules_for(options.exact, value_free=True))
     if any("node" in n.opdef.kernel_params for n in walk(program.body)):
         return None, ()  # the kernel may look at anything
-    plan = make_plan(program, options.fusion)
+    plan = make_plan(program, Choices(options.fusion))
     compiled = compile_plan(plan)
     constants = detached.constants
     assert isinstance(constants, RecordedConstants)

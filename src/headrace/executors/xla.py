@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import Details, Executable, Options
-from headrace.lower.passes import make_plan
+from headrace.lower.passes import Choices, make_plan
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, DTypeLike
+    from headrace.core.annotations import Array, DTypeLike, TensorLike
     from headrace.lower.session_state import State
 
 __all__ = ["make_xla"]
@@ -98,7 +98,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
 
     needed = set(count_uses(program))
     details = Details(executor="xla")
-    plan = make_plan(program, fusion=False)
+    plan = make_plan(program, Choices(fusion=False))
     instead: list[Executable] = []  # the numpy executor's, once it was needed
     given_up = [False]
 
@@ -132,7 +132,7 @@ def _wide(jax: object) -> Any:
     return enable_x64()
 
 
-def _own(value: Any, dtype: np.dtype[Any]) -> Array | np.generic:
+def _own(value: TensorLike, dtype: np.dtype[Any]) -> Array | np.generic:
     array = np.array(value, dtype)
     return array if array.ndim else array[()]
 
@@ -184,8 +184,7 @@ def _loop(loop: While, program: Program, env: dict[int, Any], jax_xp: ModuleType
 def _step(node: Node, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
     inputs = [env[i] for i in node.inputs]
     known = all(isinstance(x, (np.ndarray, np.generic)) for x in inputs)
-    kernel_node = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
-    result = bind_kernel(node.opdef, kernel_node, numpy_xp if known else jax_xp)(*inputs)
+    result = bound_kernel(node, numpy_xp if known else jax_xp)(*inputs)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     for w, value in zip(node.writes, results):
         info = program.variables[w]

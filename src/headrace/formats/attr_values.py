@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
 
-__all__ = ["FunctionName", "decode", "decode_any", "encode", "encode_shape"]
+__all__ = ["FunctionName", "decode", "decode_any", "dtypes_by_number", "encode", "encode_shape"]
 
 
 class FunctionName(NamedTuple):
@@ -154,6 +154,11 @@ def _dtype(number: int) -> DType:
 
 #: By number, references as what they refer to.
 _DTYPES = {d._enum: d._base for d in _ALL}
+
+
+def dtypes_by_number(allowed: frozenset[DType] | None) -> dict[int, DType]:
+    """The types that an attribute may hold (None: any), by their numbers in messages."""
+    return {n: d for n, d in _DTYPES.items() if allowed is None or d in allowed}
 
 
 def _function(message: Any) -> FunctionName:

@@ -24,10 +24,10 @@ from headrace.core.device_names import _merge_devices
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph
 from headrace.core.infer import Inference
-from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup, traits_of
+from headrace.core.opdef import ALL_OPS, LOADERS, Arg, Attr, OpDef, lookup, traits_of
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
-from headrace.formats.attr_values import FunctionName, decode, decode_any
+from headrace.formats.attr_values import FunctionName, decode, decode_any, dtypes_by_number
 from headrace.program.flow_structure import find_structure
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class NodeImporter:
         self.is_call = is_call if is_call is not None else lambda _: False
         self.ops: dict[str, Operation] = {}
         self.opdefs: dict[str, OpDef] = {}
+        self.types: dict[OpDef, dict[str, dict[int, DType]]] = {}
         self.made: list[Operation] = []
         self.prefix = ""
         self.frames: tuple[Any, ...] = ()
@@ -159,10 +160,14 @@ class NodeImporter:
         """Whether a newer TensorFlow than 1.15 may have added the type to an op that takes numbers
         (``Maximum`` of uint8).
         """
+        return self._has_later_types() and _is_number(dtype) and any(map(_is_number, allowed))
+
+    def _has_later_types(self) -> bool:
+        """Whether a newer TensorFlow than 1.15 wrote the graph, or the one around it."""
         graph = self.graph
         while not graph._has_later_types and getattr(graph, "outer_graph", None) is not None:
             graph = graph.outer_graph  # type: ignore[attr-defined]
-        return graph._has_later_types and _is_number(dtype) and any(map(_is_number, allowed))
+        return graph._has_later_types
 
     # building -------------------------------------------------------------------------------------
     def build(self, nodes: Sequence[Any]) -> None:
@@ -187,9 +192,10 @@ class NodeImporter:
         ops = self.ops
         left = 0
         for node in nodes:
+            name = node.name
             ready = self.quick_inputs(node)
             if ready is not None:
-                ops[node.name] = self._operation(node, *ready)
+                ops[name] = self._operation(node, name, *ready)
             else:
                 kinds = kinds or _kinds(nodes)
                 sources = self.sources(node)
@@ -197,12 +203,12 @@ class NodeImporter:
                 if missing:
                     entry = [len(missing), node, sources]
                     left += 1
-                    for name in missing:
-                        waiting.setdefault(name, []).append(entry)
+                    for awaited in missing:
+                        waiting.setdefault(awaited, []).append(entry)
                     continue
-                ops[node.name] = self._node(node, sources)
+                ops[name] = self._node(node, sources)
             if waiting:
-                left -= self._wake(node.name, waiting)
+                left -= self._wake(name, waiting)
         if left:
             raise ValueError(self._cycle(waiting))
         self._close_loops()
@@ -272,7 +278,7 @@ class NodeImporter:
                     f"Node '{node.name}': a loop needs an input that comes from outside of it"
                 )
             inputs = [inputs[0]] * (len(inputs) + sum(not self._is_there(s) for s in sources))
-        op = self._operation(node, tuple(inputs), tuple(controls))
+        op = self._operation(node, node.name, tuple(inputs), tuple(controls))
         if later:
             self.merges.append((op, node, sources))
         return op
@@ -282,10 +288,14 @@ class NodeImporter:
         return name is None or name in self.ops
 
     def _operation(
-        self, node: NodeDef, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...]
+        self,
+        node: NodeDef,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        controls: tuple[Operation, ...],
     ) -> Operation:
         kind = node.op
-        full = self._full_name(node.name)
+        full = self._full_name(name)
         opdef = self.opdefs.get(kind)
         if opdef is None:
             if self.is_call(kind):
@@ -299,7 +309,7 @@ class NodeImporter:
                 controls = (*controls, *self.entry)
             op = self.graph._add_op(opdef, inputs, attrs, full, controls, -1)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"Node '{node.name}' ({kind}): {error}") from None
+            raise ValueError(f"Node '{name}' ({kind}): {error}") from None
         op._frames = self.frames
         device = node.device
         if device:
@@ -322,10 +332,19 @@ class NodeImporter:
     def _attrs(self, opdef: OpDef, node: NodeDef) -> dict[str, Any]:
         attrs = opdef.defaults.copy()
         known = opdef.attrs
+        types = self.types.get(opdef)
+        if types is None:
+            types = self.types[opdef] = _type_attrs(opdef)
         messages = node.attr
         is_complete = True
         for name in messages:
             message = messages[name]
+            numbers = types.get(name)
+            if numbers is not None:  # the commonest; what is not a type gives 0, which is none
+                dtype = numbers.get(message.type)
+                if dtype is not None:
+                    attrs[name] = dtype
+                    continue
             spec = known.get(name)
             if spec is None:
                 self._extra_attr(opdef, node, name, message, attrs)
@@ -339,10 +358,7 @@ class NodeImporter:
                     value = self.function_value(value, node)
             except ValueError as error:
                 raise ValueError(f"attribute '{name}': {error}") from None
-            if spec.allowed is not None:
-                for dtype in value if type(value) is tuple else (value,):
-                    if dtype not in spec.allowed and not self._is_later_type(dtype, spec.allowed):
-                        raise ValueError(f"attribute '{name}' does not allow the type {dtype.name}")
+            self._check_limits(spec, value)
             attrs[name] = value
         if len(attrs) < len(known) or not is_complete:
             _fill_defaults(opdef, attrs)
@@ -351,6 +367,33 @@ class NodeImporter:
                 f"the value is {attrs['value'].dtype}, declared is {attrs['dtype'].name}"
             )
         return attrs
+
+    def _check_limits(self, spec: Attr, value: Any) -> None:
+        """Types, least values and strings that TensorFlow 1.15's registry allows.
+
+        A later TensorFlow, which the graph may be from, allows more of them.
+        """
+        items = value if type(value) is tuple else (value,)
+        if spec.allowed is not None:
+            for dtype in items:
+                if dtype not in spec.allowed and not self._is_later_type(dtype, spec.allowed):
+                    raise ValueError(
+                        f"attribute '{spec.name}' does not allow the type {dtype.name}"
+                    )
+        if (spec.least is None and spec.strings is None) or self._has_later_types():
+            return
+        if spec.least is not None and (len(items) if spec.kind != "int" else value) < spec.least:
+            what = "Value" if spec.kind == "int" else "Length"
+            number = value if spec.kind == "int" else len(items)
+            raise ValueError(
+                f"{what} for attr '{spec.name}' of {number} must be at least minimum {spec.least}"
+            )
+        for text in items if spec.strings is not None else ():
+            if text not in spec.strings:
+                raise ValueError(
+                    f"Value for attr '{spec.name}' of \"{text}\" is not in the list of allowed "
+                    "values: " + ", ".join(f'"{s}"' for s in spec.strings)
+                )
 
     def _substituted(self, message: Any, node: NodeDef) -> Any:
         found = self.attr_values.get(message.placeholder)
@@ -363,7 +406,7 @@ class NodeImporter:
     ) -> None:
         if name[:1] == "_":
             if name == "_class":
-                attrs[name] = [self._colocation(v) for v in message.list.s]
+                attrs[name] = [self.colocation(v, node) for v in message.list.s]
             elif name == "_output_shapes":
                 self.known_shapes.append((node.name, message))
             else:
@@ -384,7 +427,8 @@ class NodeImporter:
                 f"{opdef.name} with {later[name]!r} only"
             )
 
-    def _colocation(self, group: bytes) -> bytes:
+    def colocation(self, group: bytes, node: NodeDef) -> bytes:
+        """The group of a node, with the prefix that names have here."""
         if not self.prefix or not group.startswith(b"loc:@"):
             return group
         return b"loc:@" + self.prefix.encode() + b"/" + group[5:]
@@ -443,6 +487,15 @@ def _infer_again(ops: Sequence[Operation], fixed: set[Operation]) -> None:
             t._static = UNSET
 
 
+def _type_attrs(opdef: OpDef) -> dict[str, dict[int, DType]]:
+    """For each attribute of an op that holds one type: the types allowed, by their numbers."""
+    return {
+        attr.name: dtypes_by_number(attr.allowed)
+        for attr in opdef.attrs.values()
+        if attr.kind == "type"
+    }
+
+
 def _has_effects(opdef: OpDef) -> bool:
     traits = opdef.traits
     return bool(traits.reads or traits.writes or (traits.stateful and not traits.random))
@@ -450,19 +503,7 @@ def _has_effects(opdef: OpDef) -> bool:
 
 def _kinds(nodes: Sequence[Any]) -> dict[str, str]:
     """Node name -> op type."""
-    kinds = {node.name: node.op for node in nodes}
-    if len(kinds) != len(nodes):
-        raise ValueError(f"Node '{_twice(nodes)}' is not unique")
-    return kinds
-
-
-def _twice(nodes: Sequence[Any]) -> str:
-    seen: set[str] = set()
-    for node in nodes:
-        if node.name in seen:
-            return str(node.name)
-        seen.add(node.name)
-    return ""
+    return {node.name: node.op for node in nodes}
 
 
 def _fill_defaults(opdef: OpDef, attrs: dict[str, Any]) -> None:

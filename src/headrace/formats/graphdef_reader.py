@@ -12,12 +12,15 @@ expanded where they stand (function_calls.py); TF-1 control flow gets its contex
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes, trace
 from headrace.core.call_records import note_library
 from headrace.core.convert import convert_to_tensor
+from headrace.core.device_spec import DeviceSpec
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode
@@ -34,6 +37,11 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
     from headrace.data.functions.user_functions import DataFunction
+
+#: Names of nodes, one in a line; ``>`` is TensorFlow 2's.
+_VALID_NAMES = re.compile(
+    r"[A-Za-z0-9.][A-Za-z0-9_.\\\-/>]*(?:\n[A-Za-z0-9.][A-Za-z0-9_.\\\-/>]*)*"
+)
 
 __all__ = ["import_graph_def", "is_graph_def", "parse_graph_def", "read_graph_def"]
 
@@ -156,7 +164,10 @@ def _check_versions(versions: Any) -> None:
             "Please regenerate your graph."
         )
     if GRAPH_DEF_VERSION in versions.bad_consumers:
-        raise ValueError(f"GraphDef disallows consumer version {GRAPH_DEF_VERSION}.")
+        raise ValueError(
+            f"GraphDef disallows consumer version {GRAPH_DEF_VERSION}.  Please "
+            "upgrade TensorFlow: this version is likely buggy."
+        )
 
 
 def _converted(mapped: dict[str, Any], graph: Graph) -> dict[str, Any]:
@@ -189,11 +200,15 @@ class _GraphImporter(NodeImporter):
         self.mapped = {k if ":" in k or k[:1] == "^" else f"{k}:0": v for k, v in mapped.items()}
         self.given = {k if ":" in k or k[:1] == "^" else f"{k}:0": k for k in mapped}
         self.used: set[str] = set()
+        self.names: set[str] = set()  # of the nodes of the file
         self.parsed: dict[str, tuple[str, int]] = {}
         self.producer_defaults = _defaults_of(producer_ops)
 
     def run(self, nodes: Sequence[Any]) -> None:
         check_ops(nodes, self.is_call)
+        self.names = _checked_names([n.name for n in nodes])
+        for device in {n.device for n in nodes}:
+            DeviceSpec.from_string(device)
         if self.producer_defaults:
             nodes = [self._without_defaults(n) for n in nodes]
         self.build(nodes)
@@ -221,7 +236,7 @@ class _GraphImporter(NodeImporter):
             op = ops.get(text)
             if op is not None:  # its first output
                 outputs = op._outputs
-                if not outputs:
+                if not outputs or controls:
                     return None
                 inputs.append(outputs[0])
                 continue
@@ -233,7 +248,7 @@ class _GraphImporter(NodeImporter):
                 controls.append(op)
                 continue
             op = ops.get(name)
-            if op is None or not index.isdigit() or int(index) >= len(op._outputs):
+            if op is None or controls or not index.isdigit() or int(index) >= len(op._outputs):
                 return None  # to come, or wrong: the long way tells
             inputs.append(op._outputs[int(index)])
         return tuple(inputs), tuple(controls)
@@ -245,8 +260,20 @@ class _GraphImporter(NodeImporter):
             found = parsed.get(text)
             if found is None:
                 found = parsed[text] = _parse_input(text, node.name)
+            if out and out[-1][1] < 0 <= found[1]:
+                raise ValueError(
+                    f"Node '{node.name}': Control dependencies must come after regular dependencies"
+                )
             out.append(found)
         return out
+
+    def colocation(self, group: bytes, node: NodeDef) -> bytes:
+        if group[:5] == b"loc:@" and group[5:].decode("utf-8", "replace") not in self.names:
+            raise ValueError(
+                f"Node '{node.name}' expects to be colocated with unknown node "
+                f"'{group[5:].decode('utf-8', 'replace')}'"
+            )
+        return super().colocation(group, node)
 
     def source_name(self, source: tuple[str, int]) -> str | None:
         return None if self.mapped and _text(source) in self.mapped else source[0]
@@ -311,6 +338,18 @@ def _defaults_of(op_list: Any) -> dict[str, dict[str, Any]]:
         op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")}
         for op in op_list.op
     }
+
+
+def _checked_names(names: list[str]) -> set[str]:
+    """The names of a file's nodes, which are valid and unique."""
+    if names and (not _VALID_NAMES.fullmatch("\n".join(names)) or "\n" in "".join(names)):
+        wrong = next(n for n in names if "\n" in n or not _VALID_NAMES.fullmatch(n))
+        raise ValueError(f"Node '{wrong}': Node name contains invalid characters")
+    found = set(names)
+    if len(found) < len(names):
+        twice = next(n for n, count in Counter(names).items() if count > 1)
+        raise ValueError(f"Node '{twice}' is not unique")
+    return found
 
 
 def _parse_input(text: str, node: str) -> tuple[str, int]:

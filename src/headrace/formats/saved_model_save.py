@@ -470,7 +470,7 @@ def _version(user_object: Any) -> None:
     user_object.version.producer = user_object.version.min_consumer = 1
 
 
-def _identifier(value: Any) -> str:
+def _identifier(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return "trackable_list_wrapper"
     return "trackable_dict_wrapper" if isinstance(value, dict) else "_generic_user_object"

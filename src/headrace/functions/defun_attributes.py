@@ -23,7 +23,7 @@ def function_attributes(name: str, given: dict[str, Any]) -> tuple[tuple[str, At
     out["_disable_call_shape_inference"] = True
     compiled, separate = rest.pop("compiled", None), rest.pop("separate_compiled_gradients", None)
     if compiled is not None:
-        scope = get_default_graph()._scopes.attrs.get("_XlaScope", f"function_{name}")
+        scope = get_default_graph()._scopes.here.attrs.get("_XlaScope", f"function_{name}")
         out["_XlaCompile"] = bool(compiled)
         out["_XlaSeparateCompiledGradients"] = bool(separate)
         out["_XlaScope"] = scope.decode() if isinstance(scope, bytes) else scope

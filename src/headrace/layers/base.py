@@ -96,7 +96,7 @@ class Layer(CoreLayer):
                 self._scope = captured
         self._current_scope: VariableScope | None = None
 
-    def _init_set_name(self, name: Any) -> None:
+    def _init_set_name(self, name: str | None) -> None:
         if name and not isinstance(name, VariableScope):
             self._name = self._base_name = name
             return

@@ -137,7 +137,7 @@ class CoreLayer(Module):
         raise NotImplementedError
 
     # names and types ----------------------------------------------------------------------------
-    def _init_set_name(self, name: Any) -> None:
+    def _init_set_name(self, name: str | None) -> None:
         self._name = name or unique_object_name(to_snake_case(type(self).__name__), zero_based=True)
 
     @property

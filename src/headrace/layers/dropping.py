@@ -108,7 +108,7 @@ class FlattenCore(CoreLayer):
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()
         known = all(sizes[1:])
         return TensorShape([sizes[0], math.prod(sizes[1:]) if known else None])

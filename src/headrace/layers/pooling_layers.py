@@ -198,7 +198,7 @@ def _function(layer: type[_ScopedPooling], function_name: str) -> _Function:
     def pooling(
         inputs: Tensor,
         pool_size: Any,
-        strides: Any,
+        strides: TensorLike,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,

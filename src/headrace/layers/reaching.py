@@ -19,7 +19,7 @@ class _Reached:
     def __init__(self) -> None:
         self._ids: set[int] = set()
 
-    def add(self, item: Any) -> None:
+    def add(self, item: object) -> None:
         self._ids.add(id(item))
 
     def __contains__(self, item: object) -> bool:

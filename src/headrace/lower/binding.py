@@ -23,8 +23,7 @@ from headrace.lower.select_primitives import bind_step, is_gradient
 from headrace.lower.session_state import State
 from headrace.lower.stage_split import before_writes
 from headrace.lower.storage_arena import NotBound
-from headrace.lower.storage_lifetimes import lifetimes
-from headrace.lower.storage_starts import kept_starts
+from headrace.lower.storage_lifetimes import kept_starts, lifetimes
 from headrace.lower.write_stage import WriteStage
 from headrace.program.nodes import Node, VariableInfo
 
@@ -90,7 +89,8 @@ def _ordered(plan: Plan) -> tuple[Plan, int]:
         block, count = (*first, *rest), len(first)
     if block == plan.block:
         return plan, count
-    lives, starts = lifetimes(block, plan.program), kept_starts(block, plan.program)
+    lives = lifetimes(block, plan.program)
+    starts = kept_starts(lives, plan.program)
     return plan._replace(block=block, lives=lives, starts=starts), count
 
 

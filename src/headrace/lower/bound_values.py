@@ -107,7 +107,7 @@ class BoundValues:
         self.kind(value)
         return self.env[value]
 
-    def place(self, value: int, array: Any) -> None:
+    def place(self, value: int, array: Array) -> None:
         """A value lies there in every run."""
         self.env[value], self.kinds[value] = array, FIXED
 

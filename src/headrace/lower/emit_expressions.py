@@ -6,17 +6,15 @@ a kernel                       ->  "k0(f0, c0)", with the bound kernel as the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.kernels.numpy import numpy_xp
 from headrace.lower.emit_lines import CodeLines
 from headrace.lower.native_kernels import NativeKernel
 from headrace.lower.select_forms import is_small_update
 from headrace.program.constants import exact_key, peek
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node
 
 __all__ = ["argument", "arguments", "call_kernel"]
@@ -83,9 +81,3 @@ def kernel_param(code: CodeLines, node: Node) -> str:
     if key is not None:
         code.kernels[key] = name
     return code.param(name, bound_kernel(node))
-
-
-def bound_kernel(node: Node) -> Callable[..., Any]:
-    """The op's NumPy kernel with the node's attributes."""
-    known = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
-    return bind_kernel(node.opdef, known, numpy_xp)

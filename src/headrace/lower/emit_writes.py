@@ -11,16 +11,15 @@ import inspect
 from collections.abc import Callable
 
 from headrace.core import shapes
-from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.kernels.numpy import numpy_xp
 from headrace.lower.emit_expressions import argument
 from headrace.lower.emit_lines import CodeLines
 from headrace.lower.group_writer import GroupWriter
 from headrace.lower.listing import Instr
 from headrace.lower.select_updates import Grouped, gradient_position
 from headrace.lower.session_state import Writer
-from headrace.lower.storage_starts import written_variables
+from headrace.lower.storage_lifetimes import written_variables
 from headrace.ops.training.native_updates import GroupUpdate, NativeUpdate
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node
 
 __all__ = ["emit_group", "emit_write"]
@@ -86,9 +85,8 @@ def _write_targets(code: CodeLines, node: Node, targets: list[str]) -> list[str]
 
 def _writer(code: CodeLines, node: Node, copies: bool) -> Writer:
     opdef = node.opdef
-    knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
     known = all(shapes.known(code.program.values[v].shape) is not None for v in node.inputs)
-    kernel = bind_kernel(opdef, knode, numpy_xp, trusting=known)
+    kernel = bound_kernel(node, trusting=known)
     inplace = opdef.inplace
     native: Callable[..., bool] | None = opdef.native
     if inplace is not None:
@@ -125,7 +123,6 @@ def emit_group(code: CodeLines, step: Grouped) -> None:
     ]
     gradients = [argument(code, node, at) for node in step.nodes]
     variables = [[code.program.variables[w] for w in node.writes] for node in step.nodes]
-    knode = KernelNode(first.op.name, first.op.type, first.attrs, first.op)
     native = None
     if isinstance(first.opdef.native, NativeUpdate):
         values = code.program.values
@@ -133,7 +130,7 @@ def emit_group(code: CodeLines, step: Grouped) -> None:
         attrs = {p: first.attrs[p] for p in first.opdef.kernel_params}
         native = GroupUpdate(first.opdef.native, attrs, sizes)
     bound = GroupWriter(
-        bind_kernel(first.opdef, knode, numpy_xp, trusting=True),
+        bound_kernel(first, trusting=True),
         [[v.key for v in one] for one in variables],
         [[v.op for v in one] for one in variables],
         [code.program.values[node.inputs[0]].shape or () for node in step.nodes],  # type: ignore[misc]

@@ -156,7 +156,7 @@ def located_error(executable: Executable, error: BaseException) -> BaseException
     return error if found is None else op_error(getattr(error, "original", error), *found)
 
 
-def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
+def op_error(error: BaseException, op: Operation, inputs: list[Any]) -> BaseException:
     """The error of a step as TensorFlow's class, with operation, input shapes and the user's
     line.
     """
@@ -183,7 +183,7 @@ def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
     return type(found)(None, op, _with_place(text, op, where))
 
 
-def _not_found(error: errors.OpError, op: Any) -> bool:
+def _not_found(error: errors.OpError, op: Operation) -> bool:
     """Whether an op that looks a resource up did not find one: its variable has no value."""
     variable = error._op
     if not op._opdef.traits.looks_up or not isinstance(error, errors.FailedPreconditionError):

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core.dtypes import float32
-from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.core.shapes import covers
 from headrace.kernels.accel import library
-from headrace.kernels.numpy import blocks, numpy_xp
+from headrace.kernels.numpy import blocks
 from headrace.lower.fusion import LARGE_ALONE, Fused
 from headrace.lower.native_groups import NativeStep
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
@@ -124,7 +125,7 @@ def bound_group(
 
 
 def _bound_numpy(
-    step: Fused, program: Program, inputs: Sequence[Any], out: Any
+    step: Fused, program: Program, inputs: Sequence[Any], out: Array
 ) -> Callable[..., None]:
     _, into = compiled(step, program, None)
     large, options = _large(step)
@@ -174,87 +175,76 @@ def _blocked(
 def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[str, Any]]:
     """Two functions: ``chain(inputs) -> result`` and ``into(inputs, out)``."""
     names = {value: f"x{n}" for n, value in enumerate(step.inputs)}
-    final = program.values[step.output].dtype
-    params: dict[str, Any] = {}
-    chain: list[str] = []
-    into: list[str] = []
     last_use = {i: n for n, node in enumerate(step.nodes) for i in node.inputs}
-    chain_names, into_names = dict(names), dict(names)
-    out_busy: int | None = None  # which value lives in `out`
-    shape = program.values[step.output].shape
-    for n, node in enumerate(step.nodes):
-        value = node.outputs[0]
+    params: dict[str, Any] = {}
+    forms: list[str] = []  # how each node is written; ``{out}`` is where its result lies
+    for node in step.nodes:
         form = node.opdef.traits.into
-        info = program.values[value]
-        if form is not None and info.dtype._kind not in "fiuc":
-            form = None
-        if form is None:
+        if form is None or program.values[node.outputs[0]].dtype._kind not in "fiuc":
             kernel = f"k{len(params)}"
-            params[kernel] = bind_kernel(
-                node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
-            )
-        # chain: reuse a temporary of this chain that dies here
-        reuse = next(
-            (
-                chain_names[i]
-                for i in node.inputs
-                if chain_names[i][0] == "t"
-                and last_use[i] == n
-                and program.values[i].dtype is info.dtype
-                and program.values[i].shape == shape
-                and _known_cover(node.inputs, i, program)
-            ),
-            None,
-        )
-        args = [chain_names[i] for i in node.inputs]
-        target = f"t{n}"
-        if form is None:
-            chain.append(f"{target} = {kernel}({', '.join(args)})")
-        elif reuse is not None:
-            chain.append(f"{target} = " + form.format(*args, out=reuse))
-        else:
-            chain.append(f"{target} = " + form.format(*args, out="None"))
-        chain_names[value] = target
-        # into: everything in `out` when it is free
-        args = [into_names[i] for i in node.inputs]
-        free = out_busy is None or (last_use.get(out_busy, -1) <= n)
-        later_inputs = n == len(step.nodes) - 1
-        fits = info.dtype is final and (free or later_inputs)
-        if form is not None and fits and _may_overwrite(step, n, last_use, own):
-            into.append(form.format(*args, out="out"))
-            into_names[value] = "out"
-            out_busy = value
-        elif form is not None:
-            into.append(f"{target} = " + form.format(*args, out="None"))
-            into_names[value] = target
-        else:
-            into.append(f"{target} = {kernel}({', '.join(args)})")
-            into_names[value] = target
-    if into_names[step.output] != "out":
-        into.append(f"out[...] = {into_names[step.output]}")
+            params[kernel] = bound_kernel(node)
+            form = f"{kernel}({', '.join(['{}'] * len(node.inputs))})"
+        forms.append(form)
+    chain = _chain_lines(step, forms, program, dict(names), last_use)
+    into = _into_lines(step, forms, program, dict(names), last_use, own)
     arguments = ", ".join(names.values())
-    source = (
-        f"def chain({arguments}):\n "
-        + "\n ".join(chain)
-        + f"\n return {chain_names[step.output]}\n"
-        f"def into({arguments}, out):\n " + "\n ".join(into) + "\n"
-    )
-    return source, params
+    texts = [f"def chain({arguments}):", *chain, f"def into({arguments}, out):", *into, ""]
+    return "\n".join(texts), params
 
 
-def _known_cover(inputs: tuple[int, ...], mine: int, program: Program) -> bool:
-    """The other inputs certainly broadcast to the shape of this one."""
-    shape = program.values[mine].shape or ()
-    for i in inputs:
-        other = program.values[i].shape
-        if i == mine:
-            continue
-        if other is None or len(other) > len(shape):
-            return False
-        for a, b in zip(reversed(other), reversed(shape)):
-            if a != 1 and (a is None or a != b):
-                return False
-    return True
+def _chain_lines(
+    step: Fused,
+    forms: list[str],
+    program: Program,
+    names: dict[int, str],
+    last_use: dict[int, int],
+) -> list[str]:
+    """One line a node; a temporary that dies there is written over."""
+    lines: list[str] = []
+    shape = program.values[step.output].shape
+
+    def may_be_reused(i: int, n: int) -> bool:
+        node, info = step.nodes[n], program.values[i]
+        return (
+            names[i][0] == "t"
+            and last_use[i] == n
+            and info.dtype is program.values[node.outputs[0]].dtype
+            and info.shape == shape
+            and all(j == i or covers(shape, program.values[j].shape) for j in node.inputs)
+        )
+
+    for n, (node, form) in enumerate(zip(step.nodes, forms)):
+        over = next((names[i] for i in node.inputs if may_be_reused(i, n)), "None")
+        lines.append(f" t{n} = " + form.format(*[names[i] for i in node.inputs], out=over))
+        names[node.outputs[0]] = f"t{n}"
+    return [*lines, f" return {names[step.output]}"]
+
+
+def _into_lines(
+    step: Fused,
+    forms: list[str],
+    program: Program,
+    names: dict[int, str],
+    last_use: dict[int, int],
+    own: int | None,
+) -> list[str]:
+    """One line a node; everything in ``out`` when it is free."""
+    lines: list[str] = []
+    final = program.values[step.output].dtype
+    in_out: int | None = None  # the value that lies in ``out``
+    for n, (node, form) in enumerate(zip(step.nodes, forms)):
+        value, args = node.outputs[0], [names[i] for i in node.inputs]
+        is_free = in_out is None or last_use.get(in_out, -1) <= n or value == step.output
+        fits = "{out}" in form and program.values[value].dtype is final and is_free
+        if fits and _may_overwrite(step, n, last_use, own):
+            lines.append(" " + form.format(*args, out="out"))
+            names[value], in_out = "out", value
+        else:
+            lines.append(f" t{n} = " + form.format(*args, out="None"))
+            names[value] = f"t{n}"
+    if names[step.output] != "out":
+        lines.append(f" out[...] = {names[step.output]}")
+    return lines
 
 
 def _may_overwrite(step: Fused, n: int, last_use: dict[int, int], own: int | None) -> bool:

@@ -18,7 +18,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from headrace.lower.fusion import Fused
 from headrace.program.constants import ExactFloat
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 
 __all__ = [
     "HOT",
@@ -414,7 +418,7 @@ class NativeReduction(NativeStep):
 
     __slots__ = ()
 
-    def run(self, inputs: Sequence[Any], own: int | None = None, out: Any = None) -> Any:
+    def run(self, inputs: Sequence[Any], own: int | None = None, out: Array | None = None) -> Any:
         signature = tuple([getattr(x, "shape", ()) for x in inputs])
         bound = self._bound.get(signature)
         if bound is None:

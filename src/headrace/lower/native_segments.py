@@ -33,14 +33,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.env import native_setting
-from headrace.kernels.numpy import numpy_xp
 from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused
 from headrace.lower.native_groups import MAX_COUNTED, native_state, strided
 from headrace.lower.segment_cuts import ShapeFacts, Step, nodes_of
 from headrace.lower.segment_rules import Refused
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node
 from headrace.runtime.builds import Build
 
@@ -90,7 +89,7 @@ class SegmentBinder:
                     compare(self.code, self.refs[value], self._constant(array))
 
     @staticmethod
-    def _element_of(array: Any) -> str:
+    def _element_of(array: Array) -> str:
         from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
 
         found = ELEMENT_OF_DTYPE.get(array.dtype.name)
@@ -167,7 +166,7 @@ class SegmentBinder:
         self.refs.update(zip(node.outputs, refs))
 
     def _computed(self, node: Node, inputs: Sequence[Any]) -> list[Any]:
-        made = _kernel(node)(*inputs)
+        made = bound_kernel(node)(*inputs)
         return [np.asarray(a) for a in (made if len(node.outputs) > 1 else (made,))]
 
     def _refs(self, node: Node, inputs: Sequence[Any], made: Sequence[Any]) -> list[Ref]:
@@ -261,11 +260,6 @@ def _affine(source: Ref, moved: Any, made: Any) -> Ref:
         raise Refused("elements that lie irregularly")
     found = source._replace(shape=moved.shape, offset=source.offset + start, strides=tuple(strides))
     return found._replace(strides=None) if found.is_contiguous else found
-
-
-def _kernel(node: Node) -> Callable[..., Any]:
-    knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
-    return bind_kernel(node.opdef, knode, numpy_xp)
 
 
 # runs ---------------------------------------------------------------------------------------------

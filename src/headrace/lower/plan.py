@@ -16,10 +16,12 @@ __all__ = ["Plan", "steps"]
 class Plan(NamedTuple):
     """A rewritten program as the passes (passes.py) left it."""
 
-    program: Program
+    program: Program  # select: packed weights
     block: PlanBlock  # select: fused groups, grouped updates
     lives: Lifetimes  # storage: who may be overwritten, and when
+    packed: int = 0  # select: so many steps take packed weights
     kept: int = 0  # stages: so many of the feeds, the last ones, are of stage WRITE
+    part: Program | None = None  # stages: what computes these
     appends: Mapping[int, int] = {}  # storage: results of appending to a loop variable, their axis
     starts: frozenset[int] = frozenset()  # storage: variables whose old value is read after a write
 

@@ -9,6 +9,7 @@ from headrace import env
 from headrace.lower.fusion import PlanBlock, PlanIf, PlanWhile
 from headrace.lower.listing import nodes_of
 from headrace.lower.plan import Plan
+from headrace.program.verify import checked
 
 __all__ = ["checked_plan", "why_invalid"]
 
@@ -16,6 +17,11 @@ __all__ = ["checked_plan", "why_invalid"]
 def checked_plan(plan: Plan, after: str) -> Plan:
     """The plan, if checks are on after looking at it."""
     if env.verifies():
+        checked(plan.program, after)
+        if plan.part is not None:
+            checked(plan.part, after)
+        if not plan.block:  # steps are not made yet, or there are none
+            return plan
         wrong = why_invalid(plan)
         assert not wrong, f"The plan is wrong after {after}: {wrong}"
     return plan

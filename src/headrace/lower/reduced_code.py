@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.kernels.numpy import blocks, numpy_xp
+from headrace.kernels.numpy import blocks
 from headrace.kernels.numpy.gemm import ones
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.lower import fused_code as fused
 from headrace.lower.fusion import Fused
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Program
 from headrace.runtime.thread_pool import parallel, thread_count
 
@@ -56,9 +56,7 @@ def make_reduced(step: Fused, program: Program) -> Callable[..., Any]:
     info = program.values[inner.output]
     dtype, rank = info.dtype.np_dtype, len(info.shape or ())
     axes = program.constants[last.inputs[1]]
-    kernel = bind_kernel(
-        last.opdef, KernelNode(last.op.name, last.op.type, last.attrs, last.op), numpy_xp
-    )
+    kernel = bound_kernel(last)
     everything = len({int(a) % rank for a in axes.reshape(-1)}) == rank
     reduce = _everything if everything else _rows
     name, keep = last.opdef.name, bool(last.attrs["keep_dims"])

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.kernels.numpy import numpy_xp
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.lower.bound_values import (
     FIXED,
@@ -43,6 +41,7 @@ from headrace.lower.select_steps import give_results
 from headrace.lower.stage_split import step_stage
 from headrace.lower.storage_arena import NotBound
 from headrace.lower.storage_results import Result
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node, VariableInfo
 from headrace.runtime import waiting
 
@@ -289,8 +288,7 @@ class Binder(BoundValues):
         if isinstance(step, Fused):
             plain = make_fused(step, self.program, None)
             return native_step(step, self.program, None, plain).alone()
-        node = KernelNode(step.op.name, step.op.type, step.attrs, step.op)
-        return bind_kernel(step.opdef, node, numpy_xp)
+        return bound_kernel(step)
 
     def _view(self, step: Node | Fused) -> bool:
         """A view of memory that does not move is made once; whether this is one."""
@@ -387,7 +385,7 @@ def _fail() -> None:
     raise NotBound("the kernel library refused a call")
 
 
-def _lies(array: Any) -> tuple[Any, ...]:
+def _lies(array: Array) -> tuple[Any, ...]:
     return array.shape, array.strides, array.dtype
 
 

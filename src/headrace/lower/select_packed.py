@@ -34,7 +34,7 @@ from headrace.program.nodes import (
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["pack"]
+__all__ = ["count_packed", "pack"]
 
 
 def pack(program: Program, weights: str = "float32") -> Program:
@@ -57,6 +57,15 @@ def pack(program: Program, weights: str = "float32") -> Program:
     if not large or accel.library() is None:
         return program
     return _replaced(program, {id(s) for s in large}, way)
+
+
+def count_packed(program: Program, packed: Program) -> int:
+    """How many steps of a program take packed weights after ``pack``."""
+    if packed is program:
+        return 0
+    before = set(map(id, walk(program.body)))
+    made = [n for n in walk(packed.body) if id(n) not in before]
+    return sum(n.opdef is not HELD for n in made)
 
 
 def _way(asked: str) -> WeightsWay:

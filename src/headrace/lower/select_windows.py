@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core.opdef import KernelNode
 from headrace.kernels.numpy import gemm
 from headrace.kernels.numpy.bounds import LARGEST_SQUARE, squared_norm
 from headrace.lower.bound_values import KNOWN
@@ -17,6 +16,7 @@ from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import holder
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import pool_ops as nn_pool
+from headrace.program.node_kernels import kernel_node
 from headrace.program.nodes import Node
 
 __all__ = ["bind_conv", "bind_mean", "bind_pool"]
@@ -29,7 +29,7 @@ def bind_conv(s: Binder, node: Node) -> str:
     w = s.array(node.inputs[1])
     if s.is_data(node.inputs[1]) or w.dtype != FLOAT32 or x.ndim != 4:
         return "its filter changes in every run, or is not float32"
-    knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+    knode = kernel_node(node)
     g = nn_conv.conv_geometry(knode, x, w)
     bias, add, relu = nn_conv.fused_parts(knode, node.inputs[3:], False)
     more = [v for v in (bias, add) if v is not None]

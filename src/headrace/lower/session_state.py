@@ -31,6 +31,7 @@ from headrace.runtime.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.core.tensor import Operation
 
 __all__ = ["RunContext", "State", "Stepping", "Writer"]
 
@@ -133,7 +134,7 @@ class State:
         self.guard = held_at_fork(_Guard(self.lock, self.busy, self.ready))
         self.stepping = Stepping()  # the threads that run large steps
 
-    def need(self, key: str, op: Any) -> Any:
+    def need(self, key: str, op: Operation) -> Any:
         """The slow way to a value that was not there.
 
         It may just be being written by another thread.

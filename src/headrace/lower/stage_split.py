@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from headrace.core import shapes
-from headrace.program.binding_times import Stage, first_stages, is_function, stage_of
+from headrace.program.binding_times import Stage, first_stages, is_computation, stage_of
 from headrace.program.nodes import If, Node, Program, Statement, While
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def before_writes(
 
 def _is_pure_step(s: PlanStatement) -> bool:
     if isinstance(s, Node):
-        return is_function(s) and not s.opdef.traits.host_only
+        return is_computation(s)
     return hasattr(s, "output")  # a fused group
 
 

@@ -14,6 +14,7 @@ Steps with effects, reads among them, keep their order.
 from __future__ import annotations
 
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
+from headrace.program.binding_times import is_computation
 from headrace.program.nodes import Node
 
 __all__ = ["read_first"]
@@ -42,7 +43,7 @@ def _moved(block: list[PlanStatement]) -> PlanBlock:
         elif isinstance(s, Fused):
             pure.append(s)
             made.add(s.output)
-        elif isinstance(s, Node) and _is_pure(s):
+        elif isinstance(s, Node) and is_computation(s):
             pure.append(s)
             made.update(s.outputs)
         else:
@@ -53,8 +54,3 @@ def _moved(block: list[PlanStatement]) -> PlanBlock:
 
 def _is_read(node: Node) -> bool:
     return node.opdef.traits.stored == "read" and bool(node.outputs) and not node.writes
-
-
-def _is_pure(node: Node) -> bool:
-    traits = node.opdef.traits
-    return not (traits.stateful or traits.host_only or traits.random or node.writes)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.lower.fusion import PlanBlock, PlanWhile, statements
+from headrace.program.constants import one_integer
 from headrace.program.nodes import Node, Program
 
 if TYPE_CHECKING:
@@ -41,12 +42,12 @@ def _appends_of(loop: PlanWhile, program: Program) -> dict[int, int]:
     for node in loop.body:
         if not isinstance(node, Node) or node.opdef.name != "ConcatV2" or len(node.inputs) != 3:
             continue
-        axis = program.constants.get(node.inputs[-1])
+        axis = one_integer(program.constants, node.inputs[-1])
         value = nexts.get(node.outputs[0])
         if axis is None or value is None or value != node.inputs[0] or value == node.inputs[1]:
             continue
         if program.values[value].dtype._kind in "fiuc":
-            found[node.outputs[0]] = int(axis)
+            found[node.outputs[0]] = axis
     return found
 
 

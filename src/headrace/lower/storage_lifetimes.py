@@ -11,7 +11,7 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanW
 from headrace.lower.select_updates import Grouped
 from headrace.program.nodes import Node, Program
 
-__all__ = ["Lifetimes", "lifetimes"]
+__all__ = ["Lifetimes", "kept_starts", "lifetimes", "written_variables"]
 
 
 class Lifetimes:
@@ -27,6 +27,7 @@ class Lifetimes:
         self.shared: set[int] = set()  # groups that contain a feed, constant or variable
         self.escaped: set[int] = set()  # handed to something that may keep them
         self.carried: set[int] = set()  # loop variables
+        self.first_write: dict[int, int] = dict()  # of variables, by their numbers
 
     def root(self, value: int) -> int:
         parent = self.parent
@@ -80,6 +81,22 @@ def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
     return out
 
 
+def written_variables(step: PlanStatement) -> list[int]:
+    """The variables (by number) that a step writes."""
+    nodes = step.nodes if isinstance(step, Grouped) else [step] if isinstance(step, Node) else []
+    return [w for node in nodes for w in node.writes]
+
+
+def kept_starts(lives: Lifetimes, program: Program) -> frozenset[int]:
+    """The variables (by number) whose value from before the run is read after a write of them.
+
+    The emitter gives these values names of their own.
+    """
+    starts = [v.start for v in program.variables]
+    found = [i for i, at in lives.first_write.items() if lives.last.get(starts[i], -1) > at]
+    return frozenset(found)
+
+
 class _Counter:
     def __init__(self) -> None:
         self.n = 0
@@ -124,6 +141,8 @@ def _visit_step(
         out.born[s.output] = counter.n
         out.fresh.add(s.output)
         return
+    for w in s.writes:
+        out.first_write.setdefault(w, position)
     traits = s.opdef.traits
     if traits.stateful and not s.writes:
         out.escaped.update(s.inputs)

@@ -100,20 +100,11 @@ class _Placing:
 
     def _covers(self, node: Node, k: int) -> bool:
         """Input k certainly has the broadcast shape of all inputs."""
-        values = self.program.values
-        mine = values[node.inputs[k]].shape
+        values, value = self.program.values, node.inputs[k]
+        mine = values[value].shape
         if mine is None or values[node.outputs[0]].shape != mine:
             return False
-        for j, value in enumerate(node.inputs):
-            other = values[value].shape
-            if j == k or value == node.inputs[k]:
-                continue
-            if other is None or len(other) > len(mine):
-                return False
-            for a, b in zip(reversed(other), reversed(mine)):
-                if a != 1 and (a is None or a != b):
-                    return False
-        return True
+        return all(i == value or shapes.covers(mine, values[i].shape) for i in node.inputs)
 
     def _fused_over(self, step: Fused) -> int:
         """The input of a group that its result is written over; -1 if there is none."""

@@ -341,7 +341,7 @@ def _written(text: str, output: str) -> None:
 
 
 def profile(
-    graph: Any = None,
+    graph: Graph | None = None,
     run_meta: object = None,
     op_log: object = None,
     cmd: str = "scope",

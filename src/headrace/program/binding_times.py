@@ -20,7 +20,15 @@ from typing import Protocol
 
 from headrace.program.nodes import Node, Program
 
-__all__ = ["Stage", "Stages", "constant_stages", "first_stages", "is_function", "stage_of"]
+__all__ = [
+    "Stage",
+    "Stages",
+    "constant_stages",
+    "first_stages",
+    "is_computation",
+    "is_function",
+    "stage_of",
+]
 
 
 class Stage(enum.IntEnum):
@@ -64,6 +72,11 @@ def is_function(node: Node) -> bool:
     return not (node.writes or traits.random or traits.stateful or "rt" in node.opdef.kernel_params)
 
 
+def is_computation(node: Node) -> bool:
+    """A function that may run at any time, anywhere: in another order, earlier, or not at all."""
+    return is_function(node) and not node.opdef.traits.host_only
+
+
 def stage_of(node: Node, stages: Stages, shapes_known: bool) -> Stage:
     """The stage of what a node makes. What only runs on the host, or has no inputs, is of RUN; a
     user's function without state is of BUILD if it is given constants alone.
@@ -71,7 +84,7 @@ def stage_of(node: Node, stages: Stages, shapes_known: bool) -> Stage:
     if node.opdef.traits.calls_user:
         known = all(stages.get(i, Stage.RUN) is Stage.BUILD for i in node.inputs)
         return Stage.BUILD if known and is_function(node) else Stage.RUN
-    if not node.inputs or node.opdef.traits.host_only or not is_function(node):
+    if not node.inputs or not is_computation(node):
         return Stage.RUN
     latest = max([stages.get(i, Stage.RUN) for i in node.inputs])
     if shapes_known and node.opdef.traits.of_shape:

@@ -88,6 +88,12 @@ def peek(constants: Constants, value: int) -> Array | None:
     return constants.get(value) if isinstance(constants, dict) else constants.peek(value)
 
 
+def one_integer(constants: Constants, value: int) -> int | None:
+    """A constant axis or count; None for what is not known or no scalar (its kernel refuses it)."""
+    array = constants.get(value)
+    return int(array) if array is not None and not array.ndim else None
+
+
 class ExactFloat(float):
     """A number that is part of a key: 0.0 and -0.0 are two, and NaN equals itself."""
 

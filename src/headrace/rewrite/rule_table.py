@@ -21,10 +21,11 @@ from headrace.ops.internal import fused_ops as _fused_ops  # noqa: F401
 from headrace.ops.internal import loop_sums as _loop_sums  # noqa: F401
 from headrace.ops.math import binary as _math_binary  # noqa: F401
 from headrace.ops.math import unary as _math_unary  # noqa: F401
+from headrace.program.binding_times import is_computation
 from headrace.program.constants import exact_key
 from headrace.program.nodes import Node
 from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, UNROLL, Rule
-from headrace.rewrite.rewrite_state import RewriteState, is_pure
+from headrace.rewrite.rewrite_state import RewriteState
 from headrace.rewrite.rules import algebra, attention, composites, conditionals, loop_cells
 from headrace.rewrite.rules import concat_gradients as joined
 from headrace.rewrite.rules import fused_products as products
@@ -44,7 +45,7 @@ __all__ = ["EXACT_RULES", "RULES", "VALUE_FREE_RULES", "bits_depend_on_values", 
 
 def _share(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """The same op on the same inputs is computed once."""
-    if not is_pure(node) or node.opdef.traits.host_only:
+    if not is_computation(node) or node.opdef.traits.reads:
         return None
     if state.mutable and not state.mutable.isdisjoint(node.inputs):
         return None

@@ -19,7 +19,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.session.conversions import Conversion, conversion_of
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, FeedDict
+    from headrace.core.annotations import Array, FeedDict, TensorLike
     from headrace.core.graph import Graph
 
 __all__ = ["TensorFed", "check_feeds", "expand_feeds", "is_symbolic", "make_converter"]
@@ -66,7 +66,7 @@ def make_converter(tensor: Tensor) -> Converter:
 
     if exact == ():
 
-        def scalar(value: Any) -> Any:
+        def scalar(value: TensorLike) -> Any:
             if type(value) is float or (type(value) is int and want.kind == "f"):
                 return make(value)
             array = _as_array(value, tensor, want)

@@ -145,7 +145,7 @@ def slot_of(optimizer: Any, variable: Any, name: str) -> Any:
     return optimizer.get_slot(variable, name)
 
 
-def children_of(value: Any) -> list[tuple[str, Any]]:
+def children_of(value: object) -> list[tuple[str, Any]]:
     """(name, object) of what an object holds and a checkpoint saves."""
     if isinstance(value, Variable) or is_table(value):
         return []

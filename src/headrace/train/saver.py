@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.saver_pb2 import SaverDef
 
     from headrace.core.annotations import TensorLike
+    from headrace.core.graph import Graph
     from headrace.session.session import BaseSession
 
 __all__ = ["Saver", "export_meta_graph", "import_meta_graph"]
@@ -488,7 +489,7 @@ def export_meta_graph(
     saver_def: SaverDef | None = None,
     collection_list: Any = None,
     as_text: bool = False,
-    graph: Any = None,
+    graph: Graph | None = None,
     export_scope: str | None = None,
     clear_devices: bool = False,
     clear_extraneous_savers: bool = False,

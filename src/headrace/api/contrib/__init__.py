@@ -11,6 +11,7 @@ _MODULES = (
     "distributions",
     "eager",
     "factorization",
+    "feature_column",
     "framework",
     "graph_editor",
     "image",

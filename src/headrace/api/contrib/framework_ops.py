@@ -42,8 +42,14 @@ __all__ = [
 
 
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """The graph of the inputs; ValueError if they have several."""
-    return graph or _graph_of(list(op_input_list), get_default_graph())
+    """The graph of the inputs; ValueError if they have several, or another than ``graph``."""
+    if graph and not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph}")
+    inputs = list(op_input_list)
+    found = _graph_of(inputs, graph or get_default_graph())
+    if graph and found is not graph and not get_default_graph().building_function:
+        raise ValueError(f"{inputs[0]} is not from the passed-in graph.")
+    return found
 
 
 def get_name_scope() -> str:

@@ -406,7 +406,7 @@ class TestCase(absltest.TestCase):
         return CheckedThread(self, target, args or (), kwargs or {})
 
 
-def _value(tensor: Any) -> Any:
+def _value(tensor: TensorLike) -> Any:
     return tensor.numpy() if hasattr(tensor, "numpy") else tensor
 
 
@@ -557,7 +557,7 @@ def _theoretical(
     return np.stack(rows, axis=1) if rows else np.zeros((_reals(at).size, 0), _reals(at).dtype)
 
 
-def _reals(array: Any) -> Any:
+def _reals(array: Array) -> Any:
     """The elements in order; of complex numbers both parts. A view where the array allows it."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat

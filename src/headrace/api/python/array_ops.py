@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -27,13 +27,16 @@ def shape_internal(
 
 
 def size_internal(
-    input: Any, name: str | None = None, optimize: bool = True, out_type: DType = dtypes.int32
+    input: TensorLike,
+    name: str | None = None,
+    optimize: bool = True,
+    out_type: DType = dtypes.int32,
 ) -> Tensor:
     """The number of elements; ``optimize`` as in :func:`shape_internal`."""
     return size(input, name, out_type) if optimize else _made("Size", input, name, out_type)
 
 
-def rank_internal(input: Any, name: str | None = None, optimize: bool = True) -> Tensor:
+def rank_internal(input: TensorLike, name: str | None = None, optimize: bool = True) -> Tensor:
     """The number of dimensions; ``optimize`` as in :func:`shape_internal`."""
     return rank(input, name) if optimize else apply_op("Rank", input, name=name)
 

@@ -124,7 +124,7 @@ def getcallargs(func: Function, *positional: Any, **named: Any) -> dict[str, Any
     return dict(bound.arguments)
 
 
-def getdoc(obj: Any) -> str | None:
+def getdoc(obj: object) -> str | None:
     return inspect.getdoc(obj)
 
 

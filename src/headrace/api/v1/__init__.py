@@ -300,7 +300,8 @@ LAZY_NAMES = late({
         "sparse_reduce_sum sparse_reduce_sum_sparse sparse_softmax"
     ),
     "headrace.ops.sparse.sparse_tensor": (
-        "convert_to_tensor_or_sparse_tensor sparse_placeholder sparse_tensor_dense_matmul "
+        "convert_to_tensor_or_indexed_slices convert_to_tensor_or_sparse_tensor "
+        "sparse_placeholder sparse_tensor_dense_matmul "
         "sparse_tensor_to_dense sparse_to_dense SparseTensor SparseTensorValue"
     ),
     "headrace.ops.sparse.sparse_arranging": (
@@ -346,7 +347,8 @@ __all__ = [
     "clip_by_value", "colocate_with", "COMPILER_VERSION", "complex", "complex128", "complex64",
     "concat", "concat_v2", "cond", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "control_dependencies", "control_flow_v2_enabled",
-    "convert_to_tensor", "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero",
+    "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
+    "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero",
     "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum",
     "custom_gradient", "debugging", "decode_base64", "decode_raw", "depth_to_space", "device",
     "DeviceSpec", "diag", "diag_part", "digamma", "Dimension", "dimension_at_index",
@@ -644,6 +646,9 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
     from headrace.ops.sparse.sparse_tensor import (
+        convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+    )
+    from headrace.ops.sparse.sparse_tensor import (
         convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     )
     from headrace.ops.sparse.sparse_tensor import sparse_placeholder as sparse_placeholder
@@ -716,7 +721,8 @@ if _typing.TYPE_CHECKING:
         "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
         "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
         "assert_scalar", "assert_type", "audio", "autograph", "betainc", "bitwise", "cholesky",
-        "cholesky_solve", "compat", "config", "contrib", "convert_to_tensor_or_sparse_tensor",
+        "cholesky_solve", "compat", "config", "contrib",
+        "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor",
         "create_partitioned_variables", "data", "debugging", "decode_base64", "decode_compressed",
         "decode_csv", "decode_raw", "digamma", "distribute", "distributions", "dtypes",
         "encode_base64", "erf", "erfc", "estimator", "fake_quant_with_min_max_args",

@@ -134,7 +134,7 @@ ONE = "input_dataset: variant"
 def _unary(name: str, inputs: str, make: Callable[..., Stage], attrs: str = OUT) -> None:
     """An op of one dataset and integers."""
 
-    def kernel(xp: ArrayNamespace, source: Any, *numbers: Any) -> Stage:
+    def kernel(xp: ArrayNamespace, source: Array, *numbers: Any) -> Stage:
         return make(stage_of(source), *map(int, numbers))
 
     dataset_op(name, f"{ONE}{', ' if inputs else ''}{inputs}", kernel, attrs)

@@ -9,7 +9,7 @@ that they were built with.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.graph import Graph
 from headrace.core.scopes import control_dependencies
@@ -17,6 +17,10 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.formats.editing import graph_selection as selection
 from headrace.formats.editing.subgraph_views import SubGraphView, make_view
 from headrace.ops.array.basic import placeholder
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike
+
 
 __all__ = [
     "Transformer",
@@ -62,7 +66,10 @@ def make_placeholder_from_tensor(
 
 
 def make_placeholder_from_dtype_and_shape(
-    dtype: Any, shape: Any = None, scope: str | None = None, prefix: str = _PREFIX
+    dtype: DTypeLike,
+    shape: ShapeLike | None = None,
+    scope: str | None = None,
+    prefix: str = _PREFIX,
 ) -> Tensor:
     """A placeholder of this type and shape."""
     name = placeholder_name(scope=scope, prefix=prefix)

@@ -424,6 +424,13 @@ class Function:
         assert _BITS[element] == x.type.bits
         return Value(self, x.name, x.type.with_element(element))
 
+    def reinterpret(self, x: Value, element: str) -> Value:
+        """The same bits as lanes of another size, in the order that they have in memory."""
+        size = _BITS[element]
+        assert x.type.bits * x.type.lanes % size == 0, (x, element)
+        kind = Type(element, x.type.bits * x.type.lanes // size)
+        return self.new(f"bitcast {x!r} to {kind.text}", kind)
+
     def convert(self, x: Value, element: str) -> Value:
         """To another element type as C does; a truth value is 0 or 1, and every number but 0 is
         true. Floats outside of an integer type's range give its lowest number or 0, as on x86.

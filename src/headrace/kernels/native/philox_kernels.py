@@ -48,29 +48,36 @@ _SIN = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6)]
 _COS = [(-1.0) ** k / math.factorial(2 * k) for k in range(7)]
 
 Words = tuple[Value, Value, Value, Value]
-Convert = Callable[[Function, Words], list[Value]]
+Convert = Callable[[Function, Words], Value]
 
 
 def _round_keys(f: Function, key: Value) -> list[tuple[Value, Value]]:
     low, high = f.convert(key, "u32"), f.convert(key >> 32, "u32")
-    return [(low + i * _WEYL[0] % 2**32, high + i * _WEYL[1] % 2**32) for i in range(_ROUNDS)]
+    return [
+        (
+            f.convert(low + i * _WEYL[0] % 2**32, "u64"),
+            f.convert(high + i * _WEYL[1] % 2**32, "u64"),
+        )
+        for i in range(_ROUNDS)
+    ]
 
 
 def _halves(f: Function, x: Value) -> tuple[Value, Value]:
-    """The lower and upper 32 bits of u64."""
-    return f.convert(x, "u32"), f.convert(x >> 32, "u32")
+    """The lower and upper 32 bits of u64, each in a lane of its own."""
+    return x & 0xFFFFFFFF, x >> 32
 
 
 def _philox(
     f: Function, positions: Value, stream: Value, keys: Sequence[tuple[Value, Value]]
 ) -> Words:
-    """The groups at some positions (u64), a lane each."""
+    """The groups at some positions (u64), a lane each; words are the lower halves of u64.
+
+    A product of 32 bits is one instruction of 64-bit lanes, so nothing is packed or unpacked.
+    """
     a, b = _halves(f, positions)
     c, d = (f.like(v, a) for v in _halves(f, stream))
     for first, second in keys:
-        p = f.convert(a, "u64") * _MULTIPLIERS[0]
-        q = f.convert(c, "u64") * _MULTIPLIERS[1]
-        (low_p, high_p), (low_q, high_q) = _halves(f, p), _halves(f, q)
+        (low_p, high_p), (low_q, high_q) = (_halves(f, x * m) for x, m in zip((a, c), _MULTIPLIERS))
         a, b, c, d = high_q ^ b ^ first, low_q, high_p ^ d ^ second, low_p
     return a, b, c, d
 
@@ -78,8 +85,13 @@ def _philox(
 # numbers ----------------------------------------------------------------------------------------
 
 
-def _uniform(f: Function, words: Words) -> list[Value]:
-    return [f.from_bits(w & 0x7FFFFF | 0x3F800000) - 1.0 for w in words]
+def _uniform(f: Function, words: Words) -> Value:
+    return f.from_bits(_words(f, words) & 0x7FFFFF | 0x3F800000) - 1.0
+
+
+def _unit(f: Function, word: Value) -> Value:
+    """A uniform number of float32 as float64: 23 bits of a word."""
+    return f.from_bits((word & 0x7FFFFF) << 29 | 1023 << 52) - 1.0
 
 
 def _log(f: Function, x: Value) -> Value:
@@ -111,9 +123,7 @@ def _sincos(f: Function, angle: Value) -> tuple[Value, Value]:
 
 def _box_muller(f: Function, first: Value, second: Value) -> list[Value]:
     """Two words to two normals of float32."""
-    unit, angle = (
-        f.convert(f.from_bits(w & 0x7FFFFF | 0x3F800000) - 1.0, "f64") for w in (first, second)
-    )
+    unit, angle = _unit(f, first), _unit(f, second)
     unit = f.select(unit < _SMALLEST, _SMALLEST, unit)
     radius = f.sqrt(f.convert(_log(f, unit), "f32") * -2.0)
     angle = f.convert(f.convert(angle * (2 * math.pi), "f32"), "f64")
@@ -121,22 +131,27 @@ def _box_muller(f: Function, first: Value, second: Value) -> list[Value]:
     return [sine * radius, cosine * radius]
 
 
-def _normal(f: Function, words: Words) -> list[Value]:
+def _normals(f: Function, words: Words) -> list[Value]:
     return _box_muller(f, words[0], words[1]) + _box_muller(f, words[2], words[3])
 
 
-def _words(f: Function, words: Words) -> list[Value]:
-    return list(words)
+def _normal(f: Function, words: Words) -> Value:
+    return _interleave(f, _normals(f, words))
 
 
-def _double(f: Function, words: Words) -> list[Value]:
+def _words(f: Function, words: Words) -> Value:
+    """The words themselves: two of a group are one number of 64 bits in memory."""
+    pairs = _zip(f, words[1] << 32 | words[0], words[3] << 32 | words[2])
+    return f.reinterpret(pairs, "u32")
+
+
+def _double(f: Function, words: Words) -> Value:
     """Uniforms of float64: 20 bits of one word above the 32 bits of the next."""
     found = []
     for high, low in (words[:2], words[2:]):
-        bits = (f.convert(high, "u64") & 0xFFFFF) << 32
-        bits = bits | f.convert(low, "u64") | (1023 << 52)
+        bits = (high & 0xFFFFF) << 32 | low | 1023 << 52
         found.append(f.from_bits(bits) - 1.0)
-    return found
+    return _zip(f, *found)
 
 
 def _interleave(f: Function, parts: Sequence[Value]) -> Value:
@@ -200,7 +215,8 @@ def _source(convert: Convert, width: int, is_truncated: bool = False) -> str:
             group = loop.index
             positions = f.ramp("u64", lanes) + f.view(group, "u64")
             positions = positions * apart + start
-            made = convert(f, _philox(f, positions, s.stream, s.keys))
+            words = _philox(f, positions, s.stream, s.keys)
+            made = _normals(f, words) if is_truncated else [convert(f, words)]
             _store(f, _interleave(f, made), s.out, offset, group * width, limit)
             if flags is not None:
                 is_open = [f.compare("ge", f.abs(x), 2.0) for x in made]
@@ -238,7 +254,7 @@ def _draw_again(
             with _until_found(f) as (offset_in_stretch, found, following):
                 at = own + f.view(offset_in_stretch, "u64")
                 words = _philox(f, at, s.stream, s.keys)
-                for x in _normal(f, words):
+                for x in _normals(f, words):
                     is_inside = (f.abs(x) < 2.0) & (found < 4)
                     with f.when(is_inside & (number + found < limit)):
                         f.store(x, s.out, offset + number + found)

@@ -32,7 +32,7 @@ from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.native.llvm_library import load
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array
+    from headrace.core.annotations import Array, DTypeLike, TensorLike
 
 __all__ = ["Update", "find_update", "why_not_native"]
 
@@ -156,7 +156,7 @@ class Update:
                     f.store(new, pointer, at, mask)
         return module(f)
 
-    def sparse(self, variables: Sequence[Any], rest: Sequence[Any], indices: Any) -> None:
+    def sparse(self, variables: Sequence[Any], rest: Sequence[Any], indices: TensorLike) -> None:
         """Overwrite rows of the variables; ``rest`` is without the indices, which are rows."""
         dtype = variables[0].dtype
         gradient = np.ascontiguousarray(rest[self.at], dtype)
@@ -212,7 +212,7 @@ class Update:
 _updates: dict[Any, Update] = {}
 
 
-def find_update(rule: RuleLike, dtype: Any, attrs: dict[str, Any]) -> Update:
+def find_update(rule: RuleLike, dtype: DTypeLike, attrs: dict[str, Any]) -> Update:
     """The update of a rule for variables of a dtype, made once."""
     key = (rule.name, dtype, tuple(sorted(attrs.items())))
     found = _updates.get(key)

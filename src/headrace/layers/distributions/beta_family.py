@@ -117,7 +117,7 @@ class Beta(ScalarDistribution):
     def _cdf(self, x: Tensor) -> Tensor:
         return betainc(self.concentration1, self.concentration0, x)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return (
             self._log_normalization()
             - (self.concentration1 - 1.0) * digamma(self.concentration1)
@@ -260,7 +260,7 @@ class Dirichlet(Distribution):
             x = with_dependencies([positive, sums], convert_to_tensor(x))
         return reduce_sum(xlogy(self.concentration - 1.0, x), -1) - lbeta(self.concentration)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         k = cast(self.event_shape_tensor()[0], self.dtype)
         inner = reduce_sum((self.concentration - 1.0) * digamma(self.concentration), axis=-1)
         total = self.total_concentration

@@ -134,7 +134,7 @@ class Gamma(_ConcentrationRate):
     def _cdf(self, x: Tensor) -> Tensor:
         return igamma(self.concentration, self.rate * self._checked(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         c = self.concentration
         return c - log(self.rate) + lgamma(c) + (1.0 - c) * digamma(c)
 
@@ -207,7 +207,7 @@ class InverseGamma(_ConcentrationRate):
     def _cdf(self, x: Tensor) -> Tensor:
         return igammac(self.concentration, self.rate / self._checked(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         c = self.concentration
         return c + log(self.rate) + lgamma(c) - (1.0 + c) * digamma(c)
 

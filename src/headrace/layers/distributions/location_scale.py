@@ -143,7 +143,7 @@ class Normal(_LocationScale):
         with name_scope("reconstruct", values=[inverse]):
             return inverse * self.scale + self.loc
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 0.5 * math.log(2.0 * math.pi * math.e) + log(self._stddev())
 
     def _mean(self) -> Tensor:
@@ -219,7 +219,7 @@ class Laplace(_LocationScale):
         z = self._z(x)
         return 0.5 + 0.5 * sign(z) * (1.0 - exp(-abs_of(z)))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return math.log(2.0) + 1.0 + log(self.scale + zeros_like(self.loc))
 
     def _mean(self) -> Tensor:
@@ -282,7 +282,7 @@ class Logistic(_LocationScale):
     def _survival_function(self, x: Tensor) -> Tensor:
         return sigmoid(-self._z(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 2.0 + log(self.scale * ones_like(self.loc))
 
     def _mean(self) -> Tensor:
@@ -324,7 +324,7 @@ class Cauchy(_LocationScale):
     def _quantile(self, p: Tensor) -> Tensor:
         return self.loc + self.scale * tan(math.pi * (p - 0.5))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return math.log(4 * math.pi) + log(self.scale * ones_like(self.loc))
 
     def _mode(self) -> Tensor:
@@ -405,7 +405,7 @@ class StudentT(ScalarDistribution):
         below = 0.5 * betainc(0.5 * self.df, 0.5, x_t)
         return where_v2(less(y, 0.0), below, 1.0 - below)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         v = self._ones()[..., None]
         beta = concat([v * self.df[..., None], v], -1) / 2.0
         slope = digamma(0.5 * (self.df + 1.0)) - digamma(0.5 * self.df)
@@ -493,7 +493,7 @@ class HalfNormal(ScalarDistribution):
         inside = erf(abs_of(x) / self.scale / np.sqrt(2.0))
         return where_v2(x < 0, zeros_like(inside), inside)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 0.5 * log(np.pi * self.scale**2.0 / 2.0) + 0.5
 
     def _mean(self) -> Any:
@@ -569,7 +569,7 @@ class Uniform(ScalarDistribution):
         inner = where_v2(x < self.low, none, (x * all_of_it - self.low) / self.range())
         return where_v2(x >= self.high, all_of_it, inner)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return log(self.range())
 
     def _mean(self) -> Tensor:

@@ -199,7 +199,7 @@ class Mixture(Distribution):
         each = [c.log_prob(x) + weights[..., i] for i, c in enumerate(self._components)]
         return reduce_logsumexp(stack(each, 0), axis=0)
 
-    def _prob(self, x: Tensor) -> Any:
+    def _prob(self, x: Tensor) -> Tensor:
         return exp(self._log_prob(x))
 
     def _mean(self) -> Any:

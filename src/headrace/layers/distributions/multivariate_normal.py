@@ -191,7 +191,7 @@ class _MultivariateNormal(Distribution):
         normal = reduce_sum(-0.5 * square(z) - 0.5 * math.log(2.0 * math.pi), -1)
         return normal - self.scale.log_abs_determinant()
 
-    def _prob(self, x: Tensor) -> Any:
+    def _prob(self, x: Tensor) -> Tensor:
         return exp(self._log_prob(x))
 
     def _entropy(self) -> Any:

@@ -7,7 +7,7 @@ model counts as initialized. A call after that checks that it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_many
@@ -19,6 +19,10 @@ from headrace.ops.math.clustering_ops import (
     NEAREST_NEIGHBORS,
 )
 from headrace.ops.state.ref_state import assign
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["CENTERS_OF_NAME", "KMC2_INIT", "KMEANS_PLUS_PLUS_INIT", "RANDOM_INIT", "FirstCenters"]
 
@@ -70,10 +74,10 @@ class FirstCenters:
                 ops.no_op,
             )
 
-    def _normalized(self, rows: Any) -> Any:
+    def _normalized(self, rows: TensorLike) -> Any:
         return ops.l2_normalize(rows, axis=1) if self._cosine else rows
 
-    def _store(self, centers: Any) -> Any:
+    def _store(self, centers: TensorLike) -> Any:
         """Write both copies; how many centres are still missing then."""
         written = assign(self._centers, centers, validate_shape=False)
         if self._updated is not self._centers:
@@ -147,5 +151,5 @@ class FirstCenters:
         return centers
 
 
-def _nearest_distances(rows: Any, centers: Any) -> Any:
+def _nearest_distances(rows: TensorLike, centers: TensorLike) -> Any:
     return apply_many(NEAREST_NEIGHBORS, rows, centers, 1)[1]

@@ -11,7 +11,7 @@ updates go into the other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.build import apply_many
@@ -27,6 +27,10 @@ from headrace.ops.math import segments
 from headrace.ops.math.clustering_ops import NEAREST_NEIGHBORS
 from headrace.ops.state import ref_state
 from headrace.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["COSINE_DISTANCE", "SQUARED_EUCLIDEAN_DISTANCE", "KMeans"]
 
@@ -143,7 +147,7 @@ class KMeans:
         with colocate_with(place, ignore_existing=True):
             return function(*args)
 
-    def _assignments(self, inputs: list[Any], centers: Any) -> tuple[Any, Any, Any]:
+    def _assignments(self, inputs: list[Any], centers: TensorLike) -> tuple[Any, Any, Any]:
         measure = _cosine_distances if self._cosine else _squared_distances
         all_scores = [self._beside(t, measure, t, centers) for t in inputs]
         if self._cosine and not self._keeps_unit_centers:
@@ -152,7 +156,7 @@ class KMeans:
         distances, indices = zip(*nearest)
         return tuple(all_scores), distances, indices
 
-    def _nearest(self, rows: Any, centers: Any) -> tuple[Any, Any]:
+    def _nearest(self, rows: TensorLike, centers: TensorLike) -> tuple[Any, Any]:
         indices, distances = apply_many(NEAREST_NEIGHBORS, rows, centers, 1)
         if self._cosine:  # of unit vectors: half of the squared distance
             distances = distances * 0.5
@@ -183,7 +187,7 @@ class KMeans:
             return ops.cond(left <= 0, publish, lambda: ref_state.assign_sub(left, 1))
 
     def _full_batch_step(
-        self, inputs: list[Any], number: Any, cluster_idx: Any, centers: Any
+        self, inputs: list[Any], number: Any, cluster_idx: Any, centers: TensorLike
     ) -> Any:
         sums, counts = [], []
         epsilon = ops.constant(1e-6, dtype=inputs[0].dtype)
@@ -200,17 +204,17 @@ class KMeans:
         return ref_state.assign(centers, fresh)
 
 
-def _unit_rows(rows: Any) -> Any:
+def _unit_rows(rows: TensorLike) -> Any:
     return ops.l2_normalize(rows, axis=1)
 
 
-def _squared_distances(rows: Any, centers: Any) -> Any:
+def _squared_distances(rows: TensorLike, centers: TensorLike) -> Any:
     own = ops.reduce_sum(ops.square(rows), 1, keepdims=True)
     others = ops.reduce_sum(ops.square(centers), 1, keepdims=True)
     return own - 2 * ops.matmul(rows, centers, transpose_b=True) + ops.transpose(others)
 
 
-def _cosine_distances(rows: Any, centers: Any) -> Any:
+def _cosine_distances(rows: TensorLike, centers: TensorLike) -> Any:
     return 1 - ops.matmul(rows, centers, transpose_b=True)
 
 
@@ -238,7 +242,7 @@ def _mini_batch_step(inputs: list[Any], cluster_idx: Any, centers: Any, counts: 
     return grouped
 
 
-def _column_shape(rows: Any, number: Any) -> Any:
+def _column_shape(rows: TensorLike, number: Any) -> Any:
     """[number, 1, 1 …] for as many dimensions as ``rows`` has."""
     ones = ops.ones(ops.reshape(ops.rank(rows) - 1, [1]), dtype=dtypes.int32)
     return ops.concat([ops.reshape(number, [1]), ones], 0)

@@ -5,7 +5,7 @@ LowRankUpdate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
@@ -21,6 +21,10 @@ from headrace.layers.linear_operators.operator_base import (
 )
 from headrace.ops.linalg import decompositions
 from headrace.ops.linalg.matmul import adjoint as adjoint_of
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = [
     "LinearOperatorAdjoint",
@@ -98,7 +102,7 @@ class LinearOperatorAdjoint(_OfOne):
     def _to_dense(self) -> Tensor:
         return adjoint_of(self._operator.to_dense())
 
-    def _conjugated(self, value: Any) -> Any:
+    def _conjugated(self, value: TensorLike) -> Any:
         return ops.conj(value) if self.dtype.is_complex else value
 
     def _determinant(self) -> Any:

@@ -111,7 +111,7 @@ class LinearOperatorDiag(LinearOperator):
             ops.sqrt(self._diag), is_non_singular=True, is_positive_definite=True
         )
 
-    def _times(self, other: Any) -> Any:
+    def _times(self, other: object) -> Any:
         if isinstance(other, LinearOperatorDiag):
             return LinearOperatorDiag(self._diag * other.diag)
         return super()._times(other)
@@ -253,7 +253,7 @@ class LinearOperatorIdentity(_OfSize):
     _inverse = _adjoint
     _cholesky = _adjoint
 
-    def _times(self, other: Any) -> Any:
+    def _times(self, other: object) -> Any:
         return other
 
     def _assert_non_singular(self) -> Any:

@@ -6,7 +6,7 @@ computed from the dense matrix unless the kind knows better.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import name_scope
@@ -16,6 +16,10 @@ from headrace.layers import layer_ops as ops
 from headrace.ops.linalg import decompositions, diagonals
 from headrace.ops.linalg.matmul import adjoint as adjoint_of
 from headrace.ops.linalg.norms import eye
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["LinearOperator", "broadcast_matrices", "is_operator"]
 
@@ -184,7 +188,7 @@ class LinearOperator:
 
     __matmul__ = matmul
 
-    def _times(self, other: Any) -> Any:
+    def _times(self, other: object) -> Any:
         from headrace.layers.linear_operators.composed_operators import LinearOperatorComposition
 
         return LinearOperatorComposition([self, other])
@@ -397,7 +401,7 @@ class LinearOperator:
         )
 
 
-def as_matrix(value: Any, name: str) -> Tensor:
+def as_matrix(value: TensorLike, name: str) -> Tensor:
     """A tensor, or a variable as it is."""
     made: Tensor = ops.convert_to_tensor(value, name=name)
     return made

@@ -213,7 +213,10 @@ class RNNCell(Layer):
         """Nothing: a plain cell makes its variables in ``call``."""
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: int | Tensor | None = None, dtype: DType | None = None
+        self,
+        inputs: TensorLike | None = None,
+        batch_size: int | Tensor | None = None,
+        dtype: DType | None = None,
     ) -> Any:
         """The first state for these inputs, or for a batch size and a type."""
         if inputs is not None:

@@ -185,7 +185,7 @@ def _luong_score(query: Tensor, keys: Tensor, scale: TensorLike | None) -> Any:
 
 def _bahdanau_score(
     query: Tensor,
-    keys: Any,
+    keys: TensorLike,
     v: Tensor | Variable,
     g: Tensor | Variable | None = None,
     b: TensorLike | None = None,

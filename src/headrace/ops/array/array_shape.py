@@ -50,6 +50,7 @@ __all__ = [
     "guarantee_const",
     "matrix_transpose",
     "newaxis",
+    "one_number",
     "rank",
     "reshape",
     "shape",
@@ -72,6 +73,16 @@ _SMALL = 1000
 def invalid(message: str) -> errors.InvalidArgumentError:
     """The run-time error of a kernel; the executor adds the op and the user's line."""
     return errors.InvalidArgumentError(None, None, message)
+
+
+def one_number(value: Array, refusal: str) -> Any:
+    """The number in an input that must be a scalar, also where its shape was not known before.
+
+    ``refusal`` says so; it may name the ``{shape}`` and the ``{rank}``.
+    """
+    if value.ndim:
+        raise invalid(refusal.format(shape=shapes.show(value.shape), rank=value.ndim))
+    return value.item()
 
 
 def const(value: object, dtype: DType = dtypes.int32, name: str = "Const") -> Tensor:
@@ -174,7 +185,7 @@ def size_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None 
 
 
 @dispatched("rank")
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
@@ -283,6 +294,7 @@ EXPAND_DIMS = define(
     "input: T, dim: Tdim -> output: T; Tdim: type(index)=int32",
     shape=_expand_shape,
     kernel=_expand_kernel,
+    renamed=(("dim", "axis"),),
     grad=lambda op, g: [_to_input_shape(op, g), None],
     view=True,
     known_inputs=(1,),
@@ -355,6 +367,7 @@ SQUEEZE = define(
     "input: T -> output: T; squeeze_dims: list(int)=()",
     shape=_squeeze_shape,
     kernel=_squeeze_kernel,
+    renamed=(("squeeze_dims", "axis"),),
     grad=lambda op, g: [_to_input_shape(op, g)],
     view=True,
     whole=True,

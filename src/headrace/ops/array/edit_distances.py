@@ -11,6 +11,7 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import invalid
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
@@ -49,6 +50,12 @@ def _edit_distance_kernel(
     *,
     normalize: bool,
 ) -> Array:
+    for indices, values in ((h_indices, h_values), (t_indices, t_values)):
+        if len(indices) != len(values):
+            raise invalid(
+                "indices and values rows (indexing dimension) must match. "
+                f"(indices = {len(indices)}, values = {len(values)})"
+            )
     dims = [max(a, b) for a, b in zip(h_shape.tolist()[:-1], t_shape.tolist()[:-1])]
     out = np.zeros(dims, np.float32)
     hypotheses, truths = _sequences(h_indices, h_values), _sequences(t_indices, t_values)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import shapes
-from headrace.ops.array.array_shape import invalid
+from headrace.ops.array.array_shape import invalid, one_number
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
@@ -79,7 +79,7 @@ def gather_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Any:
 def gather_v2_kernel(
     xp: ArrayNamespace, params: Array, indices: Array, axis: Array, *, batch_dims: int
 ) -> Any:
-    at = axis.item()
+    at = one_number(axis, "axis must be scalar, but got: {shape}")
     rank = params.ndim
     if not -rank <= at < rank:
         raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
@@ -178,7 +178,7 @@ def scatter_into(xp: ArrayNamespace, out: Array, indices: Array, updates: Array,
     return out
 
 
-def _accumulate(out: Any, index: tuple[Any, ...], updates: Array, ufunc: Any) -> None:
+def _accumulate(out: Array, index: tuple[Any, ...], updates: Array, ufunc: Any) -> None:
     """``ufunc.at`` over rows, by way of one flat index (which NumPy has a fast path for)."""
     if not index:
         for row in updates.reshape((-1, *out.shape)):
@@ -209,7 +209,7 @@ def scatter_nd_kernel(xp: ArrayNamespace, indices: Array, updates: Array, shape:
 
 
 def scatter_kernel(how: str) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, tensor: Array, indices: Array, updates: Array) -> Any:
+    def kernel(xp: ArrayNamespace, tensor: Array, indices: Array, updates: Array) -> Array:
         out = np.array(tensor, order="C") if xp.name == "numpy" else tensor
         return scatter_into(xp, out, indices, updates, how)
 
@@ -257,9 +257,12 @@ def stitch_kernel(xp: ArrayNamespace, *inputs: Array) -> Array:
 def one_hot_kernel(
     xp: ArrayNamespace, indices: Array, depth: Array, on: Array, off: Array, *, axis: int
 ) -> Array:
-    n = depth.item()
+    n = one_number(depth, "depth must be a scalar, but got: {shape}")
     if n < 0:
         raise invalid(f"depth must be non-negative, got: {n}")
+    for what, value in (("on_value", on), ("off_value", off)):
+        if getattr(value, "ndim", 0):  # (a string is bytes)
+            raise invalid(f"{what} must be a scalar, but got: {shapes.show(value.shape)}")
     at = indices.ndim if axis == -1 else axis
     column = indices.reshape(indices.shape[:at] + (1,) + indices.shape[at:])
     line = xp.arange(n, dtype=indices.dtype)

@@ -23,7 +23,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import const, invalid, shape_n
+from headrace.ops.array.array_shape import const, invalid, one_number, shape_n
 from headrace.ops.array.autopacking import _packed_dtype
 from headrace.ops.array.concat_offset import concat_offset_kernel
 
@@ -139,11 +139,13 @@ def _concat_v1_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [None, *_concat_pieces(op, grad, op.inputs[1:], op.inputs[0])]
 
 
+_CONCAT_AXIS = "axis tensor should be a scalar integer, but got shape {shape}"
+
 CONCAT = define(
     "ConcatV2",
     "values: N*T, axis: Tidx -> output: T; Tidx: type(index)=int32",
     shape=lambda c: _concat_shape_of(c.shapes()[:-1], c.value(c.n_inputs - 1)),
-    kernel=lambda xp, *v: concat_arrays(xp, v[:-1], v[-1].item()),
+    kernel=lambda xp, *v: concat_arrays(xp, v[:-1], one_number(v[-1], _CONCAT_AXIS)),
     grad=_concat_grad,
     known_inputs=(-1,),
     dense=True,
@@ -153,7 +155,7 @@ CONCAT_V1 = define(
     "Concat",
     "concat_dim: int32, values: N*T -> output: T",
     shape=lambda c: _concat_shape_of(c.shapes()[1:], c.value(0)),
-    kernel=lambda xp, dim, *v: concat_arrays(xp, v, dim.item()),
+    kernel=lambda xp, dim, *v: concat_arrays(xp, v, one_number(dim, _CONCAT_AXIS)),
     grad=_concat_v1_grad,
     known_inputs=(0,),
 )
@@ -445,7 +447,7 @@ def _pieces(x: Array, at: int, sizes: Sequence[int]) -> Array | tuple[Array, ...
 def _split_kernel(
     xp: ArrayNamespace, axis: Array, x: Array, *, num_split: int
 ) -> Array | tuple[Array, ...]:
-    at = axis.item()
+    at = one_number(axis, "split_dim must be a scalar but has rank {rank}")
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"-input rank(-{x.ndim}) <= split_dim < input rank ({x.ndim}), but got {at}")
     at %= x.ndim
@@ -463,6 +465,7 @@ SPLIT = define(
     "split_dim: int32, value: T -> output: num_split*T; num_split: int",
     shape=_split_shape,
     kernel=_split_kernel,
+    renamed=(("split_dim", "axis"),),
     grad=lambda op, *g: [None, concat(_with_zeros(op, g), op.inputs[0])],
     view=True,
     known_inputs=(0,),
@@ -509,9 +512,14 @@ def _full_sizes(sizes: Sequence[int], dim: int | None) -> list[int | None]:
 def _split_v_kernel(
     xp: ArrayNamespace, x: Array, sizes: Array, axis: Array, *, num_split: int
 ) -> Array | tuple[Array, ...]:
-    at = axis.item()
+    at = axis.item()  # (a vector of one number is taken, as in TensorFlow)
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"-input rank(-{x.ndim}) <= split_dim < input rank ({x.ndim}), but got {at}")
+    if sizes.ndim != 1:
+        raise invalid(
+            "size of the split_tensor must be 1-D and have the same elements as outputs got "
+            f"{sizes.ndim} -D and {sizes.size} elements"
+        )
     at %= x.ndim
     try:
         full = _full_sizes(sizes.tolist(), x.shape[at])
@@ -526,6 +534,7 @@ SPLIT_V = define(
     "int, Tlen: type(index)=int64",
     shape=_split_v_shape,
     kernel=_split_v_kernel,
+    renamed=(("split_dim", "axis"),),
     grad=lambda op, *g: [concat(_with_zeros(op, g), op.inputs[2]), None, None],
     view=True,
     known_inputs=(1, 2),

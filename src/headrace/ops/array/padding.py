@@ -265,6 +265,12 @@ def _pad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, value: Array | No
     return out
 
 
+def _one_value(value: Array) -> Array:
+    if getattr(value, "ndim", 0):  # (a string is bytes)
+        raise invalid(f"constant_values must be a scalar. Found: {shapes.show(value.shape)}")
+    return value
+
+
 def _inner(op: Operation, grad: Tensor) -> Tensor:
     """The part of a padded tensor that came from the input."""
     x, paddings = op.inputs[:2]
@@ -301,7 +307,7 @@ PAD_V2 = define(
     "PadV2",
     "input: T, paddings: Tpaddings, constant_values: T -> output: T; Tpaddings: type(index)=int32",
     shape=_pad_shape,
-    kernel=lambda xp, x, paddings, value: _pad_kernel(xp, x, paddings, value),
+    kernel=lambda xp, x, paddings, value: _pad_kernel(xp, x, paddings, _one_value(value)),
     grad=_pad_v2_grad,
     known_inputs=(1,),
 )

@@ -46,6 +46,7 @@ WHERE = define(
     "input: T -> index: int64; T: type=bool",
     shape=_where_shape,
     kernel=_where_kernel,
+    renamed=(("input", "condition"),),
     grad=NOT_DIFFERENTIABLE,
     data_dependent_shape=True,
 )
@@ -93,6 +94,7 @@ SELECT = define(
     "condition: bool, t: T, e: T -> output: T",
     shape=_select_shape,
     kernel=_select_kernel,
+    renamed=(("t", "x"), ("e", "y")),
     grad=_select_grad,
     dense=True,
     like_elementwise=True,

@@ -378,6 +378,12 @@ def _strided_slice_grad_kernel(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Array:
+    if begin.shape != end.shape or begin.shape != strides.shape:
+        first, second, third = (shapes.show(a.shape) for a in (begin, end, strides))
+        raise invalid(
+            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+            f"{first}, {second}, and {third} instead."
+        )
     index = to_index(
         begin.tolist(),
         end.tolist(),
@@ -392,6 +398,10 @@ def _strided_slice_grad_kernel(
     try:
         if xp.name != "numpy":
             return xp.index_set(out, index, dy)
+        if (wanted := out[index].shape) != dy.shape:
+            raise invalid(
+                f"shape of dy was {shapes.show(dy.shape)} instead of {shapes.show(wanted)}"
+            )
         out[index] = dy
     except (IndexError, ValueError):
         raise invalid(

@@ -117,7 +117,7 @@ def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
 
 
 def _bound_kernel(side: str) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, rows: Array, values: Array, *, out_type: DType) -> Any:
+    def kernel(xp: ArrayNamespace, rows: Array, values: Array, *, out_type: DType) -> Array:
         if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
             raise invalid("Leading dim_size of both tensors must match.")
         found = [xp.searchsorted(r, v, side=side) for r, v in zip(rows, values)]

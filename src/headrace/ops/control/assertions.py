@@ -292,9 +292,9 @@ def _signed(
 
     def check(
         x: TensorLike,
-        data: Any = None,
+        data: TensorLike | None = None,
         summarize: Any = None,
-        message: Any = None,
+        message: str | None = None,
         name: str | None = None,
     ) -> Operation:
         return run(x, data, summarize, message, name)

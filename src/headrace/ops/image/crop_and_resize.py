@@ -65,6 +65,10 @@ def _axes(
     image_shape: Sequence[int], boxes: Array, box_ind: Array, crop: tuple[int, int]
 ) -> tuple[_Axis, _Axis]:
     batch, height, width, _ = image_shape
+    if len(box_ind) != len(boxes):
+        raise invalid(
+            f"box_index has incompatible shape: {len(box_ind)} of them for {len(boxes)} boxes"
+        )
     wrong = (box_ind < 0) | (box_ind >= batch)
     if wrong.any():
         bad = int(box_ind[wrong.argmax()])
@@ -84,6 +88,8 @@ def _kernel(
     method: str,
     extrapolation_value: float,
 ) -> Any:
+    if crop_size.shape != (2,):
+        raise invalid(f"crop_size must have two elements{shapes.show(crop_size.shape)}")
     crop = (int(crop_size[0]), int(crop_size[1]))
     if min(crop) <= 0:
         raise invalid("crop dimensions must be positive")
@@ -128,6 +134,8 @@ def _image_grad_kernel(
     method: str,
     T: DType,
 ) -> Array:
+    if image_size.shape != (4,):
+        raise invalid(f"image_size must have four elements, got {shapes.show(image_size.shape)}")
     shape = tuple(int(d) for d in image_size)
     y, x = _axes(shape, boxes, box_ind, grads.shape[1:3])
     out = np.zeros(shape, np.float32)
@@ -189,6 +197,13 @@ def _crops_shape(c: Inference) -> list[Shape]:
     return [(_count(c, 1, 2), size[0], size[1], image[3])]
 
 
+def _image_grad_shape(c: Inference) -> list[Shape]:
+    size = c.shape_value(3)
+    if size is not None and len(size) != 4:
+        raise ValueError(f"Shape must be rank 4 but is rank {len(size)}")
+    return [size or (None,) * 4]
+
+
 def _grad(op: Operation, g: Tensor) -> list[Any]:
     image, boxes, box_ind = op._inputs[:3]
     method = op._attrs["method"]
@@ -218,7 +233,7 @@ define(
     "grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T; T: "
     "type(float), "
     "method: str='bilinear'",
-    shape=lambda c: [c.shape_value(3) or (None,) * 4],
+    shape=_image_grad_shape,
     kernel=_image_grad_kernel,
     grad=NO_GRADIENT_YET,
     known_inputs=(3,),

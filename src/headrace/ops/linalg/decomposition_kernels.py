@@ -271,7 +271,7 @@ def matrix_function(name: str) -> Callable[..., Any]:
     precision lacks).
     """
 
-    def kernel(xp: ArrayNamespace, x: Array) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array) -> Array:
         _square(x)
         import scipy.linalg
 

@@ -92,7 +92,7 @@ def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
 
 
 @dispatched("add_n")
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape. IndexedSlices among them are made dense."""
     tensors = _list_of_tensors(inputs, "add_n")
     if len(tensors) == 1:

@@ -382,7 +382,7 @@ NEXT_AFTER = define(
 
 
 @dispatched("binary")
-def add(x: Any, y: TensorLike, name: str | None = None) -> Any:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """``x + y`` element by element, broadcast; strings are joined."""
     return apply(ADD, x, y, name=name)
 
@@ -561,7 +561,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @dispatched("binary")
-def maximum(x: TensorLike, y: Any, name: str | None = None) -> Any:
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """The larger of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MAXIMUM, x, y, name=name)
 

@@ -43,7 +43,7 @@ def _gives_way(y: object, reflected: str) -> bool:
 def _forward(build: Callable[[Any, Any], Any], short: str) -> Operator:
     reflected = f"__r{short}__"
 
-    def operator(x: TensorLike, y: Any) -> Any:
+    def operator(x: TensorLike, y: TensorLike) -> Any:
         try:
             return build(x, y)
         except (TypeError, ValueError):
@@ -110,7 +110,7 @@ def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Op
     return operator
 
 
-def _matmul(a: Tensor, b: Tensor | Variable, name: str = "matmul") -> Any:
+def _matmul(a: Tensor, b: Tensor | Variable, name: str = "matmul") -> Tensor:
     from headrace.ops.linalg.matmul import matmul
 
     return matmul(a, convert(b, None, "y", a.dtype.base_dtype), name=name)

@@ -246,6 +246,7 @@ def _define_reduction(
         grad=grad,
         known_inputs=(1,),
         dense=dense,
+        renamed=(("reduction_indices", "axis"),),
     )
 
 

@@ -61,7 +61,7 @@ def _reduce_runs(ufunc: Any, data: Array, ids: Array, count: int, fill: int) -> 
 
 
 def sorted_kernel(ufunc: str, fill: int) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, data: Array, segment_ids: Array) -> Any:
+    def kernel(xp: ArrayNamespace, data: Array, segment_ids: Array) -> Array:
         _check_sorted(segment_ids, data.shape[0])
         count = int(segment_ids[-1]) + 1 if data.shape[0] else 0
         return _reduce_runs(getattr(np, ufunc), data, segment_ids, count, fill)
@@ -189,7 +189,7 @@ def _divisors(ids: Array, count: int, scale: str, dtype: Any) -> Array:
 
 
 def sparse_kernel(scale: str) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, data: Array, indices: Array, segment_ids: Array) -> Any:
+    def kernel(xp: ArrayNamespace, data: Array, indices: Array, segment_ids: Array) -> Array:
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
         return _sparse_segments(data, indices, segment_ids, count, scale)
 
@@ -199,7 +199,7 @@ def sparse_kernel(scale: str) -> Callable[..., Any]:
 def sparse_kernel_n(scale: str) -> Callable[..., Any]:
     def kernel(
         xp: ArrayNamespace, data: Array, indices: Array, segment_ids: Array, num_segments: Array
-    ) -> Any:
+    ) -> Array:
         count = _count(num_segments)
         if segment_ids.size and segment_ids[-1] >= count:
             raise invalid("segment ids must be < num_segments")

@@ -149,7 +149,7 @@ def bias_add_v1(value: TensorLike, bias: TensorLike, name: str | None = None) ->
     return apply(BIAS_ADD_V1, value, bias, name=name)
 
 
-def _matmul(x: TensorLike, weights: TensorLike) -> Any:
+def _matmul(x: TensorLike, weights: TensorLike) -> Tensor:
     from headrace.ops.linalg.matmul import matmul
 
     return matmul(convert_to_tensor(x, name="x"), convert_to_tensor(weights, name="weights"))

@@ -112,7 +112,7 @@ def from_tensor(
         return _even_rows(apply_op("Reshape", dense, joined), dims[0], dims[1], kind)
 
 
-def _even_rows(values: Any, rows: Tensor, length: Tensor, kind: DType) -> RaggedTensor:
+def _even_rows(values: TensorLike, rows: Tensor, length: Tensor, kind: DType) -> RaggedTensor:
     splits = _range(rows + 1, kind) * length
     return RaggedTensor(values, splits, _OWN)
 

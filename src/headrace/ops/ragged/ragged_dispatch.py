@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -25,6 +25,10 @@ from headrace.ops.ragged.ragged_tensor import (
     RaggedTensor,
     convert_to_tensor_or_ragged_tensor,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, TensorLike
+
 
 __all__ = ["answer", "concat_ragged", "elementwise", "gather_ragged"]
 
@@ -73,7 +77,7 @@ def elementwise(op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     return _with_dense(lambda flat, other: op(other, flat), y, x)
 
 
-def _operand(value: Any, model: RaggedTensor) -> Any:
+def _operand(value: TensorLike, model: RaggedTensor) -> Any:
     if isinstance(value, (RaggedTensor, Tensor)) or hasattr(value, "_as_graph_element"):
         return value
     return convert_to_tensor_or_ragged_tensor(value, model.dtype.base_dtype)
@@ -114,7 +118,7 @@ def _of_rows(ragged: RaggedTensor, other: Tensor) -> Tensor:
 # joining and picking ----------------------------------------------------------------------------
 
 
-def _axis_of(axis: Any, ragged: RaggedTensor) -> int:
+def _axis_of(axis: AxisLike, ragged: RaggedTensor) -> int:
     rank = ragged.shape.ndims
     if not isinstance(axis, int):
         raise TypeError("axis must be an int")
@@ -170,7 +174,7 @@ def _one_beside_the_other(rows: list[RaggedTensor]) -> RaggedTensor:
     return RaggedTensor.from_row_lengths(mixed.values, lengths, validate=False)
 
 
-def gather_ragged(params: Any, indices: Any, name: str | None = None) -> Any:
+def gather_ragged(params: TensorLike, indices: TensorLike, name: str | None = None) -> Any:
     """Rows of `params` by the numbers in `indices`; either may be ragged."""
     with name_scope(name, "RaggedGather", [params, indices]):
         places = convert_to_tensor_or_ragged_tensor(indices)

@@ -16,7 +16,7 @@ from headrace.ops.ragged.ragged_conversions import _longest, _range
 from headrace.ops.ragged.ragged_tensor import RaggedTensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import AxisLike
+    from headrace.core.annotations import AxisLike, TensorLike
 
 __all__ = ["reduce_ragged"]
 
@@ -126,7 +126,7 @@ def _total(ragged: RaggedTensor) -> Tensor:
     return ragged.row_splits[-1]
 
 
-def _by_segments(what: str, values: Any, segments: Tensor, count: Tensor) -> Any:
+def _by_segments(what: str, values: TensorLike, segments: Tensor, count: Tensor) -> Any:
     """Of dense values, or of ragged ones whose columns are reduced together."""
     if not isinstance(values, RaggedTensor):
         return apply_op(_PAIRS[what], values, segments, count)

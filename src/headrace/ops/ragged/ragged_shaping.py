@@ -57,7 +57,7 @@ def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) ->
         return _masked(given, kept)
 
 
-def _masked(data: Any, mask: Any) -> Any:
+def _masked(data: TensorLike, mask: Any) -> Any:
     rank = mask.shape.ndims
     if rank == 1:
         if not isinstance(data, RaggedTensor):
@@ -76,7 +76,7 @@ def _masked(data: Any, mask: Any) -> Any:
     return RaggedTensor.from_row_lengths(values, count, validate=False)
 
 
-def _same_rows(model: RaggedTensor, values: Any) -> RaggedTensor:
+def _same_rows(model: RaggedTensor, values: TensorLike) -> RaggedTensor:
     return RaggedTensor(values, model.row_splits, _OWN)
 
 

@@ -28,7 +28,7 @@ from headrace.ops.ragged.ragged_value import RaggedTensorValue
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, TensorLike
+    from headrace.core.annotations import DTypeLike, FeedDict, TensorLike
 
 __all__ = ["RaggedTensor", "convert_to_tensor_or_ragged_tensor", "is_ragged"]
 
@@ -81,7 +81,7 @@ def _index_tensor(value: object, name: str) -> Tensor:
     return found
 
 
-def _count(values: Any, dtype: DType) -> Tensor:
+def _count(values: TensorLike, dtype: DType) -> Tensor:
     """How many rows `values` has."""
     if isinstance(values, RaggedTensor):
         return values.nrows(dtype)
@@ -465,7 +465,7 @@ class RaggedTensor:
                              "RaggedTensorValue.to_list().")  # fmt: skip
         return self._from_arrays([part.numpy() for part in self._to_components()]).to_list()
 
-    def eval(self, feed_dict: Any = None, session: object = None) -> RaggedTensorValue:
+    def eval(self, feed_dict: FeedDict | None = None, session: object = None) -> RaggedTensorValue:
         """The value in a session."""
         from headrace.core.stacks import session_for
 
@@ -494,7 +494,7 @@ class RaggedTensor:
         return value
 
     @staticmethod
-    def _fed_part(value: Any, index: int) -> Any:
+    def _fed_part(value: TensorLike, index: int) -> Any:
         if not isinstance(value, RaggedTensorValue):
             raise ValueError(f"Feed a RaggedTensorValue for a RaggedTensor, not {value!r}.")
         return (value.flat_values, *value.nested_row_splits)[index]
@@ -510,7 +510,9 @@ class RaggedTensor:
     __str__ = __repr__
 
     @staticmethod
-    def _dispatch(value: Any, kind: str, function: Callable[..., Any], args: Any, kw: Any) -> Any:
+    def _dispatch(
+        value: TensorLike, kind: str, function: Callable[..., Any], args: Any, kw: Any
+    ) -> Any:
         from headrace.ops.ragged.ragged_dispatch import answer
 
         return answer(kind, function, args, kw)
@@ -518,7 +520,7 @@ class RaggedTensor:
     __hash__ = object.__hash__
 
 
-def _checks_of_splits(splits: Tensor, values: Any) -> list[Operation]:
+def _checks_of_splits(splits: Tensor, values: TensorLike) -> list[Operation]:
     kind = splits.dtype.base_dtype
     return [
         assert_equal(

@@ -85,7 +85,7 @@ class RaggedTensorValue:
         return f"tf.RaggedTensorValue(values={self._values!r}, row_splits={self._row_splits!r})"
 
 
-def _depth(item: Any) -> int | None:
+def _depth(item: object) -> int | None:
     """How deep lists are nested below `item`; None if only empty lists are found."""
     if not isinstance(item, (list, tuple, np.ndarray)):
         return 0
@@ -97,7 +97,7 @@ def _depth(item: Any) -> int | None:
     return found.pop() + 1 if found else None
 
 
-def _least_depth(item: Any) -> int:
+def _least_depth(item: object) -> int:
     """The deepest nesting, empty lists counted."""
     if isinstance(item, np.ndarray):
         return int(item.ndim)
@@ -106,7 +106,7 @@ def _least_depth(item: Any) -> int:
     return 1 + max(map(_least_depth, item), default=0)
 
 
-def _uniform_shape(item: Any) -> tuple[int, ...]:
+def _uniform_shape(item: object) -> tuple[int, ...]:
     """The shape of one innermost value, following the first elements."""
     shape: list[int] = []
     while isinstance(item, (list, tuple, np.ndarray)):

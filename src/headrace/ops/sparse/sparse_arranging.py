@@ -65,7 +65,9 @@ def sparse_reshape(sp_input: SparseLike, shape: ShapeLike, name: str | None = No
     _check_elements(sp, wanted)
     indices, size = apply_many(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
     # TF copies the values, makes a given list twice and compares known sizes
-    more = 1 + (not isinstance(shape, Tensor)) + sp.shape.is_fully_defined()
+    given = not isinstance(shape, Tensor) or shape.op.type == "Const"
+    known = given and sp.shape.is_fully_defined() and static_value(wanted) is not None
+    more = 1 + (not isinstance(shape, Tensor)) + known
     count_more(indices._op.graph, more)
     return SparseTensor(indices, sp.values, size)
 

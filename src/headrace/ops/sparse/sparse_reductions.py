@@ -59,7 +59,7 @@ def _reduce_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
         axes: Array,
         *,
         keep_dims: bool,
-    ) -> Any:
+    ) -> Array:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         out = np.zeros(sizes, values.dtype)
         out.reshape(-1)[found] = reduced

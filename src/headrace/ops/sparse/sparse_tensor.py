@@ -15,7 +15,7 @@ from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
-from headrace.core.indexed_slices import SparseTensorValue
+from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import known_dims
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SparseTensor",
     "SparseTensorValue",
+    "convert_to_tensor_or_indexed_slices",
     "convert_to_tensor_or_sparse_tensor",
     "sparse_eye",
     "sparse_from_dense",
@@ -190,6 +191,22 @@ def convert_to_tensor_or_sparse_tensor(
             )
         return found
     return convert_to_tensor(value, dtype, name)
+
+
+def convert_to_tensor_or_indexed_slices(
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
+) -> Any:
+    """IndexedSlices and sparse tensors as they are, everything else as a tensor."""
+    if isinstance(value, SparseTensorValue):
+        value = as_sparse_tensor(value)
+    if not isinstance(value, (IndexedSlices, SparseTensor)):
+        return convert_to_tensor(value, dtype, name)
+    if dtype is not None and not value.dtype.is_compatible_with(dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype} for Tensor with dtype "
+            f"{value.dtype.name}: {str(value)!r}"
+        )
+    return value
 
 
 def sparse_placeholder(

@@ -73,7 +73,7 @@ class LookupInterface:
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
             return apply_op("LookupTableSizeV2", self.resource_handle)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         raise NotImplementedError
 
     def _create_resource(self) -> Tensor:
@@ -143,7 +143,7 @@ class InitializableLookupTableBase(LookupInterface):
         """The operation that fills the table."""
         return self._init_op
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The values of ``keys`` (a tensor or a sparse tensor), the default value where there is
         none.
         """

@@ -156,7 +156,7 @@ class IdTableWithHashBuckets(LookupInterface):
             )
             return known + self._num_oov_buckets
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The ids of ``keys``, a tensor or a sparse tensor."""
         if not isinstance(keys, (Tensor, SparseTensor)):
             keys = convert_to_tensor(keys, dtype=self._key_dtype)

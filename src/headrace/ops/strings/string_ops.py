@@ -373,7 +373,7 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
 
 
 def _case_kernel(method: str) -> Callable[..., Any]:
-    def kernel(xp: ArrayNamespace, x: Array, *, encoding: str) -> Any:
+    def kernel(xp: ArrayNamespace, x: Array, *, encoding: str) -> Array:
         if encoding == "utf-8":
             return mapped(lambda s: getattr(s.decode(), method)().encode(), x)
         return mapped(lambda s: getattr(s, method)(), x)

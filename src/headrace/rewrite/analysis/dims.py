@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.program.constants import one_integer
 from headrace.program.nodes import Node
 from headrace.rewrite.rewrite_state import RewriteState
 
@@ -248,20 +249,23 @@ def _attention_dims(node: Node, value: int, state: RewriteState, depth: int) -> 
 
 
 def _split_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
-    whole, axis = node.inputs[1], state.constants.get(node.inputs[0])
+    whole, axis = node.inputs[1], one_integer(state.constants, node.inputs[0])
     dims = dims_of(whole, state, depth)
-    if dims is None or axis is None or not -len(dims) <= int(axis) < len(dims):
+    if dims is None or axis is None or not -len(dims) <= axis < len(dims):
         return None
-    at = int(axis) % len(dims)
+    at = axis % len(dims)
     return tuple([Dim(value, i) if i == at else d for i, d in enumerate(dims)])
 
 
 def _concat_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     """All parts have the first one's lengths but along the axis."""
-    dims, axis = dims_of(node.inputs[0], state, depth), state.constants.get(node.inputs[-1])
-    if dims is None or axis is None or not -len(dims) <= int(axis) < len(dims):
+    dims, axis = (
+        dims_of(node.inputs[0], state, depth),
+        one_integer(state.constants, node.inputs[-1]),
+    )
+    if dims is None or axis is None or not -len(dims) <= axis < len(dims):
         return None
-    at = int(axis) % len(dims)
+    at = axis % len(dims)
     return tuple([Dim(value, i) if i == at else d for i, d in enumerate(dims)])
 
 
@@ -359,14 +363,8 @@ def _windowed_dims(node: Node, value: int, state: RewriteState, depth: int) -> D
 
 def _gather_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     params, indices = dims_of(node.inputs[0], state, depth), dims_of(node.inputs[1], state, depth)
-    axis = state.constants.get(node.inputs[2]) if len(node.inputs) > 2 else np.asarray(0)
-    if (
-        params is None
-        or indices is None
-        or axis is None
-        or int(axis)
-        or node.attrs.get("batch_dims")
-    ):
+    axis = one_integer(state.constants, node.inputs[2]) if len(node.inputs) > 2 else 0
+    if params is None or indices is None or axis is None or axis or node.attrs.get("batch_dims"):
         return None
     return (*indices, *params[1:])
 
@@ -555,10 +553,11 @@ def _one_of_shapes(node: Node, k: int, state: RewriteState, depth: int) -> Dims 
 
 def _offset_parts(node: Node, k: int, state: RewriteState, depth: int) -> Dims | None:
     """Where part k of joined values begins: behind those before it, whose lengths must be known."""
-    own, axis = parts_of(node.inputs[k + 1], state, depth), state.constants.get(node.inputs[0])
-    if own is None or axis is None or not -len(own) <= int(axis) < len(own):
+    own = parts_of(node.inputs[k + 1], state, depth)
+    axis = one_integer(state.constants, node.inputs[0])
+    if own is None or axis is None or not -len(own) <= axis < len(own):
         return None
-    at, begin = int(axis) % len(own), 0
+    at, begin = axis % len(own), 0
     for i in node.inputs[1 : k + 1]:
         before = parts_of(i, state, depth)
         if before is None or len(before) != len(own) or type(before[at]) is not int:

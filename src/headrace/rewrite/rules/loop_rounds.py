@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.kernels.numpy import numpy_xp
-from headrace.program.binding_times import is_function
+from headrace.program.binding_times import is_computation, is_function
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node, While
 from headrace.rewrite.rewrite_state import RewriteState
 
@@ -80,7 +79,11 @@ def _count(loop: While, state: RewriteState) -> int | None:
     """Follow the test round by round."""
     needed = _needed(loop)
     test, body = (
-        [(n, _kernel(n)) for n in block if isinstance(n, Node) and not needed.isdisjoint(n.outputs)]
+        [
+            (n, bound_kernel(n))
+            for n in block
+            if isinstance(n, Node) and not needed.isdisjoint(n.outputs)
+        ]
         for block in (loop.test, loop.body)
     )
     get = state.replaced.get
@@ -118,16 +121,11 @@ def _needed(loop: While) -> set[int]:
     return needed
 
 
-def _kernel(node: Node) -> Any:
-    what = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
-    return bind_kernel(node.opdef, what, numpy_xp)
-
-
 def _evaluate(nodes: Iterable[tuple[Node, Any]], now: Known, state: RewriteState) -> bool:
     """Add what the nodes make to ``now``; False if one of them is not known."""
     get = state.replaced.get
     for node, kernel in nodes:
-        if not is_function(node) or node.opdef.traits.host_only or node.opdef.traits.reads:
+        if not is_computation(node) or node.opdef.traits.reads:
             return False
         given = [now[i] if i in now else state.constants.get(get(i, i)) for i in node.inputs]
         if any(g is None or g.size > MAX_SIZE for g in given):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headrace.core import dtypes
+from headrace.program.constants import one_integer
 from headrace.program.nodes import Node
 from headrace.rewrite.rewrite_state import RewriteState
 
@@ -108,9 +109,9 @@ def _of_one_split(
     split = state.producer(parts[0], "Split")
     if split is None or len(split.outputs) != 4 or set(split.outputs) != set(parts):
         return None
-    axis = state.constants.get(split.inputs[0])
+    axis = one_integer(state.constants, split.inputs[0])
     shape, before = state.shape(split.inputs[1]), state.shape(c)
-    if axis is None or int(axis) not in (1, -1) or shape is None or len(shape) != 2:
+    if axis not in (1, -1) or shape is None or len(shape) != 2:
         return None
     if shape[1] is None or before is None or len(before) != 2 or before[1] != shape[1] // 4:
         return None
@@ -158,8 +159,8 @@ def _with_product(cell: Cell, last: Node, state: RewriteState) -> Step | None:
         if product is None or product.attrs["transpose_a"] or product.attrs["transpose_b"]:
             continue
         joined = state.producer(product.inputs[0], "ConcatV2")
-        axis = None if joined is None else state.constants.get(joined.inputs[-1])
-        if joined is None or axis is None or int(axis) not in (1, -1) or len(joined.inputs) != 3:
+        axis = None if joined is None else one_integer(state.constants, joined.inputs[-1])
+        if joined is None or axis not in (1, -1) or len(joined.inputs) != 3:
             continue
         x, h = joined.inputs[:2]
         kernel = product.inputs[1]

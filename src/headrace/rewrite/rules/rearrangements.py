@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
+from headrace.program.constants import one_integer
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import dims_after, dims_of, parts_of, product_of, quotient
 from headrace.rewrite.rewrite_state import RewriteState
@@ -54,14 +55,14 @@ def gathered(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     # may go
     rank = state.rank(parts[0])
     at = {"ConcatV2": -1, "Concat": 0, "Split": 0, "SplitV": 2}[name]
-    axis = state.constants.get(node.inputs[at])
-    if not rank or axis is None or not -rank <= int(axis.reshape(-1)[0]) < rank:
+    axis = one_integer(state.constants, node.inputs[at])
+    if not rank or axis is None or not -rank <= axis < rank:
         return None
     if name == "SplitV":
         sizes, dims = state.constants.get(node.inputs[1]), dims_of(parts[0], state)
         if sizes is None or dims is None:
             return None
-        if int(sizes.reshape(-1)[0]) not in (-1, dims[int(axis)]):
+        if int(sizes.reshape(-1)[0]) not in (-1, dims[axis]):
             return None
     return parts
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from headrace.core import dtypes, shapes
 from headrace.core.annotations import Array
-from headrace.core.opdef import KernelNode, bind_kernel, lookup
-from headrace.kernels.numpy import numpy_xp
+from headrace.core.opdef import lookup
 from headrace.ops.control.py_func import find
 from headrace.program.binding_times import Stage, stage_of
 from headrace.program.constants import exact_key
+from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node
 from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
 from headrace.rewrite.rewrite_state import RewriteState
@@ -143,7 +143,7 @@ def equal_constants(node: Node, state: RewriteState) -> Node | None:
     return Node(node.opdef, tuple(inputs), node.outputs, node.attrs, node.op, node.writes)
 
 
-def _contents(array: Any) -> tuple[str, tuple[int, ...], bytes]:
+def _contents(array: Array) -> tuple[str, tuple[int, ...], bytes]:
     return array.dtype.char, array.shape, array.tobytes()
 
 
@@ -154,9 +154,7 @@ def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
         return None
     if _too_large(node, state):
         return state.no("the result would be large")
-    kernel = bind_kernel(
-        node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
-    )
+    kernel = bound_kernel(node)
     arguments = [constants[i] for i in node.inputs]
     calls_user = node.opdef.traits.calls_user
     try:
@@ -181,7 +179,7 @@ def _call_once(node: Node, kernel: Callable[..., Any], arguments: Sequence[Array
     return known[key]
 
 
-def _one_constant(array: Any, like: int, state: RewriteState) -> int:
+def _one_constant(array: Array, like: int, state: RewriteState) -> int:
     """A constant for a folded value: the same one for the same contents."""
     if array.dtype.kind not in "iufb" or array.nbytes > MAX_FOLDED_BYTES:
         return state.constant(array, like)

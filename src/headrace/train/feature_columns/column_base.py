@@ -73,6 +73,9 @@ class DenseColumn(FeatureColumn):
 class CategoricalColumn(FeatureColumn):
     """A column of ids below ``num_buckets``."""
 
+    #: Whether a row has ids for each of its steps (sequence_columns.py).
+    is_sequence = False
+
     @property
     def num_buckets(self) -> int:
         """How many ids there are."""

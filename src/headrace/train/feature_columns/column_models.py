@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-__all__ = ["input_layer", "linear_model", "make_parse_example_spec"]
+__all__ = ["check_batches", "input_layer", "linear_model", "make_parse_example_spec"]
 
 
-def _check_batches(tensors: list[Any], columns: list[Any]) -> None:
+def check_batches(tensors: list[Any], columns: list[Any]) -> None:
     """ValueError if two columns are known to have different numbers of rows."""
     known = [(t.shape[0].value, c) for t, c in zip(tensors, columns) if t.shape.ndims]
     known = [(n, c) for n, c in known if n is not None]
@@ -76,7 +76,7 @@ def input_layer(
                     cols_to_vars[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope)
                 if cols_to_output_tensors is not None:
                     cols_to_output_tensors[column] = outputs[-1]
-        _check_batches(outputs, columns)
+        check_batches(outputs, columns)
         return ops.concat(outputs, 1)
 
 
@@ -119,7 +119,7 @@ def linear_model(
                     _weighted_sum(column, builder, units, sparse_combiner, collections, trainable)
                 )
                 found[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope.name)
-        _check_batches(sums, [names[n] for n in ordered])
+        check_batches(sums, [names[n] for n in ordered])
         total = ops.add_n(sums, name="weighted_sum_no_bias")
         bias = _variable("bias_weights", [units], trainable, collections)
         result = ops.bias_add(total, bias, name="weighted_sum")

@@ -93,7 +93,11 @@ class EmbeddingColumn(_EmbeddingBase):
         return f"{self.categorical_column.name}_embedding"
 
     def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Tensor:
+        _refuse_steps("embedding_column", self)
         pair = self.categorical_column._get_sparse_tensors(inputs)
+        return self._dense_of(pair, collections, trainable)
+
+    def _dense_of(self, pair: IdWeightPair, collections: list[str], trainable: bool) -> Tensor:
         return self._looked_up(pair, self._weights(collections, trainable))
 
 
@@ -134,9 +138,26 @@ class SharedEmbeddingColumn(_EmbeddingBase):
         return made
 
     def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Tensor:
+        _refuse_steps("embedding_column", self)
         with name_scope(None, default_name=self.name):
             pair = self.categorical_column._get_sparse_tensors(inputs)
             return self._looked_up(pair, self._shared_weights(collections, trainable))
+
+    def _dense_of(self, pair: IdWeightPair, collections: list[str], trainable: bool) -> Tensor:
+        with name_scope(None, default_name=self.name):
+            return self._looked_up(pair, self._shared_weights(collections, trainable))
+
+
+def _refuse_steps(kind: str, column: Any) -> None:
+    """ValueError if the ids of a dense column are those of steps."""
+    if column.categorical_column.is_sequence:
+        raise ValueError(
+            f"In {kind}: {column.name}. categorical_column must not be of type "
+            "_SequenceCategoricalColumn. Suggested fix A: If you wish to use DenseFeatures, use a "
+            "non-sequence categorical_column_with_*. Suggested fix B: If you wish to create "
+            "sequence input, use sequence_input_layer. "
+            f"Given (type {type(column.categorical_column)}): {column.categorical_column}"
+        )
 
 
 @dataclass(frozen=True)
@@ -158,7 +179,11 @@ class IndicatorColumn(DenseColumn):
         return TensorShape([1, self.categorical_column.num_buckets])
 
     def _transform_feature(self, inputs: Builder) -> Any:
-        ids, weights = self.categorical_column._get_sparse_tensors(inputs)
+        _refuse_steps("indicator_column", self)
+        return self._dense_of(self.categorical_column._get_sparse_tensors(inputs), [], False)
+
+    def _dense_of(self, pair: IdWeightPair, collections: list[str], trainable: bool) -> Any:
+        ids, weights = pair
         depth = self.categorical_column.num_buckets
         if weights is None:
             dense = sparse_tensor_to_dense(ids, default_value=-1)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from headrace.train.feature_columns.categorical_columns import IdentityCategoricalColumn
 
 
-__all__ = ["BucketizedColumn", "NumericColumn", "bucketized_column", "numeric_column"]
+__all__ = [
+    "BucketizedColumn", "NumericColumn", "bucketized_column", "checked_shape", "numeric_column",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return IdWeightPair(SparseTensor(indices, ids, shape), None)
 
 
-def _checked_shape(shape: Any, key: str) -> tuple[int, ...]:
+def checked_shape(shape: Any, key: str) -> tuple[int, ...]:
+    """``shape`` as numbers above 0."""
     dims = tuple(shape) if nest.is_sequence(shape) else (shape,)
     for d in dims:
         if not isinstance(d, (int, np.integer)):
@@ -158,7 +161,7 @@ def numeric_column(
     tensor, for example ``lambda x: (x - 3.0) / 4.2``.
     """
     kind = as_dtype(dtype)
-    dims = _checked_shape(shape, key)
+    dims = checked_shape(shape, key)
     if not (kind.is_integer or kind.is_floating):
         raise ValueError(f"dtype must be convertible to float. dtype: {kind}, key: {key}")
     default = _checked_default(dims, default_value, kind, key)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.layers import layer_ops as ops
 from headrace.ops.sparse.sparse_arranging import sparse_concat
 from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_to_dense
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["parse_data", "parse_labels"]
 
@@ -78,7 +82,7 @@ def _parse_dict(data: dict[str, Any]) -> tuple[Any, Any, Any]:
     return joined, sparse_concat(1, sparse) if sparse else None, spec
 
 
-def parse_labels(labels: Any) -> Any:
+def parse_labels(labels: TensorLike) -> Any:
     """Labels as floats; a dictionary's are joined as columns."""
     if isinstance(labels, dict):
         labels = ops.concat([labels[name] for name in sorted(labels)], 1)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_many, apply_operation
@@ -19,6 +19,10 @@ from headrace.ops.state.forest_ops import feature_usage_counts, tree_size
 from headrace.train.forest.forest_data import parse_data, parse_labels
 from headrace.train.forest.forest_variables import ForestVariables, TreeVariables
 from headrace.variables.variable_lists import local_variables
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["RandomForestGraphs", "RandomTreeGraphs"]
 
@@ -148,12 +152,14 @@ class RandomForestGraphs:
         mean: Tensor = ops.reduce_mean(ops.cast(ops.stack(sizes), dtypes.float32))
         return mean
 
-    def training_loss(self, features: Any, labels: Any, name: str = "training_loss") -> Tensor:
+    def training_loss(
+        self, features: TensorLike, labels: TensorLike, name: str = "training_loss"
+    ) -> Tensor:
         """Minus the mean number of nodes: what grows is counted, whatever the batch."""
         loss: Tensor = ops.negative(self.average_size(), name=name)
         return loss
 
-    def validation_loss(self, features: Any, labels: Any) -> Tensor:
+    def validation_loss(self, features: TensorLike, labels: TensorLike) -> Tensor:
         """The same."""
         loss: Tensor = ops.negative(self.average_size())
         return loss
@@ -174,7 +180,7 @@ class RandomTreeGraphs:
         self.params = params
         self.tree_num = tree_num
 
-    def _data(self, data: Any, sparse: Any) -> list[Any]:
+    def _data(self, data: TensorLike, sparse: Any) -> list[Any]:
         parts: list[Any] = [[], [], []]
         if sparse is not None:
             parts = [sparse.indices, sparse.values, sparse.dense_shape]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_operation
 from headrace.core.graph import GraphKeys
@@ -13,6 +13,10 @@ from headrace.ops.state.shared_resources import register_resource
 from headrace.train.forest.forest_params import build_params_proto
 from headrace.train.saveables import SaveableObject, SaveSpec
 from headrace.variables.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 
 __all__ = ["ForestVariables", "TreeVariables", "fertile_stats_variable", "tree_variable"]
 
@@ -48,7 +52,7 @@ def _variable(
 
 
 def tree_variable(
-    params: Any,
+    params: TensorLike,
     tree_config: Any,
     stats_handle: Tensor | None,
     name: str,
@@ -59,7 +63,7 @@ def tree_variable(
 
 
 def fertile_stats_variable(
-    params: Any, stats_config: Any, name: str, container: str | None = None
+    params: TensorLike, stats_config: Any, name: str, container: str | None = None
 ) -> Tensor:
     """The handle of a tree's statistics."""
     return _variable(

@@ -334,7 +334,12 @@ def _summed(kind: str, average: Tensor, batch: Callable[..., Any]) -> tuple[Any,
 
 
 def _streaming_average_precision(
-    labels: Any, predictions_idx: Tensor, weights: Any, ours: object, theirs: Any, name: str | None
+    labels: Any,
+    predictions_idx: Tensor,
+    weights: Any = None,
+    metrics_collections: object = None,
+    updates_collections: Any = None,
+    name: str | None = None,
 ) -> Metric:
     names = (predictions_idx, labels, weights)
     with name_scope(name, "average_precision_at_top_k", names) as scope:
@@ -354,7 +359,7 @@ def _streaming_average_precision(
         )
         value = div_no_nan(total, most, name="mean")
         update = div_no_nan(more_total, more_most, name=scope)
-        return registered(value, update, ours, theirs)
+        return registered(value, update, metrics_collections, updates_collections)
 
 
 def _in_range(labels: Any, classes: Tensor) -> Any:

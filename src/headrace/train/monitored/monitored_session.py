@@ -237,7 +237,7 @@ class _MonitoredSession:
     def run(
         self,
         fetches: Any,
-        feed_dict: Any = None,
+        feed_dict: FeedDict | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
     ) -> Any:

@@ -61,7 +61,7 @@ class _Wrapping(Optimizer):
         """As of the wrapped optimizer."""
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: TensorLike, name: str) -> Any:
         """A slot of the wrapped optimizer."""
         return self._opt.get_slot(var, name)
 
@@ -324,7 +324,7 @@ class LARSOptimizer(Optimizer):
         return self._momentum_step("ResourceSparseApplyMomentum", handle, rate, grad, indices)
 
 
-def _all_zero(grad: Any) -> Tensor:
+def _all_zero(grad: TensorLike) -> Tensor:
     values = grad.values if isinstance(grad, IndexedSlices) else grad
     return reduce_all(equal(values, 0))
 

@@ -6,7 +6,7 @@ programs need neither the package nor its version. Plain Python 3.7 and NumPy.
 
 import numpy as np
 
-from . import spaces, wrappers  # noqa: F401
+from . import envs, spaces, utils, wrappers  # noqa: F401
 from .envs import MAKERS, Env  # noqa: F401
 from .wrappers import Wrapper  # noqa: F401
 
@@ -19,6 +19,14 @@ def make(name):
     env = MAKERS[key]()
     env.spec = Spec(name, env.steps_allowed)
     return env
+
+
+envs.make = make
+
+
+def spec(name):
+    """What `make(name).spec` is."""
+    return make(name).spec
 
 
 class Spec:

@@ -161,7 +161,49 @@ class FrozenLake(Env):
         return float(self.ice[self.state] == "G"), self.ice[self.state] in "HG"
 
 
+class Breakout(Env):
+    """Colour screens of an Atari console's size: noise below a bar that the actions move."""
+
+    steps_allowed = 400
+    screen = (210, 160, 3)
+
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.Discrete(4)
+        self.observation_space = spaces.Box(0, 255, self.screen, np.uint8)
+        self.ale = Lives()
+
+    def get_action_meanings(self):
+        return ["NOOP", "FIRE", "RIGHT", "LEFT"]
+
+    def first_state(self):
+        return 80
+
+    def observation(self):
+        rng = np.random.RandomState(self.steps)
+        picture = np.zeros(self.screen, np.uint8)
+        picture[34:90] = rng.randint(0, 256, (56, 160, 3))
+        picture[180:186, self.state - 10 : self.state + 10] = 200
+        return picture
+
+    def advance(self, action):
+        move = {2: 4, 3: -4}.get(int(action), 0)
+        self.state = min(max(self.state + move, 10), 150)
+        return float(self.steps % 7 == 0), False
+
+
+class Lives:
+    """What `env.ale` is asked for."""
+
+    @staticmethod
+    def lives():
+        return 5
+
+
 MAKERS = {
+    "Breakout": Breakout,
+    "BreakoutDeterministic": Breakout,
+    "Pong": Breakout,
     "CartPole": CartPole,
     "MountainCar": MountainCar,
     "MountainCarContinuous": MountainCarContinuous,
