@@ -1,7 +1,8 @@
 """Programs of eager code, functions and datasets that ran differently from TensorFlow once, and
 others beside them.
 
-The values are what TensorFlow 2.21 (TF 1.15 where sessions are used) gives for the same lines.
+The values are what TensorFlow 2.21 (TF 1.15 where sessions are used) gives for the same lines:
+``tests/golden/judge_eager_programs.py`` runs this file on TensorFlow.
 """
 
 from __future__ import annotations
