@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import headrace as tf
+from tests.golden import gradient_overrides
 
 _names = itertools.count()
 
@@ -485,3 +488,16 @@ def test_gradients_do_not_disturb_scopes_or_dependencies() -> None:
     assert after.op.name == "outer/after"
     assert [c.name for c in after.op.control_inputs] == ["outer/first"] or after.op.control_inputs
     assert tf.identity(x, name="out").op.name == "out"
+
+
+def test_overrides_that_name_another_op_type_are_tensorflows() -> None:
+    """``{"Sign": "Identity"}``: what binary and quantized networks train with."""
+    file = Path(__file__).parents[1] / "golden" / "gradient_overrides.json"
+    expected = json.loads(file.read_text())
+    got = gradient_overrides.answers(tf)
+    assert sorted(got) == sorted(expected)
+    for name, want in expected.items():
+        assert [g is None for g in got[name]] == [g is None for g in want], name
+        for a, b in zip(got[name], want, strict=True):
+            if b is not None:
+                np.testing.assert_allclose(a, b, rtol=1e-6, err_msg=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import subprocess
@@ -68,3 +69,36 @@ def test_uninstall_takes_them_back() -> None:
         late_names.uninstall()
     assert not hasattr(sys.modules["scipy.misc"], "imresize")
     assert not hasattr(sys.modules["PIL.Image"], "ANTIALIAS")
+
+
+_MOVED = """
+import sys
+import scipy.sparse, scipy.special
+from scipy.sparse.linalg.eigen.arpack import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg.eigen import lobpcg
+from scipy.misc import comb, factorial, logsumexp
+import tensorflow as tf
+assert logsumexp is scipy.special.logsumexp
+assert eigsh is scipy.sparse.linalg.eigsh and issubclass(ArpackNoConvergence, Exception)
+print(eigsh(scipy.sparse.eye(5, format="csr") * 3.0, 1, which="LM")[0], comb(4, 2), factorial(3))
+"""
+
+
+def test_functions_of_scipy_that_have_moved_are_found_where_they_were(tmp_path: Path) -> None:
+    """Graph networks import `eigsh` from the module that SciPy had until 1.7."""
+    file = tmp_path / "spectrum.py"
+    file.write_text(_MOVED)
+    command = [sys.executable, "-m", "headrace", "run", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "[3.] 6.0 6.0\n", done.stderr
+
+
+def test_moved_modules_are_gone_after_uninstall() -> None:
+    name = "scipy.sparse.linalg.eigen.arpack"
+    late_names.install()
+    try:
+        assert importlib.import_module(name).__dict__["eigsh"]
+    finally:
+        late_names.uninstall()
+    with pytest.raises(ImportError):
+        importlib.import_module(name)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import headrace.api.v1 as tf
+from headrace.core.build import apply_op
 from headrace.eager.eager_context import eager_mode
 from headrace.formats.saved_model import asset_path
 from headrace.wire.saved_model_messages import saved_model_class
@@ -559,3 +560,35 @@ def test_options_of_saving_and_loading(eager: Any, tmp_path: Path) -> None:
         tf2.saved_model.load(folder)
     with pytest.raises(ValueError, match="experimental_io_device"):
         tf2.saved_model.LoadOptions(experimental_io_device="/job:other")
+
+
+def test_keras_layers_that_count_words() -> None:
+    """TextVectorization with multi_hot, count and tf_idf, whose graphs hold RaggedBincount."""
+    import headrace.api.v2 as tf2
+
+    answers = json.loads((GOLDEN / "counts.json").read_text())["counts"]
+    signature = tf2.saved_model.load(str(GOLDEN / "counts")).signatures["serving_default"]
+    with eager_mode():
+        found = signature(text=tf2.constant(answers["feeds"]["text"]))
+    assert found.keys() == answers["results"].keys()
+    for key, want in answers["results"].items():
+        np.testing.assert_allclose(found[key].numpy(), want, rtol=1e-5)
+
+
+_COUNTS = json.loads((GOLDEN / "counts.json").read_text())["ops"]
+
+
+@pytest.mark.parametrize("number", range(len(_COUNTS)))
+def test_bincount_ops(number: int) -> None:
+    """The ops alone, in a graph, with what TF 2.21 answers."""
+    name, given, binary, want = _COUNTS[number]
+    types = [np.int64] * (len(given) - 1) + [np.float32]
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs = [tf.constant(np.array(v, t)) for v, t in zip(given, types)]
+        if want and isinstance(want[0], str):
+            with pytest.raises(getattr(tf.errors, want[0])):
+                session.run(apply_op(name, *inputs, binary_output=binary))
+        else:
+            out = apply_op(name, *inputs, binary_output=binary)
+            np.testing.assert_allclose(session.run(out), want)
+            assert out.shape.is_compatible_with(np.shape(want))

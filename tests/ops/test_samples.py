@@ -46,7 +46,7 @@ _LOOPS = "one part of tf.cond or tf.while_loop; test_control_flow.py"
 _HANDLES = "works on a handle that another op makes; test_handle_programs.py"
 EXEMPT: dict[str, str] = {
     **dict.fromkeys(
-        ["DenseBincount", "RaggedTensorToTensor"],
+        ["DenseBincount", "RaggedBincount", "SparseBincount", "RaggedTensorToTensor"],
         "stands in graphs of Keras' text layers; test_saved_model.py",
     ),
     **dict.fromkeys(
@@ -259,7 +259,7 @@ COMPARED_ELSEWHERE: dict[str, str] = {
     ),
     "DisableCopyOnRead": "models saved by TF 2.21: tests/formats",
     **dict.fromkeys(
-        ["DenseBincount", "RaggedTensorToTensor"],
+        ["DenseBincount", "RaggedBincount", "SparseBincount", "RaggedTensorToTensor"],
         "Keras' text layers, saved by TF 2.21: tests/formats/test_saved_model.py",
     ),
     "GatherTree": "beam search: tests/layers",
@@ -342,7 +342,7 @@ def test_signature_is_tensorflows(name: str) -> None:
 
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
-    "DenseBincount": "is an op of TF 2",
+    **dict.fromkeys(["DenseBincount", "RaggedBincount", "SparseBincount"], "is an op of TF 2"),
     "_IgnoreErrorsLoggedDataset": "is IgnoreErrorsDataset with an attribute of TF 2",
     "ImageProjectiveTransformV2": "is in contrib.image's own library",
     "MaxBytesInUse": "is in contrib.memory_stats' own library",

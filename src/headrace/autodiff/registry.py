@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, lookup
 from headrace.core.tensor import Operation
 
 __all__ = [
@@ -53,6 +53,18 @@ def is_registered(op_type: str) -> bool:
     return op_type in _registered
 
 
+def _gradient_of_type(kind: str, op: Operation) -> Any:
+    """The gradient of another op type: ``gradient_override_map({"Round": "Identity"})``."""
+    try:
+        return lookup(kind).grad
+    except ValueError:
+        raise LookupError(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type}): "
+            "gradient_override_map names "
+            f"'{kind}', which nobody registered with tf.RegisterGradient"
+        ) from None
+
+
 def gradient_function(op: Operation) -> Callable[..., Any] | None:
     """The gradient function of an operation; None if it has no derivative."""
     kind = op._attrs.get("_gradient_op_type", op.type)
@@ -60,13 +72,7 @@ def gradient_function(op: Operation) -> Callable[..., Any] | None:
         kind = kind.decode()
     found = _registered.get(kind)
     if found is None:
-        if kind != op.type:
-            raise LookupError(
-                f"No gradient defined for operation '{op.name}' (op type: {op.type}): "
-                "gradient_override_map names "
-                f"'{kind}', which nobody registered with tf.RegisterGradient"
-            )
-        found = op._opdef.grad
+        found = op._opdef.grad if kind == op.type else _gradient_of_type(kind, op)
     if found is NOT_DIFFERENTIABLE:
         return None
     if found is NO_GRADIENT_YET:

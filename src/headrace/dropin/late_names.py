@@ -4,10 +4,12 @@ Neither package is imported here: a finder waits for the program to do it.
 
     >>> from scipy.misc import imresize
     >>> from PIL import Image; Image.ANTIALIAS
+    >>> from scipy.sparse.linalg.eigen.arpack import eigsh    # graph networks
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import sys
@@ -19,9 +21,19 @@ __all__ = ["install", "uninstall"]
 
 
 def _scipy_misc(module: ModuleType) -> dict[str, Any]:
+    from scipy import special
+
     from headrace.dropin import scipy_images
 
-    return {name: getattr(scipy_images, name) for name in scipy_images.__all__}
+    names = {name: getattr(scipy_images, name) for name in scipy_images.__all__}
+    for name in ("comb", "factorial", "factorial2", "factorialk", "logsumexp"):
+        names[name] = getattr(special, name)
+    return names
+
+
+def _package(module: ModuleType) -> dict[str, Any]:
+    """A module that was a package: modules of :data:`_MOVED` are below it again."""
+    return {"__path__": []}
 
 
 def _pillow_image(module: ModuleType) -> dict[str, Any]:
@@ -34,9 +46,23 @@ def _pillow_image(module: ModuleType) -> dict[str, Any]:
 _LATE: dict[str, Callable[[ModuleType], dict[str, Any]]] = {
     "PIL.Image": _pillow_image,
     "scipy.misc": _scipy_misc,
+    "scipy.sparse.linalg.eigen": _package,
+}
+#: Modules that are no more -> where their functions are.
+_MOVED = {
+    "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
+    "scipy.sparse.linalg.eigen.lobpcg": "scipy.sparse.linalg",
 }
 #: What was added, by module.
 _added: dict[str, dict[str, Any]] = {}
+
+
+class _MovedLoader(importlib.abc.Loader):
+    """Makes a module of :data:`_MOVED`: it has the public names of where they are now."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        now = importlib.import_module(_MOVED[module.__name__])
+        module.__dict__.update({n: v for n, v in vars(now).items() if not n.startswith("_")})
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -48,6 +74,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname in _MOVED:
+            return importlib.machinery.ModuleSpec(fullname, _MovedLoader())
         if fullname not in _LATE:
             return None
         own = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -101,4 +129,6 @@ def uninstall() -> None:
         for n, value in added.items():
             if module is not None and module.__dict__.get(n) is value:
                 del module.__dict__[n]
+    for name in _MOVED:
+        sys.modules.pop(name, None)
     _added.clear()

@@ -45,11 +45,13 @@ def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Gra
     """The graph of the inputs; ValueError if they have several, or another than ``graph``."""
     if graph and not isinstance(graph, Graph):
         raise TypeError(f"Input graph needs to be a Graph: {graph}")
-    inputs = list(op_input_list)
-    found = _graph_of(inputs, graph or get_default_graph())
-    if graph and found is not graph and not get_default_graph().building_function:
-        raise ValueError(f"{inputs[0]} is not from the passed-in graph.")
-    return found
+    inputs, default = list(op_input_list), get_default_graph()
+    if graph is None or default.building_function:
+        return _graph_of(inputs, default)
+    for value in inputs:
+        if _graph_of([value], graph) is not graph:
+            raise ValueError(f"{value} is not from the passed-in graph.")
+    return graph
 
 
 def get_name_scope() -> str:

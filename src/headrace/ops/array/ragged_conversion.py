@@ -19,59 +19,11 @@ from headrace.core.shapes import Shape
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
 
-__all__ = ["DENSE_BINCOUNT", "RAGGED_TENSOR_TO_TENSOR"]
+__all__ = ["RAGGED_TENSOR_TO_TENSOR"]
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
-
-
-# DenseBincount ----------------------------------------------------------------------------------
-
-
-def _dense_bincount_kernel(
-    xp: ArrayNamespace, given: Array, size: Array, weights: Array, *, binary_output: bool
-) -> Array:
-    n, values = int(size), np.asarray(given)
-    if n < 0:
-        raise _invalid(f"size ({n}) must be non-negative")
-    if values.size and values.min() < 0:
-        raise _invalid("Input arr must be non-negative!")
-    if weights.size and weights.shape != values.shape:
-        raise _invalid(
-            "weights must be the same shape as arr or a length-0 Tensor, in which case it acts "
-            f"as all weights equal to 1. Received {list(weights.shape)}"
-        )
-    rows = values.reshape(1, -1) if values.ndim < 2 else values
-    parts = weights.reshape(rows.shape) if weights.size else np.ones(rows.shape, weights.dtype)
-    out = np.zeros((len(rows), n), weights.dtype)
-    row, column = np.nonzero(rows < n)
-    if binary_output:
-        out[row, rows[row, column]] = 1
-    else:
-        np.add.at(out, (row, rows[row, column]), parts[row, column])
-    return out[0] if values.ndim < 2 else out
-
-
-def _dense_bincount_shape(c: Inference) -> list[Shape]:
-    c.require_rank(1, 0)
-    size, shape = c.value(1), c.shape(0)
-    n = None if size is None else int(size)
-    if shape is None:
-        return [None]
-    return [(n,) if len(shape) < 2 else (shape[0], n)]
-
-
-DENSE_BINCOUNT = define(
-    "DenseBincount",
-    "input: Tidx, size: Tidx, weights: T -> output: T; Tidx: type(index), T: type(countable), "
-    "binary_output: bool=False",
-    shape=_dense_bincount_shape,
-    kernel=_dense_bincount_kernel,
-    grad=NOT_DIFFERENTIABLE,
-    known_inputs=(1,),
-    host_only=True,
-)
 
 
 # RaggedTensorToTensor ---------------------------------------------------------------------------
