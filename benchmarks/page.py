@@ -5,6 +5,8 @@ group.
     <!-- measured: engine -->
     ...
     <!-- end: engine -->
+
+Tables of another class of CPU than the usual one have parts of their own (``engine, AVX2``).
 """
 
 from __future__ import annotations
@@ -23,23 +25,28 @@ __all__ = ["about_text", "doubts", "write_page"]
 
 PAGE = "benchmarks.md"
 PICTURES = "benchmarks"
+#: The class of CPU whose tables have no class in their marks.
+USUAL = "AVX-512"
 
 
 def write_page(docs: Path, results: Results) -> None:
-    pictures = draw(results, docs / PICTURES)
+    name = results.about.get("instructions", USUAL)
+    # pictures are of one class only
+    pictures = draw(results, docs / PICTURES) if name == USUAL else {}
     path = docs / PAGE
     text = path.read_text()
     for group in GROUPS.values():
         if any(results.libraries(case) for case in group.cases()):
-            text = _replaced(text, group, _part(group, results, pictures.get(group.name, [])))
+            mark = group.name if name == USUAL else f"{group.name}, {name}"
+            text = _replaced(text, mark, _part(group, results, pictures.get(group.name, [])))
     path.write_text(text)
 
 
-def _replaced(text: str, group: Group, part: str) -> str:
-    start, end = f"<!-- measured: {group.name} -->", f"<!-- end: {group.name} -->"
+def _replaced(text: str, mark: str, part: str) -> str:
+    start, end = f"<!-- measured: {mark} -->", f"<!-- end: {mark} -->"
     pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(text):
-        raise ValueError(f"{PAGE} has no part for {group.name}: it needs {start} and {end}")
+        raise ValueError(f"{PAGE} has no part for {mark}: it needs {start} and {end}")
     return pattern.sub(lambda _: f"{start}\n{part}\n{end}", text)
 
 

@@ -31,6 +31,20 @@ class Results:
     def add(self, library: str, case: str, samples: Samples) -> None:
         self.rounds.setdefault((library, case), []).append(samples)
 
+    @classmethod
+    def joined(cls, parts: list[Results]) -> Results:
+        """Runs of different cases on one machine as one; of a case that two have, the later."""
+        whole = cls(quick=any(p.quick for p in parts), load=max(p.load for p in parts))
+        for part in parts:
+            whole.versions.update(part.versions)
+            whole.rounds.update(part.rounds)
+            whole.failures.update(part.failures)
+            whole.about.update(part.about)
+        machines = {part.about.get("machine") for part in parts}
+        if len(machines) > 1:
+            raise ValueError(f"These runs are of different machines: {machines}")
+        return whole
+
     def libraries(self, case: str) -> list[str]:
         return [library for library, measured in self.rounds if measured == case]
 

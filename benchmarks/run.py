@@ -35,6 +35,8 @@ from benchmarks.table import limits_table, make_table, markdown, show
 
 __all__ = ["main"]
 
+#: Classes of CPU, and the flag by which Linux shows them.
+CLASSES = {"AVX-512": "avx512f", "AVX2": "avx2"}
 STATISTICS: dict[str, Statistic] = {"best": min, "median": statistics.median}
 
 
@@ -57,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _results(options: argparse.Namespace) -> Results:
     if options.measured:
-        return Results.from_json(options.measured.read_text())
+        return Results.joined([Results.from_json(p.read_text()) for p in options.measured])
     if options.isa and (missing := SETTINGS[options.isa].missing()):
         raise SystemExit(missing)
     settings = Settings(
@@ -91,8 +93,20 @@ def _about(settings: Settings) -> dict[str, str]:
         "python": f"Python {platform.python_version()}",
         "rounds": f"{rounds} interleaved rounds (long cases: at most 3)",
         "threads": f"{settings.threads} threads each",
+        "instructions": instructions(settings.isa),
         **({"isa": f"limited to: {SETTINGS[settings.isa].meaning}"} if settings.isa else {}),
     }
+
+
+def instructions(limit: str = "") -> str:
+    """The class of CPU that kernels are chosen for: "AVX-512", "AVX2", or less."""
+    if limit == "avx2":
+        return "AVX2"
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return "instructions unknown"
+    return next((n for n, f in CLASSES.items() if f" {f} " in flags), "less than AVX2")
 
 
 def _processor() -> str:
@@ -210,8 +224,9 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="measured",
         type=Path,
+        action="append",
         metavar="FILE",
-        help="measure nothing: take the samples of an earlier run",
+        help="measure nothing: take the samples of an earlier run (repeated: of its pieces)",
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to FILE")
     parser.add_argument(

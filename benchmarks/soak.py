@@ -10,6 +10,10 @@ Every result is compared with one that NumPy computes. Memory that is in use at 
 beside that after the warm-up: what is resident once the C library has given its free memory back,
 because how much of that it keeps depends on how the threads happened to interleave. What was
 resident before that is printed, too.
+
+Even so the C library keeps the free end of each thread's heap (glibc's malloc_trim gives back the
+main heap's end alone), as much as the thread once needed at the same time. So the bytes that are
+allocated, which must not grow, are printed as well.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import resident_bytes
+from benchmarks.timing import allocated_bytes, resident_bytes
 
 __all__ = ["Account", "main", "soak"]
 
@@ -41,6 +45,8 @@ class Account:
     warm_bytes: int
     end_bytes: int
     resident_bytes: int  # at the end, with memory that is free
+    warm_allocated: int  # bytes that the C library has given out; 0 where it does not tell
+    end_allocated: int
 
     @property
     def growth(self) -> float:
@@ -49,7 +55,8 @@ class Account:
     def __str__(self) -> str:
         memory = (
             f"{self.warm_bytes / 1e6:.0f} MB after the warm-up, {self.end_bytes / 1e6:.0f} MB "
-            f"at the end ({self.resident_bytes / 1e6:.0f} MB with what is free)"
+            f"at the end ({self.resident_bytes / 1e6:.0f} MB with what is free); allocated "
+            f"{self.warm_allocated / 1e6:.1f} and {self.end_allocated / 1e6:.1f} MB"
         )
         return (
             f"{self.runs:,} runs in {self.seconds:.0f} s, {self.wrong} wrong; {memory} "
@@ -158,14 +165,14 @@ def soak(runs: int, threads: int, warm_up: int) -> Account:
         session = tf.Session(graph=graph)
         checks = _checks(tf, session)
     wrong = _on_threads(checks, warm_up, threads, seed=1)
-    warm = _bytes_in_use()
+    warm, warm_allocated = _bytes_in_use(), allocated_bytes()
     start = time.perf_counter()
     wrong += _on_threads(checks, runs, threads, seed=2)
     seconds = time.perf_counter() - start
     resident = resident_bytes()
-    account = Account(runs, wrong, seconds, warm, _bytes_in_use(), resident)
+    end, end_allocated = _bytes_in_use(), allocated_bytes()
     session.close()
-    return account
+    return Account(runs, wrong, seconds, warm, end, resident, warm_allocated, end_allocated)
 
 
 def _bytes_in_use() -> int:

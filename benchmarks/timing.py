@@ -7,6 +7,7 @@ min(samples)
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
@@ -15,7 +16,14 @@ from itertools import repeat
 from time import perf_counter
 from typing import Any
 
-__all__ = ["each_call", "per_call", "resident_bytes", "seconds_after_collecting", "seconds_of"]
+__all__ = [
+    "allocated_bytes",
+    "each_call",
+    "per_call",
+    "resident_bytes",
+    "seconds_after_collecting",
+    "seconds_of",
+]
 __all__ += ["warm_up"]
 
 #: A sample is as many calls as take about this long, so that reading the clock costs nothing beside
@@ -83,3 +91,26 @@ def resident_bytes() -> int:
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
+
+
+class _Mallinfo(ctypes.Structure):
+    """glibc's ``struct mallinfo2``: sums over the heaps of all threads."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+def allocated_bytes() -> int:
+    """The bytes that glibc's allocator has given out and not got back; 0 with other libraries."""
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return 0
+    ask.restype = _Mallinfo
+    found = ask()
+    return int(found.uordblks) + int(found.hblkhd)

@@ -45,7 +45,8 @@ CACHES: dict[str, str] = {
     "lower/fused_code.py:_code": _MEMBERS,
     "executors/specialised.py:SpecialisedRuns.made": _SPECIALISED,
     "executors/specialised.py:SpecialisedRuns.reasons": _SPECIALISED,
-    "lower/bound_runs.py:BoundRuns.counts": _HERE + "test_bound_runs_see_what_changed_in_place",
+    "lower/signature_counts.py:SignatureCounts.counts": _HERE
+    + "test_bound_runs_see_what_changed_in_place",
     "lower/session_state.py:State.bindings": _HERE + "test_bound_runs_see_what_changed_in_place",
     "lower/session_state.py:State.kept": _KEPT,
     "lower/session_state.py:State.groups": _KEPT,
@@ -217,7 +218,7 @@ ONE_CALL: frozenset[str] = frozenset(
         "Tape",
         "ValueNames",
         "_Backward",
-        "_Scan",
+        "_Groups",
         "Arena",
         "AssetFolder",
         "BoundValues",

@@ -10,7 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 _PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/adr/*.md")])
 #: Pages that name files of other repositories.
-_NOT_OURS = {"docs/programs.md", "docs/more_programs.md", "docs/tftests.md"}
+_NOT_OURS = {
+    "docs/programs.md",
+    "docs/more_programs.md",
+    "docs/tftests.md",
+    "docs/third_programs.md",
+}
 _FILE = re.compile(r"(?<![\w/.])((?:\.\./)*(?:[a-z_]\w*/)+\w+\.(?:py|md|txt|png))\b")
 #: Where a path may begin.
 _BASES = ("", "src", "src/headrace", "docs", "benchmarks")

@@ -6,6 +6,8 @@ lists of them. It is run as a v1 graph, as the body of a ``tf.function``, and ea
 modes that it names. Python 3.7 syntax.
 """
 
+import importlib
+
 import numpy as np
 
 GRAPH, FUNCTION, EAGER = "graph", "function", "eager"
@@ -947,3 +949,74 @@ def variable_creators_reach_functions(tf):
     with tf.variable_creator_scope(creator):
         out = f()
     return [out, str(len(made))]
+
+
+def inner(tf, path):
+    """A module inside of TensorFlow, by the path below ``tensorflow``."""
+    if tf.__name__ == "headrace":
+        from headrace.api import paths
+
+        return paths.facade(path, "tensorflow")
+    return importlib.import_module("tensorflow." + path)
+
+
+@program(GRAPH, FUNCTION)
+def parallel_loops(tf):
+    flow = inner(tf, "python.ops.parallel_for.control_flow_ops")
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    count = tf.compat.v1.placeholder_with_default(2, [])
+
+    def round_of(i):
+        return tf.gather(x, i) * 2, {"a": tf.cast(i, tf.float32), "b": tf.cast(i, tf.int64)}
+
+    def flat(value):
+        return [value[0], value[1]["a"], value[1]["b"]]
+
+    kinds = (tf.float32, {"a": tf.float32, "b": tf.int64})
+    return [
+        *flat(flow.pfor(round_of, 2)),
+        *flat(flow.pfor(round_of, count)),
+        *flat(flow.for_loop(round_of, kinds, 2)),
+        *flat(flow.for_loop(round_of, kinds, count, parallel_iterations=1)),
+    ]
+
+
+@program()
+def vectorized_maps(tf):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    pairs = tf.vectorized_map(lambda r: (r["a"] * 2.0, tf.reduce_sum(r["b"])), {"a": x, "b": x})
+    return [tf.vectorized_map(lambda r: tf.reduce_sum(r * r), x), pairs]
+
+
+@program(GRAPH)
+def pfor_with_one_iteration_at_a_time(tf):
+    flow = inner(tf, "python.ops.parallel_for.control_flow_ops")
+    return flow.pfor(lambda i: i, 2, parallel_iterations=1)
+
+
+@program(GRAPH)
+def graph_jacobians(tf):
+    by = inner(tf, "python.ops.parallel_for.gradients")
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    w = tf.constant([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    unused = tf.constant(1.0)
+    y = tf.square(tf.matmul(x, w))
+    some = tf.compat.v1.placeholder_with_default(x, [None, 2])
+    found = [
+        by.jacobian(y, w),
+        by.jacobian(y, [w, unused, x]),
+        by.jacobian(y, w, use_pfor=False),
+        by.jacobian(tf.gather(w, [1, 0, 1])[:, 0], w),
+        by.jacobian(tf.square(some), some),
+        by.batch_jacobian(y, x),
+        by.batch_jacobian(tf.reshape(y, [2, 3, 1]), x, use_pfor=False),
+        by.batch_jacobian(tf.square(some), some),
+    ]
+    flat = [g for f in found for g in (f if isinstance(f, list) else [f])]
+    return [[g, None if g is None else str(g.shape)] for g in flat]
+
+
+@program(GRAPH)
+def batch_jacobian_of_other_rows(tf):
+    by = inner(tf, "python.ops.parallel_for.gradients")
+    return by.batch_jacobian(tf.ones([3, 2]), tf.ones([2, 2]))

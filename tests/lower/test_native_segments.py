@@ -481,3 +481,27 @@ def test_without_the_compiler_steps_run_one_by_one(setting, blocked):
         assert "switched off" in status
     elif blocked != "-":
         assert "llvmlite" in status or "cffi" in status
+
+
+@needs_llvm
+def test_large_products_do_not_keep_their_neighbours_from_being_native(always):
+    """Batches are not declared, so it is the weights that show what is left to a library."""
+    value = np.random.default_rng(1).normal(size=(128, 256)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 256])
+        weights = tf.placeholder(tf.float32, [256, 256])
+        chances = tf.nn.softmax(tf.matmul(x, weights))
+        total = tf.reduce_sum(chances * chances, 1, keepdims=True)
+        y = tf.matmul(chances / (total + tf.reduce_max(chances, 1, keepdims=True)), weights)
+        feed = {x: value, weights: np.eye(256, dtype=np.float32)}
+        steps = tf.Variable(0)
+        fetches = [y, tf.assign_add(steps, 1)]  # (a run that writes is not bound to memory here)
+        session.run(tf.global_variables_initializer())
+        found, _ = session.run(fetches, feed)
+        taken = session.explain(fetches, feed).steps
+    native = {s.op_type for s in taken if s.by == "native"}
+    assert {"Softmax", "Max"} <= native and "MatMul" not in native
+    powers = np.exp(value - value.max(1, keepdims=True))
+    chances = powers / powers.sum(1, keepdims=True)
+    wanted = chances / ((chances**2).sum(1, keepdims=True) + chances.max(1, keepdims=True))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -145,6 +145,32 @@ def test_results_are_read_back() -> None:
     assert [line.texts for line in lines] == [line.texts for line in others]
 
 
+def test_pieces_of_a_run_are_joined() -> None:
+    first, second = Results(about={"machine": "a"}, load=0.2), Results(about={"machine": "a"})
+    first.add("tf", "mlp.train", {"run": [1.0]})
+    second.add("tf", "mlp.train", {"run": [2.0]})
+    second.add("tf", "gpt.train", {"run": [3.0]})
+    whole = Results.joined([first, second])
+    assert whole.rounds["tf", "mlp.train"] == [{"run": [2.0]}]
+    assert whole.rounds["tf", "gpt.train"] == [{"run": [3.0]}]
+    assert whole.load == 0.2
+    with pytest.raises(ValueError, match="different machines"):
+        Results.joined([first, Results(about={"machine": "b"})])
+
+
+def test_another_class_of_cpu_has_tables_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "benchmarks.md"
+    page.write_text((ROOT / "docs" / "benchmarks.md").read_text())
+    usual = _part(page, "models")
+    results = measured()
+    results.about["instructions"] = "AVX2"
+    write_page(tmp_path, results)
+    assert _part(page, "models") == usual
+    assert "400 / 600 ms" in _part(page, "models, AVX2")
+    assert not (tmp_path / "benchmarks").exists()
+
+
 def test_check_finds_a_library_that_is_away() -> None:
     results = Results()
     results.add("headrace", "mlp.check", {"losses": [1.0, 0.9], "logits": [0.1, 0.2]})

@@ -327,6 +327,9 @@ PATHS["python.ops.lookup_ops"] = (
     "headrace.ops.state.vocabulary_tables", _V1,
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
+PATHS["python.ops.parallel_for"] = ("headrace.autodiff.jacobians",)
+PATHS["python.ops.parallel_for.gradients"] = ("headrace.autodiff.jacobians",)
+PATHS["python.ops.parallel_for.control_flow_ops"] = ("headrace.ops.control.parallel_loops",)
 PATHS["python.client.timeline"] = ("headrace.profiler.timeline",)
 PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", _V1)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)

@@ -1,4 +1,6 @@
-"""The default executor: a plan becomes one generated Python function over NumPy (see codegen)."""
+"""The default executor: a plan becomes one generated Python function over NumPy
+(lower/emit_general.py).
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ def _missing_fetch(compiled: Compiled, plan: Plan, env: dict[str, Any]) -> Opera
 
 
 def _failed_member(step: Fused, traceback: TracebackType) -> tuple[Node, list[Any]]:
-    """Which node of a fused step raised: each is one line of the step's own code (see fused.py)."""
+    """Which node of a fused step raised: each is one line of the step's own code
+    (lower/fused_code.py).
+    """
     found: TracebackType | None = traceback
     inner = None
     while found is not None:

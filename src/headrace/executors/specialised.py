@@ -25,6 +25,7 @@ from headrace.core import shapes
 from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable, Run, SessionRun
 from headrace.lower.plan import Plan, steps
+from headrace.lower.signature_counts import SignatureCounts
 from headrace.program.fed_shapes import with_fed_shapes
 from headrace.program.nodes import Node, Program, While
 from headrace.rewrite.rules.loop_rounds import RULE, may_unroll, why_not_unrolled
@@ -40,8 +41,6 @@ RUNS = 24
 LOOP_RUNS = 4
 #: Lists of shapes that a session has plans for.
 MAX_SHAPES = 4
-#: Lists of shapes that are counted.
-MAX_COUNTED = 256
 #: Steps about shapes, or left alone because of them, from which planning again pays.
 MIN_OPEN_STEPS = 4
 #: Larger programs are not planned again.
@@ -59,7 +58,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.runs: dict[Signature, Run] = {}
-        self.counts: dict[Signature, int] = {}
+        self.counts = SignatureCounts()
         self.evicted = 0
 
     def values(self) -> tuple[Any, ...]:
@@ -68,7 +67,7 @@ class _Table:
 
     def clear(self) -> None:
         self.runs.clear()
-        self.counts.clear()
+        self.counts = SignatureCounts()
 
 
 class SpecialisedRuns(SessionRun):
@@ -114,15 +113,10 @@ class SpecialisedRuns(SessionRun):
 
     def _first(self, table: _Table, state: State, signature: Signature, general: Run) -> Run:
         """How to run with shapes that have no plan of their own yet."""
-        counts = table.counts
-        if len(counts) >= MAX_COUNTED:
-            counts.clear()
-        count = counts[signature] = counts.get(signature, 0) + 1
         full = len(table.runs) >= MAX_SHAPES
         often = LOOP_RUNS if self.has_loops else RUNS
-        if count <= often * (1 + (table.evicted + 1 if full else 0)):
+        if not table.counts.reaches(signature, 1 + often * (1 + (table.evicted + 1) * full)):
             return general
-        del counts[signature]
         if full:
             table.runs.pop(next(iter(table.runs)), None)
             table.evicted += 1

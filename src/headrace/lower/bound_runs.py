@@ -35,6 +35,7 @@ from headrace.lower.listing import Listing
 from headrace.lower.plan import Plan
 from headrace.lower.select_bindable import why_unbound
 from headrace.lower.session_state import State
+from headrace.lower.signature_counts import SignatureCounts
 from headrace.lower.step_threads import in_turn, most_threads
 from headrace.lower.write_stage import WriteStage, is_within_bounds
 from headrace.program.nodes import Node, walk
@@ -50,8 +51,6 @@ __all__ = ["BoundRuns", "runs_for"]
 AT_ONCE, OFTEN = 4, 8
 #: Training steps come with ever new batch sizes, too: theirs must have come so often.
 STEPS = 3
-#: Signatures that are counted.
-MAX_COUNTED = 256
 #: Memory that all bindings of a session may take.
 MOST_BYTES = 512 << 20
 
@@ -128,7 +127,7 @@ class BoundRuns(SessionRun):
         self.trains = any(v.written for v in plan.program.variables)
         # with large steps of other threads
         self.takes_turns = self.trains and not any(_may_wait(n) for n in walk(plan.program.body))
-        self.counts: dict[Any, int] = {}
+        self.counts = SignatureCounts()
         self.evicted = 0
         self.bindings: weakref.WeakSet[Binding] = weakref.WeakSet()
 
@@ -157,7 +156,7 @@ class BoundRuns(SessionRun):
     def within(self, state: State) -> Run:
         """The same for one session, without the look-up of what it has bound."""
         table: dict[Any, Any] = state.bindings.setdefault(self, {})
-        general, first = self.general, self._first
+        general, first, instead = self.general, self._first, self._instead
 
         def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
             signature = (_here.ident, thread_count(), *[f.shape for f in feeds])
@@ -179,24 +178,7 @@ class BoundRuns(SessionRun):
                     raise
                 said = _said(error)
             # (the error, which holds variables, is gone)
-            return instead(found, said, state, values, signature, feeds)
-
-        def instead(
-            found: _Bound,
-            said: str,
-            state: State,
-            values: dict[str, Any],
-            signature: Any,
-            feeds: tuple[Any, ...],
-        ) -> tuple[Any, ...]:
-            """A bound run failed: the general way computes it, or says what is wrong with the
-            feeds.
-            """
-            made = general(state, values, *feeds)
-            found.failures, found.failure = found.failures + 1, said
-            if found.failures >= OFTEN:
-                _put(table, signature, _General(f"runs failed: {found.failure}"))
-            return made
+            return instead(table, found, said, state, values, signature, feeds)
 
         def run_in_turn(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
             made: tuple[Any, ...] = in_turn(run, state, values, *feeds)
@@ -213,12 +195,29 @@ class BoundRuns(SessionRun):
                 return results
             except Exception as error:
                 said = _said(error)
-            return instead(found, said, state, values, signature, (feed,))
+            return instead(table, found, said, state, values, signature, (feed,))
 
         one = not self.trains and len(self.plan.program.feeds) - self.plan.kept == 1
         if one:
             return run_one
         return run_in_turn if self.takes_turns else run
+
+    def _instead(
+        self,
+        table: dict[Any, Any],
+        found: _Bound,
+        said: str,
+        state: State,
+        values: dict[str, Any],
+        signature: object,
+        feeds: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        """A bound run failed: the general way computes it, or says what is wrong with the feeds."""
+        made = self.general(state, values, *feeds)
+        found.failures, found.failure = found.failures + 1, said
+        if found.failures >= OFTEN:
+            _put(table, signature, _General(f"runs failed: {found.failure}"))
+        return made
 
     def _first(
         self,
@@ -257,14 +256,8 @@ class BoundRuns(SessionRun):
     def _wanted(self, signature: Any, room: bool) -> bool:
         if room and not self.trains:
             return True
-        if len(self.counts) >= MAX_COUNTED:
-            self.counts.clear()
-        count = self.counts[signature] = self.counts.get(signature, 0) + 1
         # those that take turns are not bound again and again
-        if count < (STEPS if room else OFTEN * (1 + self.evicted)):
-            return False
-        self.counts.pop(signature, None)
-        return True
+        return self.counts.reaches(signature, STEPS if room else OFTEN * (1 + self.evicted))
 
 
 def _bytes(state: State) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import lookup
-from headrace.program.nodes import Block, If, Node, Program, While, count_uses
+from headrace.program.nodes import Block, If, Node, Program, Statement, While, count_uses
 
 if TYPE_CHECKING:
     from headrace.lower.select_updates import Grouped
@@ -95,9 +95,7 @@ def statements(block: PlanBlock) -> Iterator[PlanStatement]:
 
 def fuse(program: Program, enabled: bool = True, growing: bool = False) -> PlanBlock:
     """The program's block with element-wise groups made."""
-    uses = count_uses(program)
-    mutable = frozenset(v.current for v in program.variables if v.written)
-    return _block(program.body, program, uses, mutable, enabled, growing and enabled)
+    return _Fusing(program, enabled, growing and enabled).block(program.body)
 
 
 def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:
@@ -190,81 +188,117 @@ class _Sharing:
         )
 
 
-def _block(
-    block: Block,
-    program: Program,
-    uses: dict[int, int],
-    mutable: frozenset[int],
-    enabled: bool,
-    growing: bool,
-) -> PlanBlock:
-    numbers = _repeated(block, program, mutable) if growing else {}
-    if numbers:
-        block = tuple(
+class _Fusing:
+    """Groups under construction, for all blocks of a program."""
+
+    def __init__(self, program: Program, enabled: bool, growing: bool) -> None:
+        self.program, self.enabled, self.growing = program, enabled, growing
+        self.uses = count_uses(program)
+        self.mutable = frozenset(v.current for v in program.variables if v.written)
+
+    def block(self, block: Block) -> PlanBlock:
+        """A block's statements with groups; those of inner blocks are their own."""
+        if self.growing:
+            block = self._without_repeats(block)
+        groups = _Groups(block, self)
+        for s in block:
+            if isinstance(s, If):
+                groups.out.append(PlanIf(s.pred, s.branch, self.block(s.body)))
+            elif isinstance(s, While):
+                groups.out.append(PlanWhile(s, self.block(s.test), self.block(s.body)))
+            else:
+                groups.node(s)
+        return groups.finished()
+
+    def is_fusable(self, s: Statement) -> bool:
+        return isinstance(s, Node) and _fusable(s, self.program, self.mutable)
+
+    def _without_repeats(self, block: Block) -> Block:
+        """Numbers in the place of arrays that repeat them, which nobody reads then."""
+        program, uses = self.program, self.uses
+        numbers = _repeated(block, program, self.mutable)
+        if not numbers:
+            return block
+        changed = [
             _with_numbers(s, numbers, program, uses)
-            if isinstance(s, Node) and _fusable(s, program, mutable)
+            if isinstance(s, Node) and self.is_fusable(s)
             else s
             for s in block
-        )
-        block = tuple(
-            s
-            for s in block
-            if not (isinstance(s, Node) and s.outputs and s.outputs[0] in numbers)
-            or uses.get(s.outputs[0], 0) > 0
-        )
-    sharing = _Sharing(block, program, mutable) if growing else None
-    groups: dict[int, _Members] = {}  # output of the group's last node -> its nodes
-    out: list[PlanStatement | None] = []
-    place: dict[int, int] = {}
-    closed: dict[int, _Members] = {}  # groups that end in a reduction
-    for s in block:
-        if isinstance(s, If):
-            out.append(
-                PlanIf(s.pred, s.branch, _block(s.body, program, uses, mutable, enabled, growing))
-            )
-        elif isinstance(s, While):
-            test = _block(s.test, program, uses, mutable, enabled, growing)
-            out.append(PlanWhile(s, test, _block(s.body, program, uses, mutable, enabled, growing)))
-        elif enabled and _fusable(s, program, mutable):
-            shape = program.values[s.outputs[0]].shape
-            parts: list[_Members] = []
-            for i in dict.fromkeys(s.inputs):
-                producer = groups.get(i)
-                times = s.inputs.count(i)
-                if producer is None or program.values[i].shape != shape:
-                    continue
-                if uses[i] != times:
-                    if sharing is None or not sharing.allows(i, uses[i], times, producer):
-                        continue
-                    uses[i] -= times
-                    parts.append(dict(producer))
-                    continue
-                parts.append(producer)
-                del groups[i]
-                out[place[i]] = None
-            groups[s.outputs[0]] = _joined(parts, s)
-            place[s.outputs[0]] = len(out)
-            out.append(s)
-        elif enabled and s.opdef.role == "reduction" and _closes(s, groups, program, uses):
+        ]
+
+        def is_read(s: Statement) -> bool:
+            if not isinstance(s, Node) or not s.outputs or s.outputs[0] not in numbers:
+                return True
+            return uses.get(s.outputs[0], 0) > 0
+
+        return tuple([s for s in changed if is_read(s)])
+
+
+class _Groups:
+    """The groups of one block."""
+
+    def __init__(self, block: Block, fusing: _Fusing) -> None:
+        self.fusing, self.program, self.uses = fusing, fusing.program, fusing.uses
+        self.sharing = _Sharing(block, fusing.program, fusing.mutable) if fusing.growing else None
+        self.groups: dict[int, _Members] = {}  # output of the group's last node -> its nodes
+        self.closed: dict[int, _Members] = {}  # groups that end in a reduction
+        self.place: dict[int, int] = {}
+        self.out: list[PlanStatement | None] = []
+
+    def node(self, s: Node) -> None:
+        """One more node of the block, in a group or alone."""
+        if self.fusing.enabled and self.fusing.is_fusable(s):
+            self.groups[s.outputs[0]] = _joined(self._parts(s), s)
+            self.place[s.outputs[0]] = len(self.out)
+        elif (
+            self.fusing.enabled
+            and s.opdef.role == "reduction"
+            and _closes(s, self.groups, self.program, self.uses)
+        ):
             source = s.inputs[0]
-            closed[s.outputs[0]] = _joined([groups.pop(source)], s)
-            out[place[source]] = None
-            place[s.outputs[0]] = len(out)
-            out.append(s)
-        else:
-            out.append(s)
-    groups.update(closed)
-    for value, group in groups.items():
-        members = [*group.values()]
-        alone = members[0].opdef.name
+            self.closed[s.outputs[0]] = _joined([self.groups.pop(source)], s)
+            self.out[self.place[source]] = None
+            self.place[s.outputs[0]] = len(self.out)
+        self.out.append(s)
+
+    def _parts(self, s: Node) -> list[_Members]:
+        """The groups that make a node's inputs and become part of its own."""
+        shape = self.program.values[s.outputs[0]].shape
+        parts: list[_Members] = []
+        for i in dict.fromkeys(s.inputs):
+            producer = self.groups.get(i)
+            if producer is None or self.program.values[i].shape != shape:
+                continue
+            times, uses = s.inputs.count(i), self.uses[i]
+            if uses == times:
+                parts.append(producer)
+                del self.groups[i]
+                self.out[self.place[i]] = None
+            elif self.sharing is not None and self.sharing.allows(i, uses, times, producer):
+                self.uses[i] -= times
+                parts.append(dict(producer))
+        return parts
+
+    def finished(self) -> PlanBlock:
+        """The block's statements, groups in the place of their last nodes."""
+        self.groups.update(self.closed)
+        for value, group in self.groups.items():
+            members = [*group.values()]
+            if len(members) > 1 or self._gains_alone(members[0], value):
+                members.sort(key=lambda n: self.place[n.outputs[0]])
+                self.out[self.place[value]] = Fused(tuple(members), _inputs(members))
+        return tuple([s for s in self.out if s is not None])
+
+    def _gains_alone(self, node: Node, value: int) -> bool:
+        """Whether a single op is worth a group: its blocks, or native code, beat NumPy's pass."""
+        traits = node.opdef.traits
+        if traits.heavy:
+            return True
+        if traits.like_elementwise:
+            return False
         # our own steps see to threads themselves
-        like = members[0].opdef.traits.like_elementwise
-        large = alone[0] != "_" and not like and _is_large(value, program)
-        large = large or (growing and not like and _takes_passes(members[0], program))
-        if len(members) > 1 or members[0].opdef.traits.heavy or large:
-            members.sort(key=lambda n: place[n.outputs[0]])
-            out[place[value]] = Fused(tuple(members), _inputs(members))
-    return tuple(s for s in out if s is not None)
+        is_large = node.opdef.name[0] != "_" and _is_large(value, self.program)
+        return is_large or (self.fusing.growing and _takes_passes(node, self.program))
 
 
 def _joined(parts: list[_Members], node: Node) -> _Members:

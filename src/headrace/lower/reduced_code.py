@@ -10,6 +10,7 @@ own pairwise summation halves its input, and so has the same bits as without blo
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -63,12 +64,9 @@ def make_reduced(step: Fused, program: Program) -> Callable[..., Any]:
 
     def run(*inputs: Array | np.generic) -> Any:
         shape = _full_shape(inputs, rank)
-        if shape is not None:
-            size = 1
-            for d in shape:
-                size *= d
-            if size >= fused.LARGE and (not everything or _is_flat(inputs, shape)):
-                return reduce(into, inputs, shape, dtype, name, keep)
+        is_large = shape is not None and math.prod(shape) >= fused.LARGE
+        if shape is not None and is_large and (not everything or _is_flat(inputs, shape)):
+            return reduce(into, inputs, shape, dtype, name, keep)
         return kernel(chain(*inputs), axes)
 
     return run
@@ -191,10 +189,7 @@ def _rows(
 ) -> Any:
     out = np.empty(shape[:-1], dtype)
     cut = [getattr(x, "shape", ()) == shape for x in inputs]
-    per_row = 1
-    for d in shape[1:]:
-        per_row *= d
-    step = max(1, blocks.BLOCK // max(1, per_row))
+    step = max(1, blocks.BLOCK // max(1, math.prod(shape[1:])))
     if shape[-1] <= SHORT_ROW:
         hold_blas()
     work = partial(_row_pieces, into, inputs, cut, shape, dtype, name, out, step)
@@ -217,10 +212,7 @@ def _row_pieces(
     length = shape[-1]
     for n in range(first, end):
         lo, hi = n * step, min((n + 1) * step, shape[0])
-        size = hi - lo
-        for d in shape[1:]:
-            size *= d
-        piece = _buffer(size, dtype).reshape(hi - lo, *shape[1:])
+        piece = _buffer((hi - lo) * math.prod(shape[1:]), dtype).reshape(hi - lo, *shape[1:])
         into(*[x[lo:hi] if c else x for x, c in zip(inputs, cut)], piece)
         target = out[lo:hi]
         if name in ("Max", "Min"):

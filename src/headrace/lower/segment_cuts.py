@@ -104,6 +104,9 @@ class ShapeFacts:
         if not _has_rule(node.opdef, tuple([values[i].dtype.name for i in node.inputs])):
             return False
         inputs = node.inputs
+        too_large = segment_rules.TOO_LARGE.get(node.opdef.name)
+        if too_large is not None and too_large([values[i].shape for i in inputs], node.attrs):
+            return False
         large = node.opdef.traits.large_inputs
         if large:
             inputs = tuple([v for k, v in enumerate(inputs) if k not in large])

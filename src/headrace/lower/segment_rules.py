@@ -11,12 +11,13 @@ is run on the numbers of the elements, and what comes out says which element goe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core.dtypes import DType
+from headrace.core.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.kernels.native.segment_code import Ref
@@ -26,20 +27,27 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "Refused", "native_attributes"]
 
 Rule = Callable[["SegmentBinder", "Node"], "list[Ref]"]
+TooLarge = Callable[[Sequence[Shape], Mapping[str, Any]], bool]
 
 #: Multiplications of a product up to which it is in a segment.
 MAX_PRODUCT = 1 << 21
+#: Rows of a batch whose size is not declared: so many make a product large.
+USUAL_ROWS = 64
 RULES: dict[str, Rule] = {}
+#: Whether an op is certainly too large for a segment, by op: of the shapes of its inputs.
+TOO_LARGE: dict[str, TooLarge] = {}
 
 
 class Refused(Exception):
     """Why a segment stays with NumPy."""
 
 
-def _rule(*ops: str) -> Callable[[Rule], Rule]:
+def _rule(*ops: str, too_large: TooLarge | None = None) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for op in ops:
             RULES[op] = rule
+            if too_large is not None:
+                TOO_LARGE[op] = too_large
         return rule
 
     return register
@@ -132,7 +140,22 @@ def _argmax(b: SegmentBinder, node: Node) -> list[Ref]:
 # products -----------------------------------------------------------------------------------------
 
 
-@_rule("MatMul", "_FusedMatMul")
+def _is_large_product(given: Sequence[Shape], attrs: Mapping[str, Any]) -> bool:
+    """Whether a product of inputs of these shapes is left to a library (a plan does without it
+    then, and what stands before and after it are segments).
+    """
+    left, right = given[:2]
+    if left is None or right is None or len(left) != 2 or len(right) != 2:
+        return False
+    rows, depth = (left[1], left[0]) if attrs["transpose_a"] else left
+    inner, columns = (right[1], right[0]) if attrs["transpose_b"] else right
+    if columns is None:
+        return False
+    sizes = [USUAL_ROWS if rows is None else rows, depth if inner is None else inner, columns]
+    return math.prod(USUAL_ROWS if d is None else d for d in sizes) > MAX_PRODUCT
+
+
+@_rule("MatMul", "_FusedMatMul", too_large=_is_large_product)
 def _product(b: SegmentBinder, node: Node) -> list[Ref]:
     from headrace.kernels.native.segment_products import multiply
 

@@ -95,6 +95,7 @@ from headrace.ops.linalg.diagonals import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
 from headrace.ops.control.functional import foldl, foldr, map_fn, scan
+from headrace.ops.control.parallel_loops import vectorized_map
 from headrace.ops.array.gathering import (
     batch_gather, boolean_mask, gather, gather_nd, invert_permutation, scatter_nd, sequence_mask,
     tensor_scatter_add, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
@@ -426,7 +427,7 @@ __all__ = [
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
     "Variable", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
     "variable_scope", "VariableAggregation", "variables_initializer", "VariableScope",
-    "VariableSynchronization", "variance_scaling_initializer", "variant",
+    "VariableSynchronization", "variance_scaling_initializer", "variant", "vectorized_map",
     "verify_tensor_all_finite", "VERSION", "version", "where", "where_v2", "while_loop",
     "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]

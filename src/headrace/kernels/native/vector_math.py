@@ -294,7 +294,7 @@ MATH: dict[str, dict[str, Unary]] = {
     "Sin": {"f32": sin},
     "Cos": {"f32": cos},
 }
-#: Largest errors in units of the last place by op and element type, where they are not 2.
+#: Largest errors in units of the last place by function and element type, where they are not 2.
 #:
 #: - tanh of float32 is a quotient of polynomials, whose roundings add up where the result is close
 #:   to 1 (3e-7 at most; units of the last place are half as large below 1). TensorFlow 1.15's, a
@@ -302,7 +302,7 @@ MATH: dict[str, dict[str, Unary]] = {
 #: - The others are quotients that round three times (e**x, the sum, the division), each up to a
 #:   unit where the result is just below a power of two; a second branch for small arguments would
 #:   cost half as much again.
-ULPS: dict[str, dict[str, float]] = {
-    "Tanh": {"f32": 5.0, "f64": 2.75},
-    "Sigmoid": {"f32": 2.75, "f64": 2.75},
+ULPS: dict[Unary, dict[str, float]] = {
+    tanh: {"f32": 5.0, "f64": 2.75},
+    sigmoid: {"f32": 2.75, "f64": 2.75},
 }
