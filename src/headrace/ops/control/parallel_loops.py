@@ -44,7 +44,7 @@ def for_loop(
             rounds = [values_of(constant(i)) for i in range(int(iters))]
             stacked = [stack(list(column)) for column in zip(*rounds)]
         else:
-            types = _types_of_tensors(loop_fn, loop_fn_dtypes)
+            types: Any = _types_of_tensors(loop_fn, loop_fn_dtypes)
             numbers = apply_op("Range", 0, iters, 1)
             stacked = map_fn(
                 values_of, numbers, types, parallel_iterations=parallel_iterations
