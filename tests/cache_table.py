@@ -156,6 +156,7 @@ REGISTRIES: frozenset[str] = frozenset(
         "kernels/native/element_rules.py:RULES",
         "layers/distributions/divergences.py:_DIVERGENCES",
         "lower/segment_rules.py:RULES",
+        "lower/segment_rules.py:TOO_LARGE",
         "ops/nn/normalization.py:_GRAD_OPS",
         "ops/nn/pool_ops.py:_OPS",
         "session/placement.py:LOCAL_TARGETS",

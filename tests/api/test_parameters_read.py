@@ -123,6 +123,20 @@ BY_FUNCTION = {
     ("end", "session"): "a hook's method gets the session, needed or not",
     ("save", "options"): "options of devices and remote file systems; there are none",
     ("snapshot", "name"): _EAGER,
+    **dict.fromkeys(
+        [
+            ("bucket_by_sequence_length", "name"),
+            ("counter", "name"),
+            ("enumerate", "name"),
+            ("group_by_window", "name"),
+            ("list_files", "name"),
+            ("rejection_resample", "name"),
+        ],
+        "a name in the profiles of TensorFlow's own data runtime; it makes no operation",
+    ),
+    ("map", "synchronous"): "a hint about threads: the elements are the same",
+    ("map", "use_unbounded_threadpool"): "a hint about threads: the elements are the same",
+    ("after_create_session", "session"): "a hook's method gets the session, needed or not",
     ("with_options", "name"): _EAGER,
     (
         "non_max_suppression_padded",

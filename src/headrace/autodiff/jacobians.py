@@ -7,10 +7,10 @@ from typing import Any
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.gradients import gradients
 from headrace.core import nest
-from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
+from headrace.ops.array import array_shape, gathering, joining
 from headrace.ops.control.parallel_loops import for_loop, pfor
 
 __all__ = ["batch_jacobian", "jacobian"]
@@ -23,16 +23,16 @@ def jacobian(
     input; None for an input that ``output`` does not depend on.
     """
     flat_inputs = [convert_to_tensor(x) for x in nest.flatten(inputs)]
-    flat = apply_op("Reshape", output, [-1])
+    flat = array_shape.reshape(output, [-1])
 
     def row(i: Tensor) -> list[Tensor | None]:
-        found = gradients(apply_op("GatherV2", flat, i, 0), flat_inputs)
+        found = gradients(gathering.gather(flat, i), flat_inputs)
         return [None if g is None else as_dense(g) for g in found]
 
     size = flat._shape[0] if flat._shape and flat._shape[0] is not None else None
-    rows = apply_op("Size", flat) if size is None else size
+    rows = array_shape.size(flat) if size is None else size
     found = _loop(row, len(flat_inputs), rows, output, use_pfor, parallel_iterations)
-    heads = apply_op("Shape", output)
+    heads = array_shape.shape(output)
     results = [
         None if rows_of is None else _shaped(rows_of, heads, 1, output.shape, x.shape)
         for rows_of, x in zip(found, flat_inputs)
@@ -50,21 +50,21 @@ def batch_jacobian(
             f"Need first dimension of output shape ({output.shape}) and inp shape ({inp.shape}) "
             "to match."
         )
-    batch = apply_op("GatherV2", apply_op("Shape", output), 0, 0)
-    flat = apply_op("Reshape", output, apply_op("Pack", [batch, -1], axis=0))
+    batch = array_shape.shape(output)[0]
+    flat = array_shape.reshape(output, joining.stack([batch, -1]))
     known = output.shape[1:].num_elements()
-    columns = apply_op("GatherV2", apply_op("Shape", flat), 1, 0) if known is None else known
+    columns = array_shape.shape(flat)[1] if known is None else known
 
     def column(i: Tensor) -> list[Tensor | None]:
-        found = gradients(apply_op("GatherV2", flat, i, 1), inp)
+        found = gradients(gathering.gather(flat, i, axis=1), inp)
         return [None if g is None else as_dense(g) for g in found]
 
     (found,) = _loop(column, 1, columns, output, use_pfor, parallel_iterations)
     if found is None:
         return None
     rank = len(inp.shape)
-    swapped = apply_op("Transpose", found, [1, 0, *range(2, rank + 1)])
-    return _shaped(swapped, apply_op("Shape", output), 2, output.shape, inp.shape[1:])
+    swapped = array_shape.transpose(found, [1, 0, *range(2, rank + 1)])
+    return _shaped(swapped, array_shape.shape(output), 2, output.shape, inp.shape[1:])
 
 
 def _loop(
@@ -79,7 +79,7 @@ def _shaped(
     found: Tensor, heads: Tensor, skip: int, head: TensorShape, tail: TensorShape
 ) -> Tensor:
     """``found`` with its first ``skip`` axes replaced by the axes of ``output``."""
-    rest = apply_op("StridedSlice", apply_op("Shape", found), [skip], [0], [1], end_mask=1)
-    shaped: Tensor = apply_op("Reshape", found, apply_op("ConcatV2", [heads, rest], 0))
+    rest = array_shape.shape(found)[skip:]
+    shaped: Tensor = array_shape.reshape(found, joining.concat([heads, rest], 0))
     shaped.set_shape(head.concatenate(tail))
     return shaped

@@ -388,11 +388,14 @@ class NodeImporter:
             raise ValueError(
                 f"{what} for attr '{spec.name}' of {number} must be at least minimum {spec.least}"
             )
-        for text in items if spec.strings is not None else ():
-            if text not in spec.strings:
+        allowed = spec.strings
+        if allowed is None:
+            return
+        for text in items:
+            if text not in allowed:
                 raise ValueError(
                     f"Value for attr '{spec.name}' of \"{text}\" is not in the list of allowed "
-                    "values: " + ", ".join(f'"{s}"' for s in spec.strings)
+                    "values: " + ", ".join(f'"{s}"' for s in allowed)
                 )
 
     def _substituted(self, message: Any, node: NodeDef) -> Any:

@@ -231,7 +231,9 @@ class _GraphImporter(NodeImporter):
     ) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
         if self.mapped:
             return None
-        inputs, controls, ops = [], [], self.ops
+        inputs: list[Tensor] = []
+        controls: list[Operation] = []
+        ops = self.ops
         for text in node.input:
             op = ops.get(text)
             if op is not None:  # its first output
@@ -255,7 +257,7 @@ class _GraphImporter(NodeImporter):
 
     def sources(self, node: NodeDef) -> list[tuple[str, int]]:
         parsed = self.parsed
-        out = []
+        out: list[tuple[str, int]] = []
         for text in node.input:
             found = parsed.get(text)
             if found is None:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         InitializerLike,
         Partitioner,
         RegularizerLike,
-        ReuseLike,
         ShapeLike,
         TensorLike,
     )
@@ -130,7 +129,7 @@ class _pure_variable_scope:
         )
 
     def _scope_from(
-        self, base: VariableScope, name: str, reuse: ReuseLike, name_scope: str
+        self, base: VariableScope, name: str, reuse: bool | None, name_scope: str
     ) -> VariableScope:
         """``base``'s defaults with this scope's own settings over them."""
         settings = {k: getattr(base, k) if v is None else v for k, v in self._own.items()}
