@@ -26,7 +26,7 @@ from headrace.autodiff.imported_passes import recorded_passes
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
-from headrace.program.nodes import Firing, NearMiss, Node, Program, Statement, walk
+from headrace.program.nodes import Firing, NearMiss, Node, Program, Statement, While, walk
 from headrace.rewrite.rewrite_state import RewriteState, is_pure
 from headrace.rewrite.rules.fused_products import ELSEWHERE
 from headrace.rewrite.rules.lstm_cells import Layer, find_lstm_cell, find_lstm_layers
@@ -212,6 +212,22 @@ class _Change(NamedTuple):
     )  # the AddN of which they are inputs; None: there is one part, which others read
 
 
+def _made_in(statement: Statement) -> list[int]:
+    """The values that a loop or a branch makes, in all its depths."""
+    made: list[int] = []
+    stack = [statement]
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Node):
+            made += s.outputs
+        elif isinstance(s, While):
+            made += [v.value for v in s.values]
+            stack += [*s.test, *s.body]
+        else:
+            stack += s.body
+    return made
+
+
 class _Replacing:
     """Over the statements of one block; ``state`` knows the whole program."""
 
@@ -232,6 +248,8 @@ class _Replacing:
         for place, s in enumerate(self.body):
             if isinstance(s, Node):
                 self._seen(place, s)
+            elif s is not None:  # what a loop or branch makes is there after it
+                self.at.update(dict.fromkeys(_made_in(s), place))
 
     def _seen(self, place: int, node: Node) -> None:
         state = self.state
