@@ -103,7 +103,7 @@ _inner(
     script_ops=_V1,
     sparse_ops=("headrace.api.v1.sparse", _V1),
     standard_ops=_V1,
-    state_ops=("headrace.ops.state.ref_state", _V1, _GEN),
+    state_ops=("headrace.ops.state.ref_state", "headrace.ops.state.ref_scatter", _V1, _GEN),
     string_ops=("headrace.api.v1.strings", _V1, _GEN),
     tensor_array_ops=_V1,
     template=_V1,

@@ -16,7 +16,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.stacks import default_graphs
 from headrace.eager.eager_tensor import EagerTensor
 from headrace.eager.tape_record import ACTIVE
-from headrace.ops.array.slicing import slice_helper
+from headrace.ops.array.indexing import slice_helper
 from headrace.ops.math.operators import OPERATORS
 from headrace.runtime.float_errors import restore, silence
 

@@ -32,7 +32,7 @@ from headrace.eager.eager_context import STATE
 from headrace.eager.eager_state_ops import VariableHandle, write_variable
 from headrace.eager.eager_tensor import EagerTensor, _text, wrap
 from headrace.eager.tape_record import record
-from headrace.ops.array.slicing import slice_helper
+from headrace.ops.array.indexing import slice_helper
 from headrace.ops.state import resource_state as ops
 from headrace.variables.initial_values import checked_initial_value
 from headrace.variables.resource_variable import ResourceVariable

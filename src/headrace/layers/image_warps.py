@@ -14,9 +14,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.ops.array.coordinate_grids import meshgrid
-from headrace.ops.linalg.decompositions import matrix_solve
 from headrace.ops.linalg.diagonals import matrix_diag_part
 from headrace.ops.linalg.norms import eye
+from headrace.ops.linalg.solving import matrix_solve
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike

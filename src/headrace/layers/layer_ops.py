@@ -21,6 +21,7 @@ from headrace.ops.array import filling as _filling
 from headrace.ops.array import gathering as _gathering
 from headrace.ops.array import image_patches as _image_patches
 from headrace.ops.array import joining as _joining
+from headrace.ops.array import masking as _masking
 from headrace.ops.array import one_hot as _one_hot
 from headrace.ops.array import padding as _padding
 from headrace.ops.array import partitioning as _partitioning
@@ -40,6 +41,7 @@ from headrace.ops.control import while_loops as _while_loops
 from headrace.ops.linalg import contraction as _contraction
 from headrace.ops.linalg import matmul as _matmul
 from headrace.ops.math import add_n as _sums
+from headrace.ops.math import arg_reductions as _arg_reductions
 from headrace.ops.math import binary as _binary
 from headrace.ops.math import clip as _clip
 from headrace.ops.math import comparison as _comparison
@@ -68,6 +70,7 @@ _MODULES = (
     _basic,
     _casting,
     _gathering,
+    _masking,
     _joining,
     _padding,
     _filling,
@@ -87,6 +90,7 @@ _MODULES = (
     _clip,
     _comparison,
     _reductions,
+    _arg_reductions,
     _cumulative,
     _unary,
     _activations,

@@ -459,7 +459,7 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
     def batch_scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        from headrace.ops.state.ref_state import batch_scatter_update
+        from headrace.ops.state.ref_scatter import batch_scatter_update
 
         return batch_scatter_update(
             self, sparse_delta.indices, sparse_delta.values, use_locking, name

@@ -97,11 +97,12 @@ from headrace.ops.linalg.diagonals import (
 from headrace.ops.control.functional import foldl, foldr, map_fn, scan
 from headrace.ops.control.parallel_loops import vectorized_map
 from headrace.ops.array.gathering import (
-    batch_gather, boolean_mask, gather, gather_nd, invert_permutation, scatter_nd, sequence_mask,
-    tensor_scatter_add, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
-    tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update, tensor_scatter_update as
-    tensor_scatter_nd_update, unravel_index,
-)  # fmt: skip
+    batch_gather, gather, gather_nd, invert_permutation, scatter_nd, tensor_scatter_add,
+    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub, tensor_scatter_sub as
+    tensor_scatter_nd_sub, tensor_scatter_update, tensor_scatter_update as tensor_scatter_nd_update,
+    unravel_index,
+)
+from headrace.ops.array.masking import boolean_mask, sequence_mask  # fmt: skip
 from headrace.ops.array.one_hot import (one_hot)
 from headrace.ops.array.partitioning import (dynamic_partition, dynamic_stitch)
 from headrace.variables.initializers import (
@@ -135,9 +136,10 @@ from headrace.ops.array.ranges import (
     lin_space, linspace, range,
 )
 from headrace.ops.math.reductions import (
-    arg_max, arg_min, argmax, argmin, count_nonzero, reduce_all, reduce_any, reduce_logsumexp,
-    reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
+    count_nonzero, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
+    reduce_prod, reduce_sum,
 )
+from headrace.ops.math.arg_reductions import arg_max, arg_min, argmax, argmin
 from headrace.ops.math.cumulative import cumprod, cumsum
 from headrace.ops.math.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, sparse_segment_mean,
@@ -151,10 +153,10 @@ from headrace.ops.array.sorting import (
 )  # fmt: skip
 from headrace.ops.array.uniques import (setdiff1d, unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
-from headrace.ops.state.ref_state import (
-    assign, assign_add, assign_sub, batch_scatter_update, count_up_to, scatter_add, scatter_div,
-    scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
-    scatter_sub, scatter_update,
+from headrace.ops.state.ref_state import assign, assign_add, assign_sub, count_up_to
+from headrace.ops.state.ref_scatter import (
+    batch_scatter_update, scatter_add, scatter_div, scatter_max, scatter_min, scatter_mul,
+    scatter_nd_add, scatter_nd_sub, scatter_nd_update, scatter_sub, scatter_update,
 )
 from headrace.ops.control.tensor_array import TensorArray
 from headrace.variables.variable_lists import (
@@ -276,8 +278,10 @@ LAZY_NAMES = late({
         "matching_files read_file write_file"
     ),
     "headrace.ops.linalg.decompositions": (
-        "cholesky cholesky_solve matrix_determinant matrix_inverse matrix_solve "
-        "matrix_solve_ls matrix_triangular_solve qr self_adjoint_eig self_adjoint_eigvals svd"
+        "cholesky matrix_determinant matrix_inverse qr self_adjoint_eig self_adjoint_eigvals svd"
+    ),
+    "headrace.ops.linalg.solving": (
+        "cholesky_solve matrix_solve matrix_solve_ls matrix_triangular_solve"
     ),
     "headrace.ops.io.parsing_features": (
         "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example "
@@ -551,18 +555,16 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.io.printing import print_v2 as print
     from headrace.ops.io.printing import timestamp as timestamp
     from headrace.ops.linalg.decompositions import cholesky as cholesky
-    from headrace.ops.linalg.decompositions import cholesky_solve as cholesky_solve
     from headrace.ops.linalg.decompositions import matrix_determinant as matrix_determinant
     from headrace.ops.linalg.decompositions import matrix_inverse as matrix_inverse
-    from headrace.ops.linalg.decompositions import matrix_solve as matrix_solve
-    from headrace.ops.linalg.decompositions import matrix_solve_ls as matrix_solve_ls
-    from headrace.ops.linalg.decompositions import (
-        matrix_triangular_solve as matrix_triangular_solve,
-    )
     from headrace.ops.linalg.decompositions import qr as qr
     from headrace.ops.linalg.decompositions import self_adjoint_eig as self_adjoint_eig
     from headrace.ops.linalg.decompositions import self_adjoint_eigvals as self_adjoint_eigvals
     from headrace.ops.linalg.decompositions import svd as svd
+    from headrace.ops.linalg.solving import cholesky_solve as cholesky_solve
+    from headrace.ops.linalg.solving import matrix_solve as matrix_solve
+    from headrace.ops.linalg.solving import matrix_solve_ls as matrix_solve_ls
+    from headrace.ops.linalg.solving import matrix_triangular_solve as matrix_triangular_solve
     from headrace.ops.math.fft import fft as fft
     from headrace.ops.math.fft import fft2d as fft2d
     from headrace.ops.math.fft import fft3d as fft3d

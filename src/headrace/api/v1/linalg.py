@@ -16,10 +16,12 @@ from headrace.ops.linalg.diagonals import (
 )
 from headrace.ops.linalg.matmul import adjoint, matmul, matvec
 from headrace.ops.linalg.decompositions import (
-    cholesky, cholesky_solve, expm, logdet, logm, lu, matrix_determinant as det,
-    matrix_inverse as inv, matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
-    matrix_triangular_solve as triangular_solve, pinv, qr, self_adjoint_eig as eigh,
-    self_adjoint_eigvals as eigvalsh, slogdet, sqrtm, svd,
+    cholesky, expm, logdet, logm, lu, matrix_determinant as det, matrix_inverse as inv, matrix_rank,
+    pinv, qr, self_adjoint_eig as eigh, self_adjoint_eigvals as eigvalsh, slogdet, sqrtm, svd,
+)
+from headrace.ops.linalg.solving import (
+    cholesky_solve, matrix_solve as solve, matrix_solve_ls as lstsq, matrix_triangular_solve as
+    triangular_solve,
 )
 from headrace.ops.linalg.norms import eye, norm, normalize, trace
 from headrace.ops.nn.normalization import l2_normalize

@@ -81,10 +81,11 @@ from headrace.ops.control.dependencies import group
 from headrace.ops.control.case_branches import (switch_case)
 from headrace.ops.control.functional import foldl, foldr, scan
 from headrace.ops.array.gathering import (
-    boolean_mask_v2 as boolean_mask, gather_nd_v2 as gather_nd, gather_v2 as gather, scatter_nd,
-    sequence_mask, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as
-    tensor_scatter_nd_sub, tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
-)  # fmt: skip
+    gather_nd_v2 as gather_nd, gather_v2 as gather, scatter_nd, tensor_scatter_add as
+    tensor_scatter_nd_add, tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update as
+    tensor_scatter_nd_update, unravel_index,
+)
+from headrace.ops.array.masking import boolean_mask_v2 as boolean_mask, sequence_mask  # fmt: skip
 from headrace.ops.array.one_hot import (one_hot)
 from headrace.ops.array.partitioning import (dynamic_partition, dynamic_stitch)
 from headrace.variables.initializers import (
@@ -108,9 +109,10 @@ from headrace.ops.array.ranges import (
     histogram_fixed_width, histogram_fixed_width_bins, linspace_v2 as linspace, range,
 )
 from headrace.ops.math.reductions import (
-    argmax_v2 as argmax, argmin_v2 as argmin, reduce_all, reduce_any, reduce_logsumexp,
-    reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
+    reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod,
+    reduce_sum,
 )
+from headrace.ops.math.arg_reductions import argmax_v2 as argmax, argmin_v2 as argmin
 from headrace.ops.math.cumulative import cumsum
 from headrace.ops.array.selecting import (where_v2 as where)
 from headrace.ops.array.edit_distances import (edit_distance)

@@ -30,10 +30,11 @@ from headrace.ops.nn.cross_entropy import zero_fraction
 from headrace.ops.nn.normalization import l2_normalize_v2 as l2_normalize
 from headrace.ops.array.ranges import bincount, confusion_matrix_v2 as confusion_matrix
 from headrace.ops.math.reductions import (
-    argmax_v2 as argmax, argmin_v2 as argmin, count_nonzero_v2 as count_nonzero, reduce_all,
-    reduce_any, reduce_euclidean_norm, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
-    reduce_prod, reduce_std, reduce_sum, reduce_variance,
+    count_nonzero_v2 as count_nonzero, reduce_all, reduce_any, reduce_euclidean_norm,
+    reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_std, reduce_sum,
+    reduce_variance,
 )
+from headrace.ops.math.arg_reductions import argmax_v2 as argmax, argmin_v2 as argmin
 from headrace.ops.math.cumulative import cumprod, cumsum, cumulative_logsumexp
 from headrace.ops.math.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max,

@@ -16,9 +16,9 @@ from headrace.ops.array.basic import constant, identity
 from headrace.ops.array.filling import ones_like, zeros_like
 from headrace.ops.array.gathering import gather
 from headrace.ops.array.selecting import where_v2
-from headrace.ops.linalg.decompositions import matrix_triangular_solve
 from headrace.ops.linalg.diagonals import matrix_band_part, matrix_diag_part
 from headrace.ops.linalg.matmul import matmul
+from headrace.ops.linalg.solving import matrix_triangular_solve
 from headrace.ops.math.comparison import greater, less, logical_or
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.unary import abs as abs_of

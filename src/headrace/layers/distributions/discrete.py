@@ -27,14 +27,15 @@ from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.array.casting import cast
 from headrace.ops.array.filling import ones, ones_like, zeros_like
-from headrace.ops.array.gathering import sequence_mask
 from headrace.ops.array.joining import concat
+from headrace.ops.array.masking import sequence_mask
 from headrace.ops.array.one_hot import one_hot
 from headrace.ops.array.selecting import where
 from headrace.ops.linalg.diagonals import matrix_set_diag
 from headrace.ops.linalg.matmul import matmul
+from headrace.ops.math.arg_reductions import argmax
 from headrace.ops.math.comparison import less
-from headrace.ops.math.reductions import argmax, reduce_sum
+from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.special import betainc, lgamma
 from headrace.ops.math.unary import exp, expm1, floor, log, log1p, sigmoid
 from headrace.ops.nn.activations import log_softmax, softmax, softplus

@@ -21,7 +21,7 @@ from headrace.ops.array.filling import ones, ones_like, zeros_like
 from headrace.ops.array.joining import concat
 from headrace.ops.control.assertions import assert_non_negative, assert_positive
 from headrace.ops.control.dependencies import with_dependencies
-from headrace.ops.linalg.decompositions import cholesky, matrix_triangular_solve
+from headrace.ops.linalg.decompositions import cholesky
 from headrace.ops.linalg.diagonals import (
     matrix_band_part,
     matrix_diag,
@@ -29,6 +29,7 @@ from headrace.ops.linalg.diagonals import (
     matrix_set_diag,
 )
 from headrace.ops.linalg.matmul import matmul
+from headrace.ops.linalg.solving import matrix_triangular_solve
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import exp, log, sqrt, square

@@ -25,7 +25,7 @@ from headrace.layers.factorization.first_centers import (
 )
 from headrace.ops.math import segments
 from headrace.ops.math.clustering_ops import NEAREST_NEIGHBORS
-from headrace.ops.state import ref_state
+from headrace.ops.state import ref_scatter, ref_state
 from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -236,8 +236,8 @@ def _mini_batch_step(inputs: list[Any], cluster_idx: Any, centers: Any, counts: 
             moved = moved - ops.cast(ops.reshape(more, column), rows.dtype) * old_centers
             rate = ops.reciprocal(ops.cast(old_counts + more, rows.dtype))
             moved = moved * ops.reshape(rate, column)
-        updates.append(ref_state.scatter_add(counts, ids, more))
-        updates.append(ref_state.scatter_add(centers, ids, moved))
+        updates.append(ref_scatter.scatter_add(counts, ids, more))
+        updates.append(ref_scatter.scatter_add(centers, ids, moved))
     grouped: Operation = ops.group(*updates)
     return grouped
 

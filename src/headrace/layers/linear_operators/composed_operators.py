@@ -19,7 +19,7 @@ from headrace.layers.linear_operators.operator_base import (
     broadcast_matrices,
     is_operator,
 )
-from headrace.ops.linalg import decompositions
+from headrace.ops.linalg import decompositions, solving
 from headrace.ops.linalg.matmul import adjoint as adjoint_of
 
 if TYPE_CHECKING:
@@ -563,7 +563,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             capacitance = adjoint_of(capacitance)
         inner = ops.matmul(right, first, adjoint_a=True)
         capacitance, inner = broadcast_matrices(capacitance, inner)
-        middle = decompositions.matrix_solve(capacitance, inner)
+        middle = solving.matrix_solve(capacitance, inner)
         return first - self._base.solve(ops.matmul(left, middle), adjoint=adjoint)
 
     def _determinant(self) -> Any:

@@ -10,7 +10,7 @@ from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.linear_operators.operator_base import LinearOperator, broadcast_matrices
-from headrace.ops.linalg import decompositions, diagonals
+from headrace.ops.linalg import diagonals, solving
 from headrace.ops.linalg.matmul import adjoint as adjoint_of
 
 __all__ = [
@@ -109,7 +109,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         matrix, rhs = broadcast_matrices(self._tril, rhs)
-        return decompositions.matrix_triangular_solve(matrix, rhs, lower=True, adjoint=adjoint)
+        return solving.matrix_triangular_solve(matrix, rhs, lower=True, adjoint=adjoint)
 
     def _determinant(self) -> Any:
         return ops.reduce_prod(self._diag, axis=[-1])

@@ -13,7 +13,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
-from headrace.ops.linalg import decompositions, diagonals
+from headrace.ops.linalg import decompositions, diagonals, solving
 from headrace.ops.linalg.matmul import adjoint as adjoint_of
 from headrace.ops.linalg.norms import eye
 
@@ -212,8 +212,8 @@ class LinearOperator:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         matrix, rhs = broadcast_matrices(self.to_dense(), rhs)
         if self._can_use_cholesky():
-            return decompositions.cholesky_solve(decompositions.cholesky(matrix), rhs)
-        return decompositions.matrix_solve(matrix, rhs, adjoint=adjoint)
+            return solving.cholesky_solve(decompositions.cholesky(matrix), rhs)
+        return solving.matrix_solve(matrix, rhs, adjoint=adjoint)
 
     def _can_use_cholesky(self) -> bool:
         return bool(self.is_self_adjoint and self.is_positive_definite)

@@ -132,7 +132,7 @@ def _xor(x: Tensor, y: bool | Tensor) -> Tensor:
 
 
 def _getitem(x: Tensor, spec: object, var: Variable | None = None) -> Tensor:
-    from headrace.ops.array.slicing import slice_helper
+    from headrace.ops.array.indexing import slice_helper
 
     return slice_helper(x, spec, var)
 

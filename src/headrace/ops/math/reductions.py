@@ -33,12 +33,6 @@ if TYPE_CHECKING:
     from headrace.core.opdef import _Marker
 
 __all__ = [
-    "arg_max",
-    "arg_min",
-    "argmax",
-    "argmax_v2",
-    "argmin",
-    "argmin_v2",
     "count_nonzero",
     "count_nonzero_v2",
     "l2_loss",
@@ -225,10 +219,6 @@ _BOOL_REDUCTION = (
     "input: bool, reduction_indices: Tidx -> output: bool; keep_dims: bool=False, Tidx: "
     "type(index)=int32"
 )
-_ARG = (
-    "input: T, dimension: Tidx -> output: output_type; T: type(number), Tidx: type(index)=int32, "
-    "output_type: type(index)=int64"
-)
 
 
 def _define_reduction(
@@ -260,23 +250,6 @@ EUCLIDEAN_NORM = _define_reduction(
 )
 ALL = _define_reduction("All", kernels.all_kernel, NOT_DIFFERENTIABLE, _BOOL_REDUCTION)
 ANY = _define_reduction("Any", kernels.any_kernel, NOT_DIFFERENTIABLE, _BOOL_REDUCTION)
-ARG_MAX = define(
-    "ArgMax",
-    _ARG,
-    shape=_without_axis,
-    kernel=kernels.argmax_kernel,
-    grad=NOT_DIFFERENTIABLE,
-    known_inputs=(1,),
-    dense=True,
-)
-ARG_MIN = define(
-    "ArgMin",
-    _ARG,
-    shape=_without_axis,
-    kernel=kernels.argmin_kernel,
-    grad=NOT_DIFFERENTIABLE,
-    known_inputs=(1,),
-)
 
 
 L2_LOSS = define(
@@ -564,66 +537,6 @@ def count_nonzero_v2(
 
 def _zero(x: Tensor) -> Array:
     return np.zeros((), x._dtype._base.np_dtype)
-
-
-def argmax(
-    input: TensorLike,
-    axis: AxisLike | None = None,
-    name: str | None = None,
-    dimension: AxisLike | None = None,
-    output_type: DTypeLike = int64,
-) -> Tensor:
-    """The index of the largest value along an axis (0 if none is given); of equal ones the
-    first.
-    """
-    axis = one_of("axis", axis, "dimension", dimension)
-    return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
-
-
-def argmin(
-    input: TensorLike,
-    axis: AxisLike | None = None,
-    name: str | None = None,
-    dimension: AxisLike | None = None,
-    output_type: DTypeLike = int64,
-) -> Tensor:
-    """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
-    axis = one_of("axis", axis, "dimension", dimension)
-    return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
-
-
-def argmax_v2(
-    input: TensorLike,
-    axis: AxisLike | None = None,
-    output_type: DTypeLike = int64,
-    name: str | None = None,
-) -> Tensor:
-    """The position of the largest element along ``axis`` (default 0), the first of equal ones."""
-    return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
-
-
-def argmin_v2(
-    input: TensorLike,
-    axis: AxisLike | None = None,
-    output_type: DTypeLike = int64,
-    name: str | None = None,
-) -> Tensor:
-    """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
-    return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
-
-
-def arg_max(
-    input: TensorLike, dimension: AxisLike, output_type: DTypeLike = int64, name: str | None = None
-) -> Tensor:
-    """The position of the largest element along ``dimension``; new code writes ``tf.argmax``."""
-    return apply(ARG_MAX, input, dimension, output_type=output_type, name=name)
-
-
-def arg_min(
-    input: TensorLike, dimension: AxisLike, output_type: DTypeLike = int64, name: str | None = None
-) -> Tensor:
-    """The position of the smallest element along ``dimension``; new code writes ``tf.argmin``."""
-    return apply(ARG_MIN, input, dimension, output_type=output_type, name=name)
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:

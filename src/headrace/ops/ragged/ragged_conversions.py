@@ -10,7 +10,8 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, shape
-from headrace.ops.array.gathering import boolean_mask, gather, sequence_mask
+from headrace.ops.array.gathering import gather
+from headrace.ops.array.masking import boolean_mask, sequence_mask
 from headrace.ops.array.selecting import where
 from headrace.ops.control.assertions import assert_equal
 from headrace.ops.control.dependencies import with_dependencies

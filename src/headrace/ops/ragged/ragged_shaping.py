@@ -10,7 +10,7 @@ from headrace.core.build import apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array import gathering, joining, selecting
+from headrace.ops.array import gathering, joining, masking, selecting
 from headrace.ops.array.array_shape import const, shape
 from headrace.ops.array.padding import repeat
 from headrace.ops.array.partitioning import DYNAMIC_PARTITION
@@ -61,7 +61,7 @@ def _masked(data: TensorLike, mask: Any) -> Any:
     rank = mask.shape.ndims
     if rank == 1:
         if not isinstance(data, RaggedTensor):
-            return gathering.boolean_mask(data, mask)
+            return masking.boolean_mask(data, mask)
         kept = apply_op("Squeeze", apply_op("Where", mask), squeeze_dims=(1,))
         kind = data.row_splits.dtype.base_dtype
         return gather_rows(data, kept if kind is dtypes.int64 else _cast(kept, kind))
@@ -219,7 +219,7 @@ def where_ragged(condition: Any, x: TensorLike, y: TensorLike, name: str | None 
         chosen = convert_to_tensor_or_ragged_tensor(condition, dtypes.bool, "condition")
         if x is None:
             sparse = chosen.to_sparse()
-            return gathering.boolean_mask(sparse.indices, sparse.values)
+            return masking.boolean_mask(sparse.indices, sparse.values)
         given = [convert_to_tensor_or_ragged_tensor(v) for v in (x, y)]
         if isinstance(chosen, RaggedTensor):
             return map_flat_values(selecting.where, chosen, *given)

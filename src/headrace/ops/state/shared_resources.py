@@ -13,8 +13,8 @@ from headrace.core.graph import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, no_op
-from headrace.ops.array.gathering import boolean_mask
 from headrace.ops.array.joining import stack
+from headrace.ops.array.masking import boolean_mask
 from headrace.ops.control.dependencies import group
 from headrace.ops.math.comparison import logical_not
 

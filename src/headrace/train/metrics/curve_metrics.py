@@ -12,10 +12,11 @@ from headrace.core import dtypes
 from headrace.ops.array.casting import cast
 from headrace.ops.array.filling import ones_like
 from headrace.ops.array.selecting import where
+from headrace.ops.math.arg_reductions import argmax, argmin
 from headrace.ops.math.binary import div, div_no_nan, maximum, minimum, multiply
 from headrace.ops.math.comparison import equal, logical_and
 from headrace.ops.math.cumulative import cumsum
-from headrace.ops.math.reductions import argmax, argmin, reduce_min, reduce_sum
+from headrace.ops.math.reductions import reduce_min, reduce_sum
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import log
 from headrace.train.metrics.confusion_counts import confusion_at_thresholds

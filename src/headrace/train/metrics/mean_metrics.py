@@ -26,7 +26,8 @@ from headrace.ops.math.reductions import reduce_mean, reduce_sum
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import sqrt
 from headrace.ops.nn.weights_broadcasting import broadcast_weights, remove_squeezable_dimensions
-from headrace.ops.state.ref_state import assign_add, scatter_add
+from headrace.ops.state.ref_scatter import scatter_add
+from headrace.ops.state.ref_state import assign_add
 from headrace.train.metrics.metric_parts import (
     Metric,
     align,

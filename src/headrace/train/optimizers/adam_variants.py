@@ -12,7 +12,8 @@ from headrace.ops.control.dependencies import group
 from headrace.ops.math.binary import maximum
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import sqrt, square
-from headrace.ops.state.ref_state import assign, scatter_add, scatter_sub, scatter_update
+from headrace.ops.state.ref_scatter import scatter_add, scatter_sub, scatter_update
+from headrace.ops.state.ref_state import assign
 from headrace.ops.training.update_rules import RULES, Rule
 from headrace.train.optimizers.standard import AdamOptimizer
 from headrace.train.tensor_helpers import cast, op_of, state_graph

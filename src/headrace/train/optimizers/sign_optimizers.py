@@ -17,7 +17,8 @@ from headrace.ops.array.selecting import where
 from headrace.ops.control.dependencies import group
 from headrace.ops.math import binary, unary
 from headrace.ops.math.comparison import greater_equal
-from headrace.ops.state.ref_state import assign, scatter_sub
+from headrace.ops.state.ref_scatter import scatter_sub
+from headrace.ops.state.ref_state import assign
 from headrace.ops.training.update_rules import RULES, Rule
 from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.rule_optimizer import RuleOptimizer

@@ -14,7 +14,8 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import lookup
 from headrace.core.scopes import colocate_with, control_dependencies
 from headrace.ops.control.dependencies import group
-from headrace.ops.state.ref_state import assign, assign_sub, scatter_add
+from headrace.ops.state.ref_scatter import scatter_add
+from headrace.ops.state.ref_state import assign, assign_sub
 from headrace.ops.training.update_rules import RULES, Rule
 from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.regularized import (

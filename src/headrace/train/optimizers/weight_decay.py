@@ -9,7 +9,7 @@ from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies
 from headrace.ops.array.basic import no_op
 from headrace.ops.array.gathering import gather
-from headrace.ops.state.ref_state import scatter_add
+from headrace.ops.state.ref_scatter import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
 
 if TYPE_CHECKING:
