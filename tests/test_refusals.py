@@ -30,7 +30,6 @@ KNOWN = {
     "session/session.py:make_call.call": "a fed tensor is evaluated first",
     "session/session.py:make_call.call_with_one": "a fed tensor is evaluated first",
     "session/session.py:make_call.call_with_two": "a fed tensor is evaluated first",
-    "rewrite/rules/loop_rounds.py:_evaluate": "the rounds of a loop are not known: it stays a loop",
     "rewrite/rule_table.py:_key": "an attribute without a hash is shared with nothing",
     "kernels/native/ir_builder.py:_to_float32": "the number is infinite in float32",
     "kernels/native/object_cache.py:ObjectCache.get": "a miss, which is counted",
@@ -85,7 +84,6 @@ def test_every_silent_handler_has_its_reason() -> None:
 #: Who catches everything and says nothing, on purpose.
 TRIES = {
     "session/graph_function.py",  # a function on a batch is tried; element by element it says why
-    "rewrite/rules/loop_rounds.py",  # a kernel on constants; the run says what is wrong with it
 }
 
 

@@ -71,7 +71,7 @@ def _why_not(fetch: Any, feed: dict[Any, Any]) -> str:
     first, last, explained = _often(fetch, feed)
     assert RULE not in explained.rewrites
     np.testing.assert_allclose(last, first, rtol=1e-6)
-    return str(explained)
+    return " ".join(str(explained).split())
 
 
 def _recurrence(x: Any, steps: int, change: Callable[[Any], Any] = tf.tanh) -> Any:
@@ -187,7 +187,8 @@ def test_rounds_that_depend_on_what_is_fed() -> None:
     x, n, w = tf.placeholder(tf.float32, [2, 4]), tf.placeholder(tf.int32, []), _weights(4, 4)
     body = lambda i, y: (i + 1, tf.tanh(tf.matmul(y, w)))
     _, y = tf.while_loop(lambda i, _: i < n, body, (tf.constant(0), x))
-    assert "not known before the run" in _why_not(y, {x: RNG.rand(2, 4), n: 3})
+    why = _why_not(y, {x: RNG.rand(2, 4), n: 3})
+    assert "not known before the run: while/Less (Less) takes what the run gives" in why
 
 
 def test_rounds_that_depend_on_the_values_inside() -> None:
@@ -203,7 +204,23 @@ def test_many_rounds() -> None:
     x, w = tf.placeholder(tf.float32, [2, 4]), _weights(4, 4)
     body = lambda i, y: (i + 1, tf.tanh(tf.matmul(y, w)))
     _, y = tf.while_loop(lambda i, _: i < 5000, body, (tf.constant(0), x))
-    assert "or large" in _why_not(y, {x: RNG.rand(2, 4)})
+    why = _why_not(y, {x: RNG.rand(2, 4)})
+    assert "not known before the run: there are more than 128" in why
+
+
+def test_a_test_that_fails() -> None:
+    """The error belongs to the run; explain says that it stood in the way of the rule, too."""
+    x, w = tf.placeholder(tf.float32, [2, 4]), _weights(4, 4)
+    body = lambda i, y: (i + 1, tf.tanh(tf.matmul(y, w)))
+    _, y = tf.while_loop(lambda i, _: i < tf.gather([9, 9, 9], i), body, (tf.constant(0), x))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(RUNS + 4):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(y, {x: RNG.rand(2, 4)})
+        misses = {why for rule, _, why in session.explain(y, [x]).near_misses if rule == RULE}
+        planned = " ".join(session.explain(y, [x]).planned_again)
+    assert "GatherV2) fails: " in f"{misses} {planned}"
 
 
 def test_random_numbers_and_writes_stay_in_their_loop() -> None:

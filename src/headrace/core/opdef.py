@@ -204,6 +204,11 @@ class Traits(NamedTuple):
     same_shapes: bool = False  # element-wise, but does not broadcast
     renamed: tuple[tuple[str, str], ...] = ()  # inputs and attributes, and TF's parameters for them
 
+    @property
+    def is_stateful(self) -> bool:
+        """What TensorFlow's registry calls stateful."""
+        return bool(self.stateful or self.writes or self.random)
+
 
 #: What ``Traits.role`` may be.
 ROLES = frozenset(

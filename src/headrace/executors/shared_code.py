@@ -14,6 +14,7 @@ functions.
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from threading import Lock
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core.dtypes import DType
+from headrace.core.opdef import OpDef
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.numpy_executor import make_locator
@@ -31,6 +33,7 @@ from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.passes import Choices, make_plan
 from headrace.lower.plan import Plan
 from headrace.lower.select_packed import pack
+from headrace.program.binding_times import why_no_computation
 from headrace.program.constants import RecordedConstants, exact_key
 from headrace.program.nodes import Program, walk
 from headrace.program.snapshot import snapshot
@@ -80,7 +83,7 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
             constants.append(value)
             parts.append((value.shape, value.dtype))
             continue
-        if op._context is not None or op._control_inputs or not _is_plain(op):
+        if op._context is not None or op._control_inputs or not _may_share(op._opdef):
             return None
         wires = tuple(
             [(-1, fed[t]) if t in fed else (number[t._op], t._value_index) for t in op._inputs]
@@ -117,19 +120,12 @@ def _id(op: Operation) -> int:
     return op._id
 
 
-_plain: dict[str, bool] = {}
-
-
-def _is_plain(op: Operation) -> bool:
-    known = _plain.get(op.type)
-    if known is None:
-        traits = op._opdef.traits
-        known = not (
-            traits.stateful or traits.random or traits.writes or traits.reads or traits.host_only
-        )
-        known = known and not {"node", "rt"} & set(op._opdef.kernel_params)
-        _plain[op.type] = known
-    return known
+@functools.lru_cache(4096)
+def _may_share(opdef: OpDef) -> bool:
+    """A computation without variables, whose kernel does not look at its operation."""
+    if opdef.traits.writes or opdef.traits.reads or "node" in opdef.kernel_params:
+        return False
+    return not why_no_computation(opdef)
 
 
 class NumberedOp:

@@ -21,6 +21,7 @@ import numpy as np
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.passes import Choices, make_plan
+from headrace.program.binding_times import why_no_computation
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
@@ -58,10 +59,9 @@ def _check(block: Block, inside: bool = False) -> None:
             continue
         if not isinstance(s, Node):
             raise Unfit("it has a branch")
-        traits = s.opdef.traits
-        odd = traits.random or traits.host_only or "rt" in s.opdef.kernel_params
-        if odd or (traits.stateful and not s.writes):
-            raise Unfit(f"{s.op.type} ({s.op.name!r}) is not compiled")
+        why = why_no_computation(s.opdef)
+        if why:
+            raise Unfit(f"{s.op.type} ({s.op.name!r}) is not compiled: it {why}")
         if inside and s.writes:
             raise Unfit(f"a variable is written in a loop ({s.op.name!r})")
 

@@ -115,7 +115,7 @@ def _local_node(
 
 def _is_stateful(op: Operation) -> bool:
     traits = op._opdef.traits
-    return bool(traits.stateful or traits.reads or traits.writes or traits.random)
+    return traits.is_stateful or bool(traits.reads)
 
 
 def _controls(record: CallRecord) -> set[Operation]:

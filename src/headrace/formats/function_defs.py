@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.core.func_graph import FuncGraph
 from headrace.core.opdef import OpDef
-from headrace.core.tensor import Operation, Tensor
+from headrace.core.tensor import Tensor
 from headrace.formats.attr_values import encode_shape
 from headrace.formats.graphdef_writer import Library, write_node
 
@@ -63,12 +63,7 @@ def write_function(
         if op not in own:
             message.control_ret[op.name] = op.name
             signature.control_output.append(op.name)
-    signature.is_stateful = any(_is_stateful(op) for op in graph._ops if op not in own)
-
-
-def _is_stateful(op: Operation) -> bool:
-    traits = op._opdef.traits
-    return bool(traits.stateful or traits.writes or traits.random)
+    signature.is_stateful = any(op._opdef.traits.is_stateful for op in graph._ops if op not in own)
 
 
 def _argument_names(arguments: Sequence[Tensor]) -> dict[Tensor, str]:

@@ -31,8 +31,7 @@ def op_def(definition: OpDef) -> Any:
             _write_arg(arg, target.add())
     for attr in sorted(definition.attrs.values(), key=lambda a: a.name):
         _write_attr(attr, message.attr.add())
-    traits = definition.traits
-    message.is_stateful = bool(traits.stateful or traits.writes or traits.random)
+    message.is_stateful = definition.traits.is_stateful
     return message
 
 

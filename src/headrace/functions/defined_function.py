@@ -198,7 +198,7 @@ class DefinedFunction:
     def stateful_ops(self) -> list[tuple[str, str]]:
         """(name, type) of the operations that do more than compute."""
         ops = self.traced.graph._ops
-        return [(op.name, op.type) for op in ops if _is_stateful(op)]
+        return [(op.name, op.type) for op in ops if op._opdef.traits.is_stateful]
 
     @property
     def python_grad_func(self) -> Callable[..., Any] | None:
@@ -453,11 +453,6 @@ class Declare:
 def _python_name(func: Any) -> str:
     name = getattr(func, "__name__", type(func).__name__)
     return "".join(c if c.isalnum() or c in "_." else "_" for c in name).strip("_") or "function"
-
-
-def _is_stateful(op: Operation) -> bool:
-    traits = op._opdef.traits
-    return bool(traits.stateful or traits.writes or traits.random)
 
 
 def get_extra_inputs() -> list[Any]:

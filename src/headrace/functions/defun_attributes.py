@@ -73,7 +73,7 @@ class CopyingFuncGraph(FuncGraph):
             raise ValueError(
                 f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value."
             )
-        if traits.stateful or traits.reads or traits.writes or traits.random:
+        if traits.is_stateful or traits.reads:
             raise ValueError(
                 f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value."
             )

@@ -20,6 +20,7 @@ from headrace.kernels.native.native_types import has_code, kind_of
 from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused, PlanStatement
 from headrace.lower.native_groups import native_expected
+from headrace.program.binding_times import is_computation
 from headrace.program.nodes import Node, Program, walk
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ShapeFacts:
         self.structural = frozenset(known)
         for node in walk(self.program.body):
             follows = node.opdef.traits.of_shape or known.issuperset(node.inputs)
-            if not follows or not node.inputs or node.writes or not _is_pure(node.opdef):
+            if not follows or not node.inputs or not is_computation(node):
                 continue
             if all(kind_of(values[o].dtype.name) for o in node.outputs):
                 known.update(node.outputs)
@@ -96,7 +97,7 @@ class ShapeFacts:
         return all(self._node_may_join(n) and not excluded(n) for n in nodes_of(step))
 
     def _node_may_join(self, node: Node) -> bool:
-        if node.writes or not _is_pure(node.opdef):
+        if not is_computation(node):
             return False
         if self.of_shape.issuperset(node.outputs):
             return True
@@ -140,14 +141,6 @@ def _is_work(s: PlanStatement) -> bool:
 
 def _is_view(s: PlanStatement) -> bool:
     return isinstance(s, Node) and s.opdef.traits.view
-
-
-@functools.lru_cache(1024)
-def _is_pure(opdef: OpDef) -> bool:
-    traits = opdef.traits
-    if traits.random or traits.host_only or "rt" in opdef.kernel_params:
-        return False
-    return not traits.stateful or opdef.name == "ReadVariableOp"
 
 
 @functools.lru_cache(1024)

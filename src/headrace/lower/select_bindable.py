@@ -9,6 +9,7 @@ from headrace.core import dtypes, shapes
 from headrace.lower.fusion import Fused, PlanIf, PlanWhile
 from headrace.lower.plan import Plan
 from headrace.lower.stage_split import before_writes
+from headrace.program.binding_times import why_no_computation
 from headrace.program.nodes import Node, Program
 
 __all__ = ["why_unbound"]
@@ -83,16 +84,13 @@ def _why_not_plain(node: Node, plan: Plan) -> str | None:
     traits = node.opdef.traits
     if node.writes:
         return "writes a variable"
-    if traits.random:
-        return "draws random numbers"
-    if traits.host_only:
-        return "has no way to write where it is told"
+    why = why_no_computation(node.opdef)
+    if why:
+        return why
     if traits.data_dependent_shape and not traits.computes_shapes:
         return "has a result whose shape depends on values"
-    if traits.stateful:
-        return "has a state"
-    if "rt" in node.opdef.kernel_params or node.opdef.role == "merge":
-        return "needs the session"
+    if node.opdef.role == "merge":
+        return "chooses between branches"
     if any(plan.program.values[o].dtype is dtypes.string for o in node.outputs):
         return "makes strings"
     return None

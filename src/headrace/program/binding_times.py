@@ -15,10 +15,14 @@ alone until one of them is written, everything else in the run.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Container
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.program.nodes import Node, Program
+
+if TYPE_CHECKING:
+    from headrace.core.opdef import OpDef
 
 __all__ = [
     "Stage",
@@ -28,6 +32,8 @@ __all__ = [
     "is_computation",
     "is_function",
     "stage_of",
+    "why_no_computation",
+    "why_no_function",
 ]
 
 
@@ -63,13 +69,30 @@ def constant_stages(constants: Container[int]) -> Stages:
     return _OfConstants(constants)
 
 
-def is_function(node: Node) -> bool:
-    """Whether a node gives the same for the same inputs, and does nothing else.
+@functools.lru_cache(4096)
+def why_no_function(opdef: OpDef) -> str:
+    """Why an op's results do not follow from its inputs alone; empty if they do.
 
-    (What reads a variable is a function of the value that it is given.)
+    (What reads a variable is a function of the value that it is given, and what writes one makes
+    the new value of the old one.)
     """
-    traits = node.opdef.traits
-    return not (node.writes or traits.random or traits.stateful or "rt" in node.opdef.kernel_params)
+    traits = opdef.traits
+    if traits.random:
+        return "draws random numbers"
+    if traits.stateful and not traits.writes:
+        return "has a state"
+    return "needs the session" if "rt" in opdef.kernel_params else ""
+
+
+def why_no_computation(opdef: OpDef) -> str:
+    """Why an op may not run at any time, anywhere; empty if it may."""
+    why = why_no_function(opdef)
+    return "runs on the host only" if not why and opdef.traits.host_only else why
+
+
+def is_function(node: Node) -> bool:
+    """Whether a node gives the same for the same inputs, and does nothing else."""
+    return not (node.writes or why_no_function(node.opdef))
 
 
 def is_computation(node: Node) -> bool:

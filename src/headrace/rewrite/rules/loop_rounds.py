@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.program.binding_times import is_computation, is_function
+from headrace.program.binding_times import is_computation, is_function, why_no_computation
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node, While
 from headrace.rewrite.rewrite_state import RewriteState
@@ -51,8 +51,8 @@ def rounds_of(loop: While, state: RewriteState) -> int | None:
     if why is not None:
         return state.no(why)
     rounds, nodes = _count(loop, state), len(loop.test) + len(loop.body)
-    if rounds is None:
-        return state.no("the number of its rounds is not known before the run, or large")
+    if isinstance(rounds, str):
+        return state.no(f"the number of its rounds is not known before the run: {rounds}")
     if not rounds or rounds * nodes > MAX_NODES:
         return state.no(f"{rounds} rounds of {nodes} operations would be too many")
     return rounds
@@ -75,8 +75,8 @@ def _why_not(node: Node) -> str | None:
     return f"{node.op.name} ({node.opdef.name}) has effects"
 
 
-def _count(loop: While, state: RewriteState) -> int | None:
-    """Follow the test round by round."""
+def _count(loop: While, state: RewriteState) -> int | str:
+    """Follow the test round by round; why that is not possible."""
     needed = _needed(loop)
     test, body = (
         [
@@ -93,14 +93,18 @@ def _count(loop: While, state: RewriteState) -> int | None:
         if constant is not None:
             now[v.value] = constant
     for rounds in range(MAX_ROUNDS + 1):
-        if not _evaluate(test, now, state) or loop.cond not in now:
-            return None
+        why = _evaluate(test, now, state)
+        if why:
+            return why
+        if loop.cond not in now:
+            return "its condition is given from outside"
         if not bool(now[loop.cond]):
             return rounds
-        if not _evaluate(body, now, state):
-            return None
+        why = _evaluate(body, now, state)
+        if why:
+            return why
         now = {v.value: now[v.next] for v in loop.values if v.value in needed and v.next in now}
-    return None
+    return f"there are more than {MAX_ROUNDS}"
 
 
 def _needed(loop: While) -> set[int]:
@@ -121,20 +125,23 @@ def _needed(loop: While) -> set[int]:
     return needed
 
 
-def _evaluate(nodes: Iterable[tuple[Node, Any]], now: Known, state: RewriteState) -> bool:
-    """Add what the nodes make to ``now``; False if one of them is not known."""
+def _evaluate(nodes: Iterable[tuple[Node, Any]], now: Known, state: RewriteState) -> str:
+    """Add what the nodes make to ``now``; why one of them is not known, empty if all are."""
     get = state.replaced.get
     for node, kernel in nodes:
+        name = f"{node.op.name} ({node.opdef.name})"
         if not is_computation(node) or node.opdef.traits.reads:
-            return False
+            return f"{name} {why_no_computation(node.opdef) or 'takes a variable'}"
         given = [now[i] if i in now else state.constants.get(get(i, i)) for i in node.inputs]
-        if any(g is None or g.size > MAX_SIZE for g in given):
-            return False
+        if any(g is None for g in given):
+            return f"{name} takes what the run gives"
+        if any(g.size > MAX_SIZE for g in given):  # type: ignore[union-attr]
+            return f"{name} takes more than {MAX_SIZE} elements"
         try:
             with np.errstate(all="ignore"):
                 result = kernel(*given)
-        except Exception:  # the error belongs to the run
-            return False
+        except Exception as error:  # it belongs to the run
+            return f"{name} fails: {type(error).__name__}: {error}".splitlines()[0]
         results = result if len(node.outputs) > 1 else (result,)
         now.update(zip(node.outputs, [np.asarray(r) for r in results]))
-    return True
+    return ""
