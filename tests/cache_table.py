@@ -77,6 +77,8 @@ CACHES: dict[str, str] = {
 #: programs run (``test_kept_results_are_what_is_computed``).
 PURE: frozenset[str] = frozenset(
     [
+        "api/raw_ops.py:_allowed",
+        "api/raw_ops.py:_results",
         "api/raw_ops.py:generated",
         "api/raw_ops.py:raw",
         "autograph/call.py:_users_files",
@@ -116,6 +118,7 @@ PURE: frozenset[str] = frozenset(
         "lower/executable.py:options_for",
         "lower/select_forms.py:_inverse_of",
         "lower/select_forms.py:_number_of",
+        "lower/select_forms.py:_of_matrices",
         "lower/select_forms.py:inverse",
         "lower/storage_reuse.py:_size",
         "kernels/native/recurrent_kernels.py:_backward",

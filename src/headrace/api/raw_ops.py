@@ -6,13 +6,17 @@ generated("mat_mul")(x, y, name="z")   # snake case; inputs, then attributes, by
 
 from __future__ import annotations
 
+import collections
 import functools
+import inspect
 import re
 import typing
 from collections.abc import Callable
 
 import headrace.ops  # noqa: F401 (defines the ops)
+from headrace.api.version import GRAPH_DEF_VERSION
 from headrace.core.build import apply_any
+from headrace.core.op_limits import are_enforced
 from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 from headrace.ops.control.control_flow import note_flat
 
@@ -43,20 +47,35 @@ def _by_snake_case() -> dict[str, str]:
 
 def parameters(opdef: OpDef) -> list[str]:
     """TensorFlow's names in its order: inputs, attributes without a default, those with one."""
+    return [p for p in _signature(opdef, inspect.Parameter.KEYWORD_ONLY).parameters][:-1]
+
+
+def _signature(opdef: OpDef, kind: typing.Any) -> inspect.Signature:
+    """The parameters of TensorFlow's function, ``name`` at last."""
     attrs = [a for a in opdef.attrs.values() if a.name not in opdef.inferred]
-    needed = [a.name for a in attrs if not a.has_default]
-    names = [i.name for i in opdef.inputs] + needed + [a.name for a in attrs if a.has_default]
     renamed = dict(opdef.traits.renamed)
-    return [renamed.get(n, n) for n in names]
+    needed = [i.name for i in opdef.inputs] + [a.name for a in attrs if not a.has_default]
+    made = [inspect.Parameter(renamed.get(n, n), kind) for n in needed]
+    made += [
+        inspect.Parameter(renamed.get(a.name, a.name), kind, default=a.default)
+        for a in attrs
+        if a.has_default
+    ]
+    return inspect.Signature([*made, inspect.Parameter("name", kind, default=None)])
 
 
 def _call(opdef: OpDef, given: dict[str, typing.Any], name: str | None) -> typing.Any:
+    allowed = _allowed(opdef.name)
+    for parameter in given:
+        if parameter not in allowed:
+            raise TypeError(f"{opdef.name}() got an unexpected keyword argument {parameter!r}")
+    if opdef.traits.removed is not None and are_enforced():
+        version, advice = opdef.traits.removed
+        raise NotImplementedError(
+            f"Op {opdef.name} is not available in GraphDef version {GRAPH_DEF_VERSION}. It has "
+            f"been removed in version {version}. {advice.rstrip(chr(46))}."
+        )
     for name_in_graphs, parameter in opdef.traits.renamed:
-        if name_in_graphs in given:
-            raise TypeError(
-                f"{opdef.name}() got an unexpected keyword argument {name_in_graphs!r}: it is "
-                f"called {parameter!r}"
-            )
         if parameter in given:
             given[name_in_graphs] = given.pop(parameter)
     renamed = dict(opdef.traits.renamed)
@@ -69,7 +88,21 @@ def _call(opdef: OpDef, given: dict[str, typing.Any], name: str | None) -> typin
     out = apply_any(opdef, *inputs, name=name, **given)
     if opdef.name in ("Switch", "Merge"):
         note_flat(out[0])
+    if type(out) is tuple and len(out) == len(opdef.outputs):
+        return _results(opdef.name)._make(out)
     return out
+
+
+@functools.cache
+def _results(op_type: str) -> typing.Any:
+    """The named tuple of an op's outputs."""
+    return collections.namedtuple(op_type.lstrip("_"), [a.name for a in ALL_OPS[op_type].outputs])
+
+
+@functools.cache
+def _allowed(op_type: str) -> frozenset[str]:
+    """The keywords of an op's function without ``name``."""
+    return frozenset(parameters(ALL_OPS[op_type]))
 
 
 @functools.cache
@@ -82,6 +115,7 @@ def raw(op_type: str) -> Callable[..., typing.Any]:
 
     op.__name__ = op.__qualname__ = op_type
     op.__doc__ = f"{op_type}({', '.join([*parameters(opdef), 'name=None'])})"
+    vars(op)["__signature__"] = _signature(opdef, inspect.Parameter.KEYWORD_ONLY)
     return op
 
 
@@ -105,6 +139,7 @@ def generated(name: str) -> Callable[..., typing.Any]:
 
     op.__name__ = op.__qualname__ = name
     op.__doc__ = f"{name}({', '.join(order)})"
+    vars(op)["__signature__"] = _signature(opdef, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return op
 
 

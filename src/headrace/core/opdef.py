@@ -203,6 +203,7 @@ class Traits(NamedTuple):
     native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
     same_shapes: bool = False  # element-wise, but does not broadcast
     renamed: tuple[tuple[str, str], ...] = ()  # inputs and attributes, and TF's parameters for them
+    removed: tuple[int, str] | None = None  # the version of graphs without it, and TF's advice
 
     @property
     def is_stateful(self) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.kernels.numpy import gemm
 from headrace.lower.listing import Instr
@@ -23,6 +24,7 @@ from headrace.ops.internal import fused_ops
 from headrace.program.nodes import Node, Program
 
 if TYPE_CHECKING:
+    from headrace.core.annotations import Array
     from headrace.core.dtypes import DType
 
 __all__ = ["is_small_update", "select_form"]
@@ -72,6 +74,11 @@ def _product(node: Node, program: Program) -> tuple[str, Params]:
     left = "{0}.T" if node.attrs["transpose_a"] else "{0}"
     right = "{1}.T" if node.attrs["transpose_b"] else "{1}"
     fused = node.attrs.get("fused_ops")
+    given = [program.values[v].shape for v in node.inputs[:2]]
+    if not all(s is not None and len(s) == 2 for s in given):  # np.matmul takes vectors too
+        step = gemm.matmul if fused is None else fused_ops.product_step(fused)
+        third = "" if fused is None else ", {2}"
+        return f"product({left}, {right}{third})", (("product", _of_matrices(step)),)
     if fused is not None:
         function = fused_ops.product_step(fused)
         name = function.__name__
@@ -80,6 +87,21 @@ def _product(node: Node, program: Program) -> tuple[str, Params]:
     if all(s is not None and s < _SMALL for s in sizes):
         return f"{left} @ {right}", ()
     return f"matmul({left}, {right})", (("matmul", gemm.matmul),)
+
+
+@functools.cache
+def _of_matrices(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A product that refuses what is no matrix."""
+
+    def product(left: Array, right: Array, *others: Array) -> Any:
+        for i, x in enumerate((left, right)):
+            if x.ndim != 2:
+                shape = shapes.show(x.shape)
+                text = f"In[{i}] is not a matrix. Instead it has shape {shape}"
+                raise errors.InvalidArgumentError(None, None, text)
+        return step(left, right, *others)
+
+    return product
 
 
 def _shortcut(node: Node, program: Program) -> tuple[str, Params] | None:

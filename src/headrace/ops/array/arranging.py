@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.core import shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import define
@@ -71,7 +72,9 @@ REVERSE = define(
 
 
 def _reverse_v1_shape(c: Inference) -> list[Shape]:
-    c.require_rank(1, 1)
+    count = c.require_rank(1, 1)[0]
+    if count is not None:
+        c.require_rank(0, count)
     return [c.shape(0)]
 
 
@@ -207,9 +210,7 @@ def _roll_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 def _roll_shape(c: Inference) -> list[Shape]:
     c.require_rank_at_least(0, 1)
-    ranks = c.rank(1), c.rank(2)
-    if None not in ranks and ranks[0] != ranks[1]:
-        raise ValueError(f"Shapes must be equal rank, but are {ranks[0]} and {ranks[1]}")
+    shapes.merge(c.shape(1), c.shape(2))
     return [c.shape(0)]
 
 

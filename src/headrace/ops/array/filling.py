@@ -53,6 +53,8 @@ def _fill_shape(c: Inference) -> list[Shape]:
 def _fill_kernel(xp: ArrayNamespace, dims: Array, value: Array) -> Array:
     if xp.name != "numpy":
         return xp.full(tuple(dims.tolist()), value, dtype=value.dtype)
+    if dims.ndim != 1:
+        raise invalid(f"dims must be a vector, got shape {shapes.show(dims.shape)}")
     try:
         out = np.empty(dims.tolist(), value.dtype)
     except ValueError:

@@ -67,6 +67,7 @@ def _gather_shape(c: Inference) -> list[Shape]:
 
 def _gather_v2_shape(c: Inference) -> list[Shape]:
     params, indices, axis, batch = c.shape(0), c.shape(1), c.value(2), c.attr("batch_dims")
+    c.require_rank(2, 0)
     if params is None or indices is None:
         return [None]
     if axis is None:

@@ -280,6 +280,8 @@ def one_hot_kernel(
 
 
 def invert_kernel(xp: ArrayNamespace, x: Array) -> Array:
+    if x.ndim != 1:
+        raise invalid("invert_permutation expects a 1D vector.")
     n = x.size
     if n and (x.min() < 0 or x.max() >= n):
         bad = next(v for v in x.tolist() if not 0 <= v < n)

@@ -420,6 +420,8 @@ def _split_axis(axis: Array, rank: int) -> int:
 
 def _split_shape(c: Inference) -> list[Shape]:
     s, num, axis = c.shape(1), c.attr("num_split"), c.value(0)
+    if c.rank(0):
+        raise ValueError(f"Input must be scalar but has rank {c.rank(0)}")
     if s is None:
         return [None] * num
     if axis is None:

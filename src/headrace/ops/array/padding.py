@@ -124,6 +124,7 @@ TILE_GRAD = define(
     kernel=_tile_grad_kernel,
     grad=lambda op, g: [apply(TILE, g, op.inputs[1]), None],
     known_inputs=(1,),
+    removed=(3, "TileGrad has been replaced with reduce_sum"),
 )
 
 
@@ -362,7 +363,10 @@ def _mirror_grad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, *, mode: 
 
 
 def _mirror_grad_shape(c: Inference) -> list[Shape]:
-    s, value, rows = c.shape(0), c.value(1), c.require_rank(1, 2)[0]
+    s, value = c.shape(0), c.value(1)
+    pairs = c.require_rank(1, 2)
+    shapes.merge(pairs, (None, 2))
+    rows = pairs[0]
     if s is not None and rows is not None and rows != len(s):
         raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
     if s is None or value is None:

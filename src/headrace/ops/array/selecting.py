@@ -256,6 +256,7 @@ TOP_K = define(
     shape=_top_k_shape,
     kernel=lambda xp, x, *, k: _top_k(xp, x, k),
     grad=_top_k_grad,
+    removed=(7, "Use TopKV2 instead"),
 )
 
 

@@ -200,6 +200,12 @@ def _strided_slice_kernel(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Any:
+    if not begin.shape == end.shape == strides.shape:
+        first, second, third = (shapes.show(v.shape) for v in (begin, end, strides))
+        raise invalid(
+            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+            f"{first}, {second}, and {third} instead."
+        )
     index = to_index(
         begin.tolist(),
         end.tolist(),
@@ -235,8 +241,9 @@ def _index_error(index: tuple[Any, ...], dims: Sequence[int]) -> Exception:
 
 
 def _strided_shape(c: Inference) -> list[Shape]:
+    length: Shape = None
     for i in (1, 2, 3):
-        c.require_rank(i, 1)
+        length = shapes.merge(length, c.require_rank(i, 1))
     begin, end, strides = (known_elements(t) for t in c.op._inputs[1:4])
     count = next((len(v) for v in (begin, end, strides) if v is not None), None)
     source = c.shape(0)

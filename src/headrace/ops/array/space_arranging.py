@@ -108,6 +108,12 @@ def _nd_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
 def _v1_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
     def infer(c: Inference) -> list[Shape]:
         s, pads, n = c.require_rank(0, 4), c.value(1), c.attr("block_size")
+        given = c.shape(1)
+        if given is not None and len(given) != 2:
+            raise ValueError(f"Shapes must be equal rank, but are {len(given)} and 2")
+        if pads is not None and pads.min(initial=0) < 0:
+            which = "paddings" if rule is _space_to_batch_dims else "crops"
+            raise ValueError(f"{which} cannot be negative")
         return [(None,) * 4 if pads is None else tuple(rule(s, [n, n], pads.tolist()))]
 
     return infer

@@ -235,14 +235,16 @@ def _shape(c: Inference) -> list[Shape]:
 
 
 _OUT = "begin: T, size: T, bboxes: float32"
+_SEEDS = "T: type(int), seed: int=0, seed2: int=0"
 _ATTRS = (
-    "T: type(int), seed: int=0, seed2: int=0, aspect_ratio_range: list(float)=[0.75, 1.33], "
+    "aspect_ratio_range: list(float)=[0.75, 1.33], "
     "area_range: list(float)=[0.05, 1.0], max_attempts: int=100, "
     "use_image_if_no_bounding_boxes: bool=False"
 )
 SAMPLE = define(
     "SampleDistortedBoundingBox",
-    f"image_size: T, bounding_boxes: float32 -> {_OUT}; {_ATTRS}, min_object_covered: float=0.1",
+    f"image_size: T, bounding_boxes: float32 -> {_OUT}; {_SEEDS}, "
+    f"min_object_covered: float=0.1, {_ATTRS}",
     shape=_shape,
     kernel=_kernel,
     grad=NOT_DIFFERENTIABLE,
@@ -252,7 +254,8 @@ SAMPLE = define(
 )
 SAMPLE_V2 = define(
     "SampleDistortedBoundingBoxV2",
-    f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUT}; {_ATTRS}",
+    f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUT}; "
+    f"{_SEEDS}, {_ATTRS}",
     shape=_shape,
     kernel=_v2_kernel,
     grad=NOT_DIFFERENTIABLE,

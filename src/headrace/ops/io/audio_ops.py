@@ -15,7 +15,7 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import invalid
+from headrace.ops.array.array_shape import invalid, one_number
 from headrace.wire.wav import read_wav, wav_bytes
 
 __all__ = ["DECODE_WAV", "ENCODE_WAV", "decode_wav", "encode_wav"]
@@ -37,7 +37,7 @@ def _encode_kernel(xp: ArrayNamespace, audio: Array, sample_rate: Array) -> byte
 def _decode_kernel(
     xp: ArrayNamespace, contents: Array, *, desired_channels: int, desired_samples: int
 ) -> tuple[Array, Array]:
-    data = contents.item() if isinstance(contents, np.ndarray) else contents
+    data = one_number(contents, "contents must be scalar, got shape {shape}")
     try:
         samples, rate = read_wav(data)
     except ValueError as error:

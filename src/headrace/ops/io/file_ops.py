@@ -20,6 +20,7 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import one_number
 from headrace.ops.strings.string_ops import object_array
 from headrace.runtime.file_paths import local_path
 
@@ -58,19 +59,23 @@ def read_bytes(path: str | bytes) -> bytes:
         raise errors.os_error(path, error) from None
 
 
+_ONE_NAME = "Input filename tensor must be scalar, but had shape: {shape}"
+
+
 def _read_kernel(xp: ArrayNamespace, filename: Array) -> Array:
-    path = local_path(filename.item())
+    path = local_path(one_number(filename, _ONE_NAME))
     out = np.empty((), object)
     out[()] = read_bytes(path)
     return out
 
 
 def _write_kernel(xp: ArrayNamespace, filename: Array, contents: Array) -> tuple[()]:
-    path = local_path(filename.item())
+    path = local_path(one_number(filename, _ONE_NAME.replace("Input f", "F")))
+    data = one_number(contents, "Contents tensor must be scalar, but had shape: {shape}")
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, "wb") as file:
-            file.write(contents.item())
+            file.write(data)
     except OSError as error:
         raise errors.os_error(path, error) from None
     return ()

@@ -165,4 +165,5 @@ AUDIO_SUMMARY_V1 = define(
     kernel=_audio_v1_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+    removed=(15, "Use AudioSummaryV2."),
 )

@@ -23,7 +23,7 @@ from headrace.core.dtypes import DType
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
-from headrace.ops.array.array_shape import invalid
+from headrace.ops.array.array_shape import invalid, one_number
 from headrace.wire.example_columns import Column, ColumnReader
 from headrace.wire.example_reader import BYTES, FLOAT, INT64, ExampleReader, WireError
 
@@ -146,7 +146,9 @@ def _single_kernel(
     dense_shapes: Sequence[Sequence[int | None]],
 ) -> Any:
     wanted = parser(sparse_keys, sparse_types, dense_keys, Tdense, dense_shapes)
-    found = wanted.read(serialized.item())
+    found = wanted.read(
+        one_number(serialized, "Expected serialized to be a scalar, got shape: {shape}")
+    )
     n = len(wanted.sparse)
     dense = [_single_dense(f, got, d) for f, got, d in zip(wanted.dense, found[n:], defaults)]
     if not n:

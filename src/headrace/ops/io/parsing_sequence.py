@@ -22,8 +22,8 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
-from headrace.core.shapes import Shape
-from headrace.ops.array.array_shape import invalid
+from headrace.core.shapes import Shape, show
+from headrace.ops.array.array_shape import invalid, one_number
 from headrace.ops.io.parsing import (
     NUMPY_TYPES,
     TYPE_NAMES,
@@ -199,6 +199,14 @@ def _within(counts: Array) -> Any:
 # one example --------------------------------------------------------------------------------------
 
 
+_KEYS = (
+    "context_sparse_keys",
+    "context_dense_keys",
+    "feature_list_sparse_keys",
+    "feature_list_dense_keys",
+)
+
+
 def _single_kernel(
     xp: ArrayNamespace,
     serialized: Array,
@@ -215,8 +223,14 @@ def _single_kernel(
     context_dense_shapes: Sequence[Sequence[int]],
     feature_list_dense_shapes: Sequence[Sequence[int]],
 ) -> Any:
-    keys, at = [], 0
+    keys: list[tuple[Any, ...]] = []
+    at = 0
     for n in (Ncontext_sparse, Ncontext_dense, Nfeature_list_sparse, Nfeature_list_dense):
+        for i, key in enumerate(rest[at : at + n]):
+            if key.ndim:
+                name = _KEYS[len(keys)]
+                given = f"{name}[{i}] to be a scalar, got shape: {show(key.shape)}"
+                raise invalid(f"Expected {given}")
         keys.append(tuple(k.item() for k in rest[at : at + n]))
         at += n
     types = (
@@ -227,7 +241,8 @@ def _single_kernel(
     )
     wanted = _wanted(tuple(keys), types, context_dense_shapes, feature_list_dense_shapes)
     name = rest[-1].item().decode() if rest[-1].size else ""
-    example = _read(serialized.item(), name)
+    text = one_number(serialized, "Expected serialized to be a scalar, got shape: {shape}")
+    example = _read(text, name)
     allowed = frozenset(k.decode() for k in optional.reshape(-1).tolist())
     columns = [_context_sparse(example, f) for f in wanted.context_sparse]
     lists = [_list_sparse(example, f) for f in wanted.list_sparse]
@@ -394,6 +409,7 @@ def _batch_list_dense(
 
 def _batch_shape(c: Inference) -> list[Shape]:
     batch = c.require_rank(0, 1)
+    c.require_rank(1, 1)
     assert batch is not None
     n, m = c.attr("Ncontext_sparse"), c.attr("Nfeature_list_sparse")
     context: list[Shape] = [

@@ -303,9 +303,21 @@ def _einsum_kernel(xp: ArrayNamespace, *inputs: Array, equation: str) -> Array:
     return xp.einsum(equation, *inputs, optimize=len(inputs) > 1)
 
 
+def _check_ranks(equation: str, given: list[Shape]) -> None:
+    """Of the inputs whose rank is known."""
+    texts = equation.partition("->")[0].split(",")
+    for i, (text, shape) in enumerate(zip(texts, given)):
+        if shape is not None and "." not in text and len(text) != len(shape):
+            raise ValueError(
+                f"Shape must be rank {len(text)} but is rank {len(shape)}\n\t for {i}th input "
+                f"and equation: {equation}"
+            )
+
+
 def _einsum_shape(c: Inference) -> list[Shape]:
     shapes_ = c.shapes()
     if any(s is None for s in shapes_):
+        _check_ranks(c.attr("equation").replace(" ", ""), shapes_)
         return [None]
     terms, output = _parse(c.attr("equation").replace(" ", ""), [len(s or ()) for s in shapes_])
     sizes: dict[Any, Any] = {}

@@ -277,6 +277,7 @@ MATRIX_EXPONENTIAL = define(
     kernel=kernels.matrix_function("expm"),
     grad=_function_grad,
     host_only=True,
+    removed=(27, "Use Python implementation tf.linalg.matrix_exponential instead."),
 )
 MATRIX_LOGARITHM = define(
     "MatrixLogarithm",

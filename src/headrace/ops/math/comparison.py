@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import shape_fns, shapes
 from headrace.core.build import apply
 from headrace.core.dispatch import dispatched
@@ -113,6 +114,9 @@ def _define_test(op_type: str, ufunc: str) -> OpDef:
 
 
 def _approximate_equal(xp: ArrayNamespace, x: Array, y: Array, *, tolerance: float) -> Array:
+    if x.shape != y.shape:
+        given = f"x shape: {shapes.show(x.shape)}. y shape: {shapes.show(y.shape)}"
+        raise errors.InvalidArgumentError(None, None, f"x and y must be of the same shape. {given}")
     if x.dtype.kind == "u":  # the difference must not wrap around
         x, y = xp.maximum(x, y), xp.minimum(x, y)
     return xp.less(xp.absolute(xp.subtract(x, y)), tolerance)
@@ -131,6 +135,7 @@ APPROXIMATE_EQUAL = define(
     kernel=_approximate_equal,
     grad=NOT_DIFFERENTIABLE,
     elementwise=True,
+    same_shapes=True,
 )
 LOGICAL_AND = _define_logic("LogicalAnd", "logical_and")
 LOGICAL_OR = _define_logic("LogicalOr", "logical_or")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import dtypes, shape_fns
+from headrace import errors
+from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dispatch import dispatched
@@ -287,11 +288,30 @@ def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Callable[..., A
     return define(
         op_type,
         "y: T, dy: T -> z: T; T: type(inexact)",
-        shape=shape_fns.same_shape_inputs,
-        kernel=kernel,
+        shape=shape_fns.unchanged,
+        kernel=_in_order(kernel),
         grad=grad,
         elementwise=True,
+        same_shapes=True,
     )
+
+
+def _in_order(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """TensorFlow's kernels of these do not look at the shape of dy: they walk both arrays in
+    order. (Where dy has too few elements, TensorFlow reads on behind it.)
+    """
+
+    def walked(xp: ArrayNamespace, y: Array, dy: Array) -> Any:
+        if y.shape != dy.shape:
+            if dy.size < y.size:
+                given = f"{shapes.show(dy.shape)} vs. {shapes.show(y.shape)}"
+                raise errors.InvalidArgumentError(
+                    None, None, f"dy must have as many elements as y: {given}"
+                )
+            dy = dy.reshape(-1)[: y.size].reshape(y.shape)
+        return kernel(xp, y, dy)
+
+    return walked
 
 
 NEG = _define("Neg", "negative", lambda op, g: [gu.neg(g)], "number")

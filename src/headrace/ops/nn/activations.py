@@ -9,6 +9,7 @@ not be kept alive.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,24 @@ SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 Grads = list[Any]
 
 # piecewise --------------------------------------------------------------------------------------
+
+
+def _of_equal_shapes(op_type: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of a gradient, whose two inputs do not broadcast."""
+
+    @functools.wraps(kernel)
+    def checked(xp: ArrayNamespace, first: Array, second: Array, **attrs: float) -> Any:
+        if first.shape != second.shape:
+            given = f"Input 0: {shapes.show(first.shape)} != input 1: {shapes.show(second.shape)}"
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Inputs to operation {op_type} of type {op_type} must have the same size and "
+                f"shape.  {given}",
+            )
+        return kernel(xp, first, second, **attrs)
+
+    return checked
 
 
 # Masks are multiplied with, not selected by: NumPy's ``where`` is ten times slower on a mask
@@ -175,9 +194,10 @@ RELU_GRAD = define(
     "ReluGrad",
     _GRAD.format("features", "real"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_relu_grad_kernel,
+    kernel=_of_equal_shapes("ReluGrad", _relu_grad_kernel),
     grad=_zero_second("ReluGrad"),
     elementwise=True,
+    same_shapes=True,
 )
 RELU6 = define(
     "Relu6",
@@ -193,9 +213,10 @@ RELU6_GRAD = define(
     "Relu6Grad",
     _GRAD.format("features", "real"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_relu6_grad_kernel,
+    kernel=_of_equal_shapes("Relu6Grad", _relu6_grad_kernel),
     grad=_zero_second("Relu6Grad"),
     elementwise=True,
+    same_shapes=True,
 )
 LEAKY_RELU = define(
     "LeakyRelu",
@@ -211,9 +232,10 @@ LEAKY_RELU_GRAD = define(
     "gradients: T, features: T -> backprops: T; alpha: float=0.20000000298023224, T: "
     "type(float)=float32",
     shape=shape_fns.same_shape_inputs,
-    kernel=_leaky_relu_grad_kernel,
+    kernel=_of_equal_shapes("LeakyReluGrad", _leaky_relu_grad_kernel),
     grad=_leaky_relu_grad_grad,
     elementwise=True,
+    same_shapes=True,
     native_attrs=("alpha",),
 )
 ELU = define(
@@ -230,9 +252,10 @@ ELU_GRAD = define(
     "EluGrad",
     _GRAD.format("outputs", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_elu_grad_kernel,
+    kernel=_of_equal_shapes("EluGrad", _elu_grad_kernel),
     grad=_exponential_grad_grad("EluGrad"),
     elementwise=True,
+    same_shapes=True,
 )
 SELU = define(
     "Selu",
@@ -248,9 +271,10 @@ SELU_GRAD = define(
     "SeluGrad",
     _GRAD.format("outputs", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_selu_grad_kernel,
+    kernel=_of_equal_shapes("SeluGrad", _selu_grad_kernel),
     grad=_exponential_grad_grad("SeluGrad"),
     elementwise=True,
+    same_shapes=True,
 )
 
 # smooth -----------------------------------------------------------------------------------------
@@ -295,9 +319,10 @@ SOFTPLUS_GRAD = define(
     "SoftplusGrad",
     _GRAD.format("features", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=lambda xp, g, x: g / (xp.exp(-x) + 1),
+    kernel=_of_equal_shapes("SoftplusGrad", lambda xp, g, x: g / (xp.exp(-x) + 1)),
     grad=_softplus_grad_grad,
     elementwise=True,
+    same_shapes=True,
 )
 SOFTSIGN = define(
     "Softsign",
@@ -311,9 +336,10 @@ SOFTSIGN_GRAD = define(
     "SoftsignGrad",
     _GRAD.format("features", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_softsign_grad_kernel,
+    kernel=_of_equal_shapes("SoftsignGrad", _softsign_grad_kernel),
     grad=_softsign_grad_grad,
     elementwise=True,
+    same_shapes=True,
 )
 
 # softmax ----------------------------------------------------------------------------------------

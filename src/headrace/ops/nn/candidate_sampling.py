@@ -343,6 +343,13 @@ _TRAITS: dict[str, Any] = {
     "host_only": True,
 }
 
+
+def _hits_shape(c: infer.Inference) -> list[shapes.Shape]:
+    shapes.merge(c.require_rank(0, 2), (None, c.attr("num_true")))
+    c.require_rank(1, 1)
+    return [(None,)] * 3
+
+
 LOG_UNIFORM = define("LogUniformCandidateSampler", _RANGE, kernel=_log_uniform_kernel, **_TRAITS)
 UNIFORM = define("UniformCandidateSampler", _RANGE, kernel=_uniform_kernel, **_TRAITS)
 LEARNED = define("LearnedUnigramCandidateSampler", _RANGE, kernel=_learned_kernel, **_TRAITS)
@@ -363,7 +370,7 @@ ACCIDENTAL_HITS = define(
     "ComputeAccidentalHits",
     "true_classes: int64, sampled_candidates: int64 -> indices: int32, ids: int64, "
     "weights: float32; num_true: int, " + _SEEDS,
-    shape=lambda c: [(None,)] * 3,
+    shape=_hits_shape,
     kernel=_hits_kernel,
     grad=NOT_DIFFERENTIABLE,
     data_dependent_shape=True,

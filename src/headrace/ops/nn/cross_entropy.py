@@ -79,6 +79,18 @@ def _exp_sums(xp: ArrayNamespace, features: Array) -> tuple[Any, Any, Any]:
 
 
 def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[Any, Any]:
+    if features.ndim != 2 or labels.ndim != 2:
+        if max(features.ndim, labels.ndim) != 2 or not features.ndim or not labels.ndim:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "logits and labels must be either 2-dimensional, or broadcasted to be "
+                f"2-dimensional: {shapes.show(features.shape)} and {shapes.show(labels.shape)}",
+            )
+        if features.ndim == 1:
+            features = features.reshape(1, -1)
+        else:
+            labels = labels.reshape(1, -1)
     if any(a != b and 1 not in (a, b) for a, b in zip(features.shape, labels.shape)):
         raise errors.InvalidArgumentError(
             None,

@@ -33,6 +33,17 @@ __all__ = [
 
 
 def _check_lengths(inputs: Array, lengths: Array, error: type[errors.OpError]) -> None:
+    if inputs.ndim != 3:
+        raise errors.InvalidArgumentError(None, None, "inputs is not a 3-Tensor")
+    if lengths.ndim != 1:
+        raise errors.InvalidArgumentError(None, None, "sequence_length is not a vector")
+    if len(lengths) != inputs.shape[1]:
+        raise error(
+            None,
+            None,
+            f"len(sequence_length) != batch_size.  len(sequence_length):  {len(lengths)} "
+            f"batch_size: {inputs.shape[1]}",
+        )
     for i, length in enumerate(lengths.tolist()):
         if length > inputs.shape[0]:
             raise error(None, None, f"sequence_length({i}) <= {inputs.shape[0]}")

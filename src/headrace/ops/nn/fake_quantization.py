@@ -105,6 +105,12 @@ def _vars_grad_kernel(
     num_bits: int,
     narrow_range: bool,
 ) -> tuple[Any, ...]:
+    if g.shape != x.shape:
+        raise invalid("gradient and input must be the same size")
+    if low.shape != high.shape or low.ndim > 1 or (low.ndim and low.shape != x.shape[-1:]):
+        raise invalid(
+            f"min and max have incorrect size: {shapes.show(low.shape)}, {shapes.show(high.shape)}"
+        )
     axes = tuple(range(x.ndim - np.ndim(low)))
     span = _nudged(low, high, num_bits, narrow_range)
     below, above = (x < span.low), (x > span.high)
@@ -177,7 +183,14 @@ def _channels(c: Inference) -> list[Any]:
 
 
 def _grads_shape(c: Inference) -> list[Any]:
-    return [shapes.merge(c.shape(0), c.shape(1)), c.shape(2), c.shape(3)]
+    for k in (2, 3):
+        c.require_rank(k, 0)
+    return [shapes.merge(c.shape(0), c.shape(1)), (), ()]
+
+
+def _channel_grads_shape(c: Inference) -> list[Any]:
+    size = shapes.merge(c.require_rank(2, 1), c.require_rank(3, 1))
+    return [shapes.merge(c.shape(0), c.shape(1)), size, size]
 
 
 _BITS = "num_bits: int=8, narrow_range: bool=False"
@@ -224,7 +237,7 @@ FAKE_CHANNELS = define(
 FAKE_CHANNELS_GRADIENT = define(
     "FakeQuantWithMinMaxVarsPerChannelGradient",
     _GRADS + _BITS,
-    shape=_grads_shape,
+    shape=_channel_grads_shape,
     kernel=_vars_grad_kernel,
     grad=NO_GRADIENT_YET,
 )

@@ -77,10 +77,12 @@ def _batch_norm(
         raise errors.InvalidArgumentError(
             None, None, f"input must be 4-dimensional: {shapes.show(x.shape)}"
         )
-    if x.size >= _LARGE and not first and xp.name == "numpy":
+    if x.size >= _LARGE and not first and xp.name == "numpy" and scale.ndim == 1:
         result = _library_batch_norm(x, scale, offset, mean, variance, epsilon, is_training)
         if result is not None:
             return result
+    named = ("scale", scale), ("offset", offset), ("mean", mean), ("variance", variance)
+    _check_vectors(*((n if n in ("scale", "offset") else f"estimated_{n}", a) for n, a in named))
     flat = _matrix(xp, x, first)
     count = flat.shape[0]
     unbiased = variance
@@ -112,6 +114,13 @@ def _batch_norm(
         mean.copy(),
         variance.copy(),
     )  # no output is another's or an input's memory
+
+
+def _check_vectors(*named: tuple[str, Array]) -> None:
+    for label, value in named:
+        if value.ndim != 1:
+            given = shapes.show(value.shape)
+            raise errors.InvalidArgumentError(None, None, f"{label} must be 1-dimensional{given}")
 
 
 #: Elements from which a normalisation is the kernel library's.
@@ -196,6 +205,7 @@ def _batch_norm_grad_kernel(
     epsilon).
     """
     first = data_format == "NCHW"
+    _check_vectors(("scale", scale), ("saved mean", mean), ("saved variance", variance))
     if x.size >= _LARGE and not first and xp.name == "numpy":
         result = ask("batch_norm_grad", g, x, scale, mean, variance, epsilon, is_training)
         if result is not None:
@@ -241,6 +251,11 @@ def _batch_norm_shape(c: infer.Inference) -> list[shapes.Shape]:
 def _batch_norm_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     x = shapes.merge(c.require_rank(0, 4), c.require_rank(1, 4))
     channels = _channels(c, x)
+    for i in (2, 3, 4):
+        other = c.require_rank(i, 1)
+        if None not in (channels, other[0]) and channels != other[0]:
+            raise ValueError(f"Dimensions must be equal, but are {channels} and {other[0]}")
+        channels = other[0] if channels is None else channels
     return [x, (channels,), (channels,), (), ()]
 
 
@@ -425,6 +440,7 @@ GLOBAL_NORM = define(
     shape=lambda c: [c.require_rank(0, 4)],
     kernel=_global_norm_kernel,
     grad=_global_norm_grad,
+    removed=(9, "Use tf.nn.batch_normalization()"),
 )
 GLOBAL_NORM_GRAD = define(
     "BatchNormWithGlobalNormalizationGrad",
@@ -432,6 +448,7 @@ GLOBAL_NORM_GRAD = define(
     shape=lambda c: [c.shape(0), c.shape(1), c.shape(2), c.shape(1), c.shape(3)],
     kernel=_global_norm_grad_kernel,
     grad=NO_GRADIENT_YET,
+    removed=(9, "Use tf.nn.batch_normalization()"),
 )
 
 

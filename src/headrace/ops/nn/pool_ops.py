@@ -140,13 +140,17 @@ def _avg_kernel(
 def _avg_grad_kernel(
     xp: ArrayNamespace,
     shape: Array,
-    g: object,
+    g: Array,
     *,
     ksize: Sequence[int],
     strides: Sequence[int],
     padding: str,
 ) -> Any:
     whole = _ints(shape)
+    if g.ndim != len(ksize):
+        raise errors.InvalidArgumentError(
+            None, None, f"out_backprop must be {len(ksize)}-dimensional"
+        )
     return _library(xp).average_grad(whole, g, axes_of(whole, ksize, strides, padding))
 
 
@@ -262,6 +266,8 @@ def _argmax_shape(c: infer.Inference) -> list[shapes.Shape]:
 
 def _pool_v2_shape(c: infer.Inference) -> list[shapes.Shape]:
     x = c.require_rank(0, 4)
+    for i in (1, 2):
+        shapes.merge(c.require_rank(i, 1), (4,))
     ksize, strides = c.value(1), c.value(2)
     if ksize is None or strides is None:
         return [(None,) * 4]
@@ -274,7 +280,12 @@ def _sizes(c: infer.Inference) -> list[shapes.Shape]:
 
 
 def _like_second(c: infer.Inference) -> list[shapes.Shape]:
-    return [c.shape(1)]
+    """Of MaxPoolGradGrad(orig_input, orig_output, grad)."""
+    rank = 5 if "3D" in c.op.type else 4
+    source = c.require_rank(0, rank)
+    pooled = shapes.merge((None,) * rank, c.shape(1))
+    shapes.merge(source, c.shape(2))
+    return [pooled]
 
 
 # gradients --------------------------------------------------------------------------------------

@@ -60,6 +60,8 @@ def _reader(
     opener: Callable[[dict[str, Any]], Callable[[bytes], Any]],
     single: bool = False,
 ) -> OpDef:
+    """``attrs``: those before the names and, after a semicolon, those behind them."""
+
     def kernel(xp: ArrayNamespace, *, node: KernelNode, rt: Runtime) -> ReaderResource:
         shared = node.attrs["shared_name"]
         key = ("reader", f"{node.attrs['container']}/{shared or node.key}")
@@ -67,7 +69,8 @@ def _reader(
             key, lambda: ReaderResource(shared or node.name, opener(node.attrs), single)
         )
 
-    signature = f"-> reader_handle: resource; {attrs}{', ' if attrs else ''}{_NAMES}"
+    own, _, after = attrs.partition("; ")
+    signature = "-> reader_handle: resource; " + ", ".join(filter(None, (own, _NAMES, after)))
     return _define(name, signature, kernel, [()])
 
 
@@ -80,12 +83,12 @@ TEXT_LINE_READER = _reader(
 )
 TF_RECORD_READER = _reader(
     "TFRecordReaderV2",
-    "compression_type: str=''",
+    "; compression_type: str=''",
     lambda a: lambda path: resource.records(path, a["compression_type"]),
 )
 FIXED_LENGTH_RECORD_READER = _reader(
     "FixedLengthRecordReaderV2",
-    "header_bytes: int=0, record_bytes: int, footer_bytes: int=0, hop_bytes: int=0, "
+    "header_bytes: int=0, record_bytes: int, footer_bytes: int=0, hop_bytes: int=0; "
     "encoding: str=''",
     lambda a: (
         lambda path: resource.fixed_length(

@@ -37,6 +37,12 @@ def _range_kernel(
 
 
 def _range_shape(c: Inference) -> list[Shape]:
+    for s in c.shapes():
+        if s is not None and len(s) > 1:
+            raise ValueError(f"Shape must be at most rank 1 but is rank {len(s)}")
+    sizes = {s[0] for s in c.shapes() if s is not None and len(s) == 1} - {None}
+    if len(sizes) > 1:
+        raise ValueError("Dimensions must be equal, but are " + " and ".join(map(str, sizes)))
     rows = [s[0] for s in c.shapes() if s is not None and len(s) == 1 and s[0] is not None]
     every_scalar = all(s == () for s in c.shapes())
     return [(2,) if every_scalar else (rows[0] + 1 if rows else None,), (None,)]

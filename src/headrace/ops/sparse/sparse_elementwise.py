@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +81,14 @@ def _at_entries(indices: Array, dims: Array, dense: Array) -> Array:
 
 def _cwise(op: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     def kernel(xp: ArrayNamespace, indices: Array, values: Array, dims: Array, dense: Array) -> Any:
+        if indices.ndim != 2:
+            given = shapes.show(indices.shape)
+            raise invalid(f"Input sp_indices should be a matrix but received shape: {given}")
+        if values.ndim != 1 or dims.ndim != 1:
+            given = f"{shapes.show(values.shape)} and {shapes.show(dims.shape)}"
+            raise invalid(
+                f"Inputs sp_values and sp_shape should be vectors but received shapes: {given}"
+            )
         return op(xp, values, _at_entries(indices, dims, dense))
 
     return kernel
@@ -125,6 +133,20 @@ def _divide(xp: ArrayNamespace, a: Array, b: Array) -> Any:
     return a / b
 
 
+def _check_pair(a: Sequence[Array], b: Sequence[Array]) -> None:
+    """(indices, values, shape) of both."""
+    for at, rank, what, kind in (
+        (0, 2, "indices", "matrices"),
+        (1, 1, "values", "vectors"),
+        (2, 1, "shapes", "vectors"),
+    ):
+        if a[at].ndim != rank or b[at].ndim != rank:
+            given = f"{shapes.show(a[at].shape)} and {shapes.show(b[at].shape)}"
+            raise invalid(
+                f"Inputs a_{what} and b_{what} should be {kind} but received shapes: {given}"
+            )
+
+
 _CWISE = "sp_indices: int64, sp_values: T, sp_shape: int64, dense: T -> output: T; T: type(number)"
 SPARSE_DENSE_CWISE_ADD = define(
     "SparseDenseCwiseAdd",
@@ -153,6 +175,7 @@ def _extreme_kernel(name: str) -> Callable[..., Any]:
     def kernel(
         xp: ArrayNamespace, ai: Array, av: Array, adims: Array, bi: Array, bv: Array, bdims: Array
     ) -> Any:
+        _check_pair((ai, av, adims), (bi, bv, bdims))
         dims = adims.tolist()
         if len(dims) != len(bdims):
             raise invalid(

@@ -219,6 +219,21 @@ SPARSE_MATMUL = define(
 def _reorder_kernel(
     xp: ArrayNamespace, indices: Array, values: Array, dims: Array
 ) -> tuple[Array, Array]:
+    if indices.ndim != 2 or values.ndim != 1 or dims.ndim != 1:
+        name, given, wanted = next(
+            (n, x, w)
+            for n, x, w, rank in (
+                ("indices", indices, "matrix", 2),
+                ("values", values, "vector", 1),
+                ("shape", dims, "vector", 1),
+            )
+            if x.ndim != rank
+        )
+        raise invalid(
+            f"Input {name} should be a {wanted} but received shape {shapes.show(given.shape)}"
+        )
+    if dims.size != indices.shape[1]:
+        raise invalid("Order length must be SparseTensor rank.")
     order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
     return indices[order], values[order]
 
@@ -443,6 +458,15 @@ def _concat_kernel(
 def _concat_shape(c: Inference) -> list[Shape]:
     n = c.attr("N")
     every = c.shapes()
+    ranks: list[int | None] = []
+    for i in range(n):
+        rows, size = c.require_rank(i, 2)
+        shapes.merge((rows,), c.require_rank(n + i, 1))
+        ranks += [size, *c.require_rank(2 * n + i, 1)]
+    different = [r for i, r in enumerate(ranks) if r is not None and r not in ranks[:i]]
+    if len(different) > 1:
+        first, other = different[:2]
+        raise ValueError(f"Dimensions must be equal, but are {first} and {other}")
     counts = [
         _first_known(
             *(s[0] if s is not None and len(s) == k else None for s, k in ((i, 2), (v, 1)))
@@ -545,6 +569,7 @@ def _fill_rows_grad(op: Operation, _: Tensor, grad: Tensor, __: Tensor, ___: Ten
 def _fill_rows_shape(c: Inference) -> list[Shape]:
     dims = c.shape_value(2)
     entries = _entries(c, 0)
+    shapes.merge(c.require_rank(1, 1), (c.require_rank(0, 2)[0],))
     assert entries is not None
     columns = entries[1] if dims is None else len(dims)
     return [(None, columns), (None,), (None if not dims else dims[0],), (entries[0],)]

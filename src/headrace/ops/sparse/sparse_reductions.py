@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import dtypes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, define
@@ -35,6 +35,13 @@ def _reduce(
     ufunc: Any, indices: Array, values: Array, dims: Array, axes: Array | np.generic
 ) -> tuple[list[int], list[int], Any, Any]:
     """(reduced axes, kept sizes, linear places in them, reduced values)."""
+    if dims.ndim != 1:
+        raise invalid(f"Expected input_shape to be a vector; got shape: {shapes.show(dims.shape)}")
+    if axes.ndim > 1:
+        raise invalid(
+            "Expected reduction_axes to be a scalar or a vector; got shape: "
+            f"{shapes.show(axes.shape)}"
+        )
     size = dims.tolist()
     gone = _axes_of(axes, len(size))
     kept = [i for i in range(len(size)) if i not in gone]
@@ -93,8 +100,9 @@ def _reduce_sparse_kernel(ufunc: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reduce_shape(c: Inference) -> list[Shape]:
-    dims, axes = c.shape_value(2), c.value(3)
-    if dims is None or axes is None:
+    axes = c.value(3)
+    dims = c.shape_value(2) if c.rank(2) == 1 else None  # TensorFlow asks for no rank here
+    if dims is None or axes is None or axes.ndim > 1:
         return [None]
     gone = _axes_of(axes, len(dims))
     if c.attr("keep_dims"):
