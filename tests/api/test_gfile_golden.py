@@ -15,7 +15,7 @@ GOLDEN = json.loads(
 )
 
 
-@pytest.mark.parametrize("part", ["files", "folders", "records"])
+@pytest.mark.parametrize("part", ["files", "folders", "records", "patterns", "lines"])
 def test_as_tensorflow(part: str) -> None:
     found = json.loads(json.dumps(getattr(gfile_programs, part)(tf)))
     assert len(found) == len(GOLDEN[part])

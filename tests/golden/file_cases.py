@@ -65,6 +65,53 @@ def saved_model(tf):
     return _in_folder(run)
 
 
+def saved_model_with_a_table(tf):
+    """The entries of a table that changes are saved with the variables."""
+
+    def run(folder):
+        path = os.path.join(folder, "model")
+        table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="table")
+        keys = tf.placeholder(tf.string, [None], name="keys")
+        found = tf.identity(table.lookup(keys), name="found")
+        tf.Variable(3.0, name="v")
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(table.insert(tf.constant(["a", "b"]), tf.constant([5, 6], tf.int64)))
+            tf.saved_model.simple_save(sess, path, {"keys": keys}, {"found": found})
+        with tf.Graph().as_default(), tf.Session() as sess:
+            meta = tf.saved_model.loader.load(sess, ["serve"], path)
+            given = {"keys:0": ["b", "a", "z"]}
+            return [sess.run(["found:0", "v:0"], given), meta.saver_def.sharded]
+
+    return _in_folder(run)
+
+
+def saved_model_main_ops(tf):
+    """main_op, legacy_init_op, both of them, and a second one for the same graph."""
+
+    def run(folder):
+        out = []
+        for i, names in enumerate((["main_op"], ["legacy_init_op"], ["main_op", "legacy_init_op"])):
+            path = os.path.join(folder, str(i))
+            with tf.Graph().as_default(), tf.Session() as sess:
+                v = tf.Variable(3.0, name="v")
+                ops = {n: v.assign_add(10.0 ** (k + 1)).op for k, n in enumerate(names)}
+                sess.run(tf.global_variables_initializer())
+                builder = tf.saved_model.builder.SavedModelBuilder(path)
+                builder.add_meta_graph_and_variables(sess, ["serve"], **ops)
+                try:
+                    out.append(builder.add_meta_graph(["again"], **ops))
+                except ValueError as error:
+                    out.append(str(error))
+                builder.save()
+            with tf.Graph().as_default(), tf.Session() as sess:
+                meta = tf.saved_model.loader.load(sess, ["serve"], path)
+                out.append([sess.run("v:0"), sorted(meta.collection_def)])
+        return out
+
+    return _in_folder(run)
+
+
 def saved_model_inner(tf):
     def run(folder):
         path = os.path.join(folder, "model")

@@ -7,6 +7,8 @@ import os
 import sys
 import tempfile
 
+from tests.golden.inner_paths import inner
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -167,8 +169,131 @@ def records(tf):
     return out
 
 
+def _noted(tf, top):
+    out = []
+
+    def note(function, *args, **kwargs):
+        try:
+            found = function(*args, **kwargs)
+        except (tf.errors.OpError, ValueError, TypeError) as error:
+            found = type(error).__name__
+        text = json.dumps(found, default=lambda b: ["bytes", b.decode("latin-1")])
+        out.append(json.loads(text.replace(top, "TOP")))
+
+    return out, note
+
+
+def patterns(tf):
+    """Hidden files, classes of characters, escapes, links, patterns without a folder."""
+    top = tempfile.mkdtemp()
+    out, note = _noted(tf, top)
+    os.makedirs(os.path.join(top, "w", "x", "y"))
+    for name in ("1", "2.txt", ".hid", "[z]", "x/3"):
+        with open(os.path.join(top, "w", *name.split("/")), "w"):
+            pass
+    os.symlink(os.path.join(top, "w", "x"), os.path.join(top, "w", "link"))
+    os.symlink("nowhere", os.path.join(top, "w", "dead"))
+    gfile, two = tf.gfile, tf.io.gfile
+    for text in [
+        "w/*",
+        "w/.*",
+        "w/**",
+        "w/?",
+        "w/[12]*",
+        "w/[!1]*",
+        "w/[^1]*",
+        "w/\\[z\\]",
+        "w/*/3",
+        "w/{1,2.txt}",
+        "w/",
+        "w",
+        "*/x/*",
+        "w/[1-2]",
+        "w/[",
+        "w/x//3",
+        "w/./1",
+        "**/3",
+        "w/1/*",
+        "no/*",
+        "w//1",
+    ]:
+        note(lambda t=text: sorted(gfile.Glob(os.path.join(top, t))))
+    note(gfile.Glob, [])
+    here = os.getcwd()
+    os.chdir(top)
+    try:
+        for text in ("w/*", "*", "./w/1", "w", "[^w]"):
+            note(lambda t=text: sorted(two.glob(t)))
+            note(lambda t=text: tf.Session().run(tf.matching_files(t)).tolist())
+    finally:
+        os.chdir(here)
+    for walk in (gfile.Walk, two.walk):
+        for start in ("w", "w/"):
+            at = os.path.join(top, start)
+            note(lambda w=walk, a=at: sorted([p, sorted(d), sorted(f)] for p, d, f in w(a)))
+    note(lambda: [p for p, _, _ in gfile.Walk(os.path.join(top, "w", "link"), False)])
+    note(gfile.MakeDirs, os.path.join(top, "w", "1"))
+    note(gfile.DeleteRecursively, os.path.join(top, "w", "1"))
+    note(gfile.Remove, os.path.join(top, "w", "dead"))
+    note(lambda: os.path.lexists(os.path.join(top, "w", "dead")))
+    for address in ("http://a/b", "foo://x", "file://" + os.path.join(top, "w", "1")):
+        note(gfile.Exists, address)
+        note(lambda a=address: gfile.GFile(a).read())
+    return out
+
+
+def lines(tf):
+    """Carriage returns, seeking, bytes, comparing."""
+    top = tempfile.mkdtemp()
+    out, note = _noted(tf, top)
+    path = os.path.join(top, "crlf")
+    with open(path, "wb") as f:
+        f.write(b"a\r\nb\rc\n\nd")
+    for mode in ("r", "rb"):
+        note(lambda m=mode: tf.gfile.GFile(path, m).readlines())
+        note(lambda m=mode: tf.gfile.GFile(path, m).read())
+        note(lambda m=mode: list(tf.gfile.GFile(path, m)))
+    f = tf.gfile.GFile(path)
+    for given in ({"offset": 3, "position": 4}, {"offset": -1}, {"offset": 99}, {"offset": 9}):
+        note(lambda g=given: f.seek(**g))
+    note(f.seek, 2, 1)
+    note(f.seek, -3, 2)
+    note(f.read)
+    note(f.seekable)
+    with tf.gfile.GFile(os.path.join(top, "bytes"), "wb") as g:
+        note(g.write, "\u00e9")
+        note(g.write, b"\xff")
+        note(g.write, 3)
+        note(g.write, None)
+        note(g.flush)
+        note(g.size)
+    with tf.Session() as session:
+        reader, queue = tf.TextLineReader(), tf.FIFOQueue(2, tf.string)
+        session.run(queue.enqueue(path))
+        _, line = reader.read(queue)
+        note(lambda: [session.run(line).decode() for _ in range(4)])
+        for i, content in enumerate((b"a\r\nb\rc\nd", b"a\n\nb\n", b"a\nb\r\n\r\n")):
+            words = os.path.join(top, "words%d" % i)
+            with open(words, "wb") as f:
+                f.write(content)
+            table = tf.contrib.lookup.index_table_from_file(words, vocab_size=None)
+            note(lambda t=table: session.run(t.initializer))
+            note(lambda t=table: session.run(t.lookup(tf.constant(["a", "bc", "d", "b"]))).tolist())
+    for name, given in (
+        ("filecmp", (path, path)),
+        ("filecmp", (path, os.path.join(top, "bytes"))),
+        ("filecmp", (path, os.path.join(top, "no"))),
+        ("file_crc32", (path,)),
+        ("file_crc32", (path, 3)),
+        ("get_matching_files_v2", (path,)),
+    ):
+        note(inner(tf, "python.lib.io.file_io", name), *given)
+    return out
+
+
 def everything(tf):
-    return {"files": files(tf), "folders": folders(tf), "records": records(tf)}
+    parts = (files, folders, records, patterns, lines)
+    return {part.__name__: part(tf) for part in parts}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import GraphKeys
+from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.meta_graph import (
     export_scoped_meta_graph,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from headrace.core.graph import Graph
     from headrace.session.session import BaseSession, Session
+    from headrace.train.saver import Saver
 
 __all__ = [
     "ASSETS_DIRECTORY",
@@ -121,6 +122,7 @@ class SavedModelBuilder:
                 "Please invoke `add_meta_graph()` instead."
             )
         folder = os.path.join(self._export_dir, VARIABLES_DIRECTORY)
+        saver = saver or _saver_of_objects(sess.graph)
         with sess.graph.as_default():
             meta = self._meta_graph(
                 sess.graph,
@@ -159,11 +161,11 @@ class SavedModelBuilder:
                 "Graph state including variables and assets has not been saved yet. Please invoke "
                 "`add_meta_graph_and_variables()` first."
             )
-        from headrace.core.graph import get_default_graph
-
+        graph = get_default_graph()
+        saver = saver or _saver_of_objects(graph)
         self._saved_model.meta_graphs.append(
             self._meta_graph(
-                get_default_graph(),
+                graph,
                 tags,
                 signature_def_map,
                 assets_collection,
@@ -191,8 +193,7 @@ class SavedModelBuilder:
         for op, what in ((main_op, "main_op"), (legacy_init_op, "legacy_init_op")):
             if op is not None and not isinstance(op, Operation):
                 raise TypeError(f"{what} needs to be an Operation: {op!r}")
-        if main_op is not None and legacy_init_op is not None:
-            raise ValueError("Only one of `main_op` and `legacy_init_op` can be given")
+        _add_main_op(graph, legacy_init_op if main_op is None else main_op)
         meta, _ = export_scoped_meta_graph(
             graph=graph,
             clear_devices=clear_devices,
@@ -204,9 +205,6 @@ class SavedModelBuilder:
         meta.meta_info_def.tags.extend(tags)
         for key, signature in (signatures or {}).items():
             meta.signature_def[key].CopyFrom(signature)
-        for op, key in ((main_op, MAIN_OP_KEY), (legacy_init_op, LEGACY_INIT_OP_KEY)):
-            if op is not None:
-                meta.collection_def[key].node_list.value.append(op.name)
         self._copy_assets(meta, assets)
         return meta
 
@@ -239,6 +237,27 @@ class SavedModelBuilder:
         else:
             write_bytes(path, self._saved_model.SerializeToString(deterministic=True))
         return path.encode()
+
+
+def _add_main_op(graph: Graph, op: Operation | None) -> None:
+    """What a loader runs after it restored the variables; a graph has one at most."""
+    if op is None:
+        return
+    if graph.get_collection(MAIN_OP_KEY):
+        raise ValueError(
+            f"Graph already contains one or more main ops under the collection {MAIN_OP_KEY}."
+        )
+    graph.add_to_collection(MAIN_OP_KEY, op)
+
+
+def _saver_of_objects(graph: Graph) -> Saver | None:
+    """A saver for a graph with more to save than variables: tables that change, iterators."""
+    if not graph.get_collection(GraphKeys.SAVEABLE_OBJECTS):
+        return None
+    from headrace.train.saver import Saver
+
+    with graph.as_default():
+        return Saver(sharded=True, allow_empty=True)
 
 
 class AssetFolder:

@@ -8,13 +8,23 @@ systems read too.
 from __future__ import annotations
 
 import os
+import re
+
+from headrace import errors
 
 __all__ = ["local_path"]
 
-_SCHEME = "file://"
+_SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.]*)://")
 
 
 def local_path(path: bytes | str) -> str:
-    """The path as text, without ``file://``."""
+    """The path as text, without ``file://``; UnimplementedError for the files of other systems."""
     text: str = os.fsdecode(path)
-    return text[len(_SCHEME) :] if text.startswith(_SCHEME) else text
+    found = _SCHEME.match(text)
+    if found is None:
+        return text
+    if found[1] != "file":
+        raise errors.UnimplementedError(
+            None, None, f"File system scheme '{found[1]}' not implemented (file: '{text}')"
+        )
+    return text[found.end() :]

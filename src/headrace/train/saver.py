@@ -309,7 +309,7 @@ class Saver:
             return path
         if not isinstance(global_step, numbers.Integral):
             global_step = int(global_step) if self._eager else read_global_step(sess, global_step)
-        return f"{path}-{global_step:08d}" if self._pad_step_number else f"{path}-{global_step}"
+        return f"{path}-{global_step:08d}" if self._pad_step_number else f"{path}-{global_step:d}"
 
     def _save(self, sess: Any, path: str, target: str, latest: str | None, suffix: str) -> str:
         parent = os.path.dirname(path)

@@ -16,7 +16,7 @@ import contextlib
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NoReturn
 
 from headrace import errors
@@ -117,16 +117,27 @@ def _damaged(error: zlib.error) -> errors.DataLossError:
 
 
 def text_lines(
-    path: object, compression: str | None = None, buffer_size: int | None = None
+    path: object,
+    compression: str | None = None,
+    buffer_size: int | None = None,
+    inner_returns: bool = False,
 ) -> Iterator[bytes]:
     """The lines of a file without their ends.
 
-    Every carriage return is dropped, wherever it stands, as in TensorFlow.
+    Every carriage return is dropped, wherever it stands, as in TensorFlow's datasets; with
+    ``inner_returns`` only the last one of a line, as in its readers.
     """
+    if inner_returns:
+        kept = _lines(path, chunks(path, compression, buffer_size))
+        yield from (line.removesuffix(b"\r") for line in kept)
+    else:
+        pieces = chunks(path, compression, buffer_size)
+        yield from _lines(path, (piece.replace(b"\r", b"") for piece in pieces))
+
+
+def _lines(path: object, pieces: Iterable[bytes]) -> Iterator[bytes]:
     pending = Pending(path)
-    for chunk in chunks(path, compression, buffer_size):
-        if b"\r" in chunk:
-            chunk = chunk.replace(b"\r", b"")
+    for chunk in pieces:
         if b"\n" not in chunk:
             pending.add(chunk)
             continue

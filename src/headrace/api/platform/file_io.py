@@ -11,27 +11,31 @@ FailedPreconditionError.
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import shutil
 import stat as stat_module
 import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.runtime.file_paths import local_path
+from headrace.runtime.path_patterns import matching_paths
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FileIO", "FileStatistics", "atomic_write_string_to_file", "copy", "create_dir", "delete_file",
-    "delete_recursively", "file_exists", "get_matching_files", "is_directory", "list_directory",
-    "read_file_to_string", "recursive_create_dir", "rename", "stat", "walk", "write_string_to_file",
+    "delete_recursively", "file_crc32", "file_exists", "filecmp", "get_matching_files",
+    "get_matching_files_v2", "is_directory", "list_directory", "read_file_to_string",
+    "recursive_create_dir", "rename", "stat", "walk", "write_string_to_file",
 ]  # fmt: skip
 
+#: Bytes that are compared at a time.
+_BLOCK = 1 << 24
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
@@ -104,20 +108,23 @@ class FileIO:
         return self._decoded(self._opened().read(n))
 
     def readline(self) -> bytes | str:
-        return self._decoded(self._opened().readline())
+        """The next line with its ``\\n``; as in TensorFlow without any ``\\r``, in both modes."""
+        return self._decoded(self._opened().readline().replace(b"\r", b""))
 
     def readlines(self) -> list[Any]:
         return list(self)
 
     def write(self, file_content: Any) -> None:
-        data = (
-            file_content.encode("utf-8") if isinstance(file_content, str) else bytes(file_content)
-        )
+        if not isinstance(file_content, (str, bytes, bytearray)):
+            raise TypeError(f"Expected binary or unicode string, got {file_content!r}")
+        data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
         with _translated(self._name):
             self._opened(writing=True).write(data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """``position`` is the old name of ``offset``."""
+        if offset is not None and position is not None:
+            raise TypeError("seek(): offset and position may not be set simultaneously.")
         where = position if offset is None else offset
         if where is None:
             raise TypeError("seek(): offset argument required")
@@ -125,7 +132,15 @@ class FileIO:
             raise errors.InvalidArgumentError(
                 None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
-        self._opened().seek(where, whence)
+        file = self._opened()
+        where += (0, file.tell(), self.size())[whence]
+        if where < 0:
+            raise errors.InvalidArgumentError(
+                None, None, f"Seeking to a negative position: {where}"
+            )
+        if where > self.size():
+            raise errors.OutOfRangeError(None, None, "reached end of file")
+        file.seek(where)
 
     def seekable(self) -> bool:
         """Files are."""
@@ -203,13 +218,9 @@ def delete_file(filename: object) -> None:
 
 
 def delete_recursively(dirname: object) -> None:
-    """Delete a directory with everything below it, or one file."""
-    path = _path(dirname)
+    """Delete a directory with everything below it; a file is a FailedPreconditionError."""
     with _translated(dirname):
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        else:
-            os.remove(path)
+        shutil.rmtree(_path(dirname))
 
 
 def create_dir(dirname: object) -> None:
@@ -219,8 +230,8 @@ def create_dir(dirname: object) -> None:
 
 
 def recursive_create_dir(dirname: object) -> None:
-    """Make a directory and its parents; one that exists already is no error."""
-    with _translated(dirname):
+    """Make a directory and its parents; what exists already is no error, as in TF 1.15."""
+    with _translated(dirname), contextlib.suppress(FileExistsError):
         os.makedirs(_path(dirname), exist_ok=True)
 
 
@@ -238,12 +249,15 @@ def get_matching_files(filename: object) -> list[str]:
     NotFoundError where the folder before the first wildcard is not there.
     """
     patterns = filename if isinstance(filename, (list, tuple)) else [filename]
-    for pattern in map(_path, patterns):
-        fixed = pattern[: min((pattern.find(c) for c in "*?[" if c in pattern), default=None)]
-        folder = os.path.dirname(fixed)
-        if folder and not os.path.isdir(folder):
-            raise errors.NotFoundError(None, None, f"{folder}; No such file or directory")
-    return sorted({path for p in patterns for path in glob.glob(_path(p))})
+    try:
+        return sorted({path for p in patterns for path in matching_paths(_path(p))})
+    except OSError as error:
+        raise errors.os_error(error.filename, error) from None
+
+
+def get_matching_files_v2(pattern: object) -> list[str]:
+    """As ``get_matching_files``."""
+    return get_matching_files(pattern)
 
 
 def _check_free(path: object, overwrite: bool) -> None:
@@ -267,11 +281,58 @@ def rename(oldname: object, newname: object, overwrite: bool = False) -> None:
 
 def walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """(directory, its directories, its files), from the top down or (``in_order`` False) from the
-    bottom up.
+    bottom up. Links to directories are followed, but for those that lead back above themselves.
     """
-    for directory, directories, files in os.walk(_path(top), topdown=in_order):
-        directories.sort()
-        yield directory, directories, sorted(files)
+    for directory, directories, files in _walked(_path(top), in_order, None, ()):
+        yield directory, sorted(directories), sorted(files)
+
+
+def _walked(
+    top: str,
+    top_down: bool,
+    onerror: Callable[[errors.OpError], object] | None,
+    above: tuple[tuple[int, int], ...],
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """``os.walk`` in TensorFlow's way: links are followed, an error is one of ``tf.errors``."""
+    try:
+        names = sorted(os.listdir(top))
+        status = os.stat(top)
+    except OSError as error:
+        if onerror is not None:
+            onerror(errors.os_error(top, error))
+        return
+    own = (status.st_dev, status.st_ino)
+    if own in above:
+        return
+    directories = [n for n in names if os.path.isdir(os.path.join(top, n))]
+    inner = set(directories)
+    row = (top, directories, [n for n in names if n not in inner])
+    if top_down:
+        yield row
+    for name in directories:
+        yield from _walked(os.path.join(top, name), top_down, onerror, (*above, own))
+    if not top_down:
+        yield row
+
+
+def filecmp(filename_a: object, filename_b: object) -> bool:
+    """Whether two files have the same content."""
+    if stat(filename_a).length != stat(filename_b).length:
+        return False
+    with FileIO(filename_a, "rb") as a, FileIO(filename_b, "rb") as b:
+        while piece := a.read(_BLOCK):
+            if piece != b.read(_BLOCK):
+                return False
+    return True
+
+
+def file_crc32(filename: object, block_size: int = 1 << 24) -> str:
+    """The CRC32 of a file's content (zlib's) in hexadecimal, read in blocks of ``block_size``."""
+    crc = 0
+    with FileIO(filename, "rb") as file:
+        while piece := file.read(block_size):
+            crc = zlib.crc32(piece, crc)
+    return hex(crc & 0xFFFFFFFF)
 
 
 def read_file_to_string(filename: object, binary_mode: bool = False) -> Any:

@@ -5,10 +5,9 @@ TF 1's names for :mod:`headrace.api.platform.file_io`, and (lower case) ``tf.io.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from typing import Any
 
+from headrace import errors
 from headrace.api.platform import file_io
 from headrace.api.platform.file_io import FileIO as GFile
 from headrace.api.platform.file_io import copy as Copy
@@ -93,14 +92,16 @@ def stat_v2(path: object) -> file_io.FileStatistics:
 
 
 def walk_v2(
-    top: str, topdown: bool = True, onerror: Callable[[OSError], Any] | None = None
+    top: str,
+    topdown: bool = True,
+    onerror: Callable[[errors.OpError], object] | None = None,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (directory, its subdirectories, its files) for a directory and all below it.
 
-    ``topdown=False`` yields subdirectories before their parent. ``onerror`` gets the OSError of a
+    ``topdown=False`` yields subdirectories before their parent. ``onerror`` gets the error of a
     directory that cannot be read; without it such directories are left out.
     """
-    yield from os.walk(local_path(top), topdown=topdown, onerror=onerror)
+    yield from file_io._walked(local_path(top), topdown, onerror, ())
 
 
 def __dir__() -> list[str]:

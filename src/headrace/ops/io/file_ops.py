@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import one_number
 from headrace.ops.strings.string_ops import object_array
 from headrace.runtime.file_paths import local_path
+from headrace.runtime.path_patterns import matching_paths
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -88,10 +88,10 @@ def _matching_kernel(xp: ArrayNamespace, pattern: Array) -> Array:
     """
     found: list[bytes] = []
     for text in pattern.reshape(-1).tolist():
-        folder = os.path.dirname(text)
-        if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
-            raise errors.os_error(folder, FileNotFoundError(2, "No such file or directory"))
-        found += glob.glob(text)
+        try:
+            found += map(os.fsencode, matching_paths(local_path(text)))
+        except OSError as error:
+            raise errors.os_error(error.filename, error) from None
     return object_array(sorted(found), len(found))
 
 

@@ -24,7 +24,7 @@ _RECORD_OVERHEAD = 16
 
 def text(path: bytes, skip_header_lines: int) -> Iterator[Record]:
     """Lines, with keys ``file:number``, counted from one with the header's lines."""
-    for number, line in enumerate(text_lines(path), 1):
+    for number, line in enumerate(text_lines(path, inner_returns=True), 1):
         if number > skip_header_lines:
             yield b"%s:%d" % (path, number), line
 

@@ -65,6 +65,15 @@ def _field(
         ) from None
 
 
+def _empty_line(path: str, content: bytes) -> errors.InvalidArgumentError:
+    position = 0
+    for line in content.split(b"\n"):
+        position += len(line) + 1
+        if line in (b"", b"\r"):
+            break
+    return _invalid(f"Invalid content in {path}: empty line found at position {position}.")
+
+
 def _from_file(
     xp: ArrayNamespace,
     table: TableResource,
@@ -77,9 +86,12 @@ def _from_file(
 ) -> tuple[Any, ...]:
     place = np.asarray(filename, object).item()
     path = _text(place)
-    lines = read_bytes(place).replace(b"\r", b"").split(b"\n")
+    content = read_bytes(place)
+    lines = content.replace(b"\r\n", b"\n").removesuffix(b"\r").split(b"\n")
     if not lines[-1]:
         lines.pop()
+    if b"" in lines[: None if vocab_size == -1 else vocab_size]:
+        raise _empty_line(path, content)
     if vocab_size != -1 and len(lines) < vocab_size:
         raise _invalid(f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}")
     separator = delimiter if isinstance(delimiter, bytes) else delimiter.encode()
