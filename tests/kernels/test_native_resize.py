@@ -42,7 +42,8 @@ def test_the_same_bits(
         found = getattr(resample, kind)(x, size, *how)
         assert resample.NATIVE.reason == "native" and found.dtype == np.float32
         np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+        number = ~np.isnan(expected)  # the sign of a NaN is the processor's choice
+        np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
 
 
 def test_through_the_api(monkeypatch: pytest.MonkeyPatch) -> None:

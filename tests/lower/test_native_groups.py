@@ -4,6 +4,8 @@ shape; when steps become native, and why they do not.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -410,3 +412,34 @@ def test_reasons(monkeypatch):
         explanation = session.explain(y, [x])
         assert "HEADRACE_NATIVE" in explanation.steps[-1].why_not_native
         assert "HEADRACE_NATIVE" in str(explanation)
+
+
+_GRADIENTS = [
+    *("tanh", "sigmoid", "sqrt", "rsqrt", "reciprocal", "exp", "abs"),
+    *("nn.relu", "nn.relu6", "nn.leaky_relu", "nn.elu", "nn.selu", "nn.softplus", "nn.softsign"),
+]
+
+
+@pytest.mark.parametrize("rows", [3, 130])
+@pytest.mark.parametrize("name", _GRADIENTS)
+def test_gradients_of_means(name: str, rows: int) -> None:
+    """The gradient of a mean is one number everywhere: kernels that do not broadcast take it."""
+    values = np.random.RandomState(0).rand(rows, 129).astype(np.float32)
+    results = []
+    for executor in ("reference", "numpy"):
+        with tf.Graph().as_default(), tf.Session(executor=executor) as session:
+            x = tf.placeholder(tf.float32, [rows, 129])
+            function = functools.reduce(getattr, name.split("."), tf)
+            gradient = tf.gradients(tf.reduce_mean(function(x * 1.5 + 0.25)), x)[0]
+            results += [session.run(gradient, {x: values}) for _ in range(4)]
+    for found in results[1:]:
+        np.testing.assert_allclose(found, results[0], rtol=2e-5, atol=1e-9)
+
+
+def test_numbers_clipped_by_arrays() -> None:
+    values = np.random.RandomState(0).rand(130, 129).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [130, 129])
+        clipped = tf.clip_by_value(tf.fill([130, 129], tf.reduce_mean(x)), x - 0.5, x) * 2.0
+        found = session.run(clipped, {x: values})
+    np.testing.assert_allclose(found, np.clip(values.mean(), values - 0.5, values) * 2, rtol=1e-5)

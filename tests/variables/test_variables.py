@@ -18,8 +18,8 @@ from headrace.core.build import apply_op
 from headrace.core.graph import Graph, GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.ops.array import basic
+from headrace.ops.state import ref_scatter, state_kernels
 from headrace.ops.state import ref_state as state
-from headrace.ops.state import state_kernels
 from headrace.session.session import Session
 from headrace.variables import initializers, variable_lists, variable_scope
 from headrace.variables import make_template as templates
@@ -38,6 +38,7 @@ _MODULES: Any = (
     scopes,
     dtypes,
     convert,
+    ref_scatter,
     state,
     variables,
     variable_lists,

@@ -201,7 +201,8 @@ class Traits(NamedTuple):
     rearranges: bool = False  # results consist of elements of the first input, or of one number
     large_inputs: tuple[int, ...] = ()  # inputs of which only a part is read
     native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
-    same_shapes: bool = False  # element-wise, but does not broadcast
+    same_shapes: bool = False  # element-wise, but does not broadcast (``trusting`` does)
+    takes_numbers: bool = False  # … but takes numbers in the place of arrays
     renamed: tuple[tuple[str, str], ...] = ()  # inputs and attributes, and TF's parameters for them
     removed: tuple[int, str] | None = None  # the version of graphs without it, and TF's advice
 

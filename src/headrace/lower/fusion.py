@@ -12,11 +12,13 @@ groups, if all of them are in groups: a pass over memory costs more than to comp
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import dtypes, shapes
-from headrace.core.opdef import lookup
+from headrace.core.opdef import OpDef, lookup
 from headrace.program.nodes import Block, If, Node, Program, Statement, While, count_uses
 
 if TYPE_CHECKING:
@@ -147,10 +149,8 @@ def _with_numbers(
     others = [i for i, r in zip(node.inputs, repeats) if not r]
     if True not in repeats or not any(program.values[i].shape == shape for i in others):
         return node
-    opdef = node.opdef
-    if opdef.name == "Select":
-        opdef = lookup("SelectV2")  # (which broadcasts)
-    elif not opdef.traits.elementwise or opdef.name in ("AddN", "AccumulateNV2"):
+    opdef = _broadcasting(node.opdef)
+    if opdef is None:
         return node
     inputs = []
     for i, r in zip(node.inputs, repeats):
@@ -159,6 +159,22 @@ def _with_numbers(
             uses[i] -= 1
             uses[numbers[i]] = uses.get(numbers[i], 0) + 1
     return node._replace(opdef=opdef, inputs=tuple(inputs))
+
+
+@functools.cache
+def _broadcasting(opdef: OpDef) -> OpDef | None:
+    """The op as one that takes numbers in the place of arrays; None if there is no such kernel."""
+    if opdef.name == "Select":
+        return lookup("SelectV2")
+    if not opdef.traits.elementwise:
+        return None
+    if not opdef.traits.same_shapes:
+        return opdef
+    if opdef.trusting is None:
+        return None
+    made = copy.copy(opdef)
+    made.kernel, made.traits = opdef.trusting, opdef.traits._replace(same_shapes=False)
+    return made
 
 
 class _Sharing:

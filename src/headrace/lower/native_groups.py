@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headrace.core.dtypes import DType
-from headrace.core.opdef import traits_of
 from headrace.core.shapes import num_elements
 from headrace.env import native_setting
 from headrace.lower.fusion import Fused
@@ -129,6 +128,7 @@ class Description(NamedTuple):
     members: tuple[tuple[str, tuple[int, ...], str, tuple[tuple[str, Any], ...]], ...]
     rank: int
     reduction: tuple[str, bool, bool] | None = None  # op, over everything, keep_dims
+    whole: tuple[tuple[int, bool], ...] = ()  # inputs that may not broadcast; whether numbers may
 
 
 def describe(step: Fused, program: Program) -> Description:
@@ -142,16 +142,20 @@ def describe(step: Fused, program: Program) -> Description:
         return inner._replace(reduction=kind)
     places = {value: n for n, value in enumerate(step.inputs)}
     members = []
+    whole: dict[tuple[int, bool], None] = {}
     for node in step.nodes:
         name = node.opdef.name
         attributes = [(a, _described(node.attrs[a])) for a in node.opdef.traits.native_attrs]
         inputs = tuple(places[i] for i in node.inputs)
+        if node.opdef.traits.same_shapes:
+            given = (k for k in inputs if k < len(step.inputs))
+            whole.update({(k, node.opdef.traits.takes_numbers): None for k in given})
         dtype = program.values[node.outputs[0]].dtype.name
         members.append((name, inputs, dtype, tuple(attributes)))
         places[node.outputs[0]] = len(places)
     rank = len(program.values[step.output].shape or ())
     types = tuple(program.values[i].dtype.name for i in step.inputs)
-    return Description(types, tuple(members), rank)
+    return Description(types, tuple(members), rank, whole=tuple(whole))
 
 
 def _described(attribute: Any) -> Any:
@@ -405,12 +409,10 @@ class NativeStep:
         """The result has the rank that the plan expects, and no op that does not broadcast does."""
         if len(extents.shape) != self.described.rank:
             return False
-        for op, inputs, _, _ in self.described.members:
-            for k in inputs if traits_of(op).same_shapes else ():
-                is_number = op == "ClipByValue" and k < len(given) and given[k] == ()
-                if k < len(given) and extents.names[k] != "full" and not is_number:
-                    return False
-        return True
+        return all(
+            extents.names[k] == "full" or (may_be_number and given[k] == ())
+            for k, may_be_number in self.described.whole
+        )
 
 
 class NativeReduction(NativeStep):

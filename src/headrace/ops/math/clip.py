@@ -69,6 +69,10 @@ def _clip_by_value(
             f"{shapes.show(clip_value_min.shape)} "
             f"clip_value_max shape: {shapes.show(clip_value_max.shape)}",
         )
+    return _clipped(xp, t, clip_value_min, clip_value_max)
+
+
+def _clipped(xp: ArrayNamespace, t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
     return xp.maximum(xp.minimum(t, clip_value_max), clip_value_min)
 
 
@@ -88,11 +92,13 @@ CLIP_BY_VALUE = define(
     "t: T, clip_value_min: T, clip_value_max: T -> output: T; T: type(number)",
     shape=_clip_shape,
     kernel=_clip_by_value,
+    trusting=_clipped,
     grad=_clip_by_value_grad,
     elementwise=True,
     fails="known shapes",
     batching="elementwise",
     same_shapes=True,
+    takes_numbers=True,
 )
 
 

@@ -290,6 +290,7 @@ def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Callable[..., A
         "y: T, dy: T -> z: T; T: type(inexact)",
         shape=shape_fns.unchanged,
         kernel=_in_order(kernel),
+        trusting=kernel,
         grad=grad,
         elementwise=True,
         same_shapes=True,
