@@ -115,6 +115,7 @@ PURE: frozenset[str] = frozenset(
         "kernels/numpy/resample.py:_pairs",
         "kernels/numpy/resample.py:_quadruples",
         "kernels/numpy/resample.py:_row_blocks",
+        "lower/fusion.py:_broadcasting",
         "lower/executable.py:options_for",
         "lower/select_forms.py:_inverse_of",
         "lower/select_forms.py:_number_of",
