@@ -73,6 +73,24 @@ def test_a_compiled_layer_is_numpys(
         _near(found, (*dx, *others))
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 1, 4, 64), (2, 1, 4, 50), (6, 1, 4, 72)])
+def test_steps_of_inference_are_numpys(
+    order: tuple[int, int, int, int], shape: tuple[int, int, int, int]
+) -> None:
+    """Without what the gradient reads: a single row has tiles of its own."""
+    from headrace.kernels.native.recurrent_kernels import Steps, in_panels
+
+    inputs, h, c, kernel, bias = _given(shape)
+    steps, rows, wide, width = shape
+    outputs, states, _, _ = lstm_kernels.layer(inputs, h, c, kernel, bias, order, 1.0)
+    made, last = np.empty((steps, rows, width), np.float32), c.copy()
+    gates = np.concatenate(inputs) @ kernel[:wide] + bias
+    arrays = [in_panels(kernel[wide:]), h, last, gates, made]
+    Steps.of_inference(arrays, (steps, rows, width), order, 1.0)()
+    _near((*made, last), (*outputs, states[-1]))
+
+
 def test_threads_do_not_change_a_bit() -> None:
     given = _given((6, 45, 40, 96))
     with limited(1):

@@ -11,6 +11,7 @@ import pytest
 
 import headrace as tf
 from headrace.lower import select_packed
+from headrace.lower.native_groups import native_expected
 from tests.lower.bound_networks import (
     RNG,
     array,
@@ -236,11 +237,16 @@ def test_batches_of_products() -> None:
     check(build, [[(2, 4, 5), (2, 5, 6)], [(1, 4, 5), (1, 5, 6)]])
 
 
+@pytest.mark.parametrize("native", ["hot", "always", "0"])
 @pytest.mark.parametrize("units", [32, 20])
 @pytest.mark.parametrize("time_major", [False, True])
-def test_lstm_layers(units: int, time_major: bool) -> None:
+def test_lstm_layers(
+    units: int, time_major: bool, native: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As primitives, and as compiled code, which takes them over once they are hot."""
     from tests.rewrite.test_lstm_cells import CELLS, unrolled
 
+    monkeypatch.setenv("HEADRACE_NATIVE", native)
     steps, wide = 4, 8
 
     def build() -> tuple[Any, Any]:
@@ -257,6 +263,11 @@ def test_lstm_layers(units: int, time_major: bool) -> None:
     sizes = [(steps, rows, wide) if time_major else (rows, steps, wide) for rows in (3, 1, 17)]
     session = check(build, [[s] for s in sizes])
     assert all(f.binding.notes["primitives"] >= 3 for f in bindings(session))
+    listed = [
+        i.implementation for f in bindings(session) for i in f.binding.compiled.listing.instrs
+    ]
+    compiled = native != "0" and native_expected()
+    assert listed.count("compiled if hot") == (2 * len(sizes) if compiled else 0)
 
 
 def test_gather() -> None:

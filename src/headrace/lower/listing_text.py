@@ -20,7 +20,7 @@ from headrace.program.text import ValueNames
 __all__ = ["instruction_text", "text_of_listing"]
 
 #: A line is at most so wide; so wide are the columns of what is computed and by what.
-WIDTH, CALL, BY, WHERE = 98, 42, 14, 10
+WIDTH, CALL, BY, WHERE = 98, 42, 15, 10
 
 
 def text_of_listing(listing: Listing) -> str:

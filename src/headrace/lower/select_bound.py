@@ -85,6 +85,7 @@ class Binder(BoundValues):
         self.renewals: list[Callable[[], None]] = []
         self.calls: list[Any] = []
         self.work = 0  # multiplications in products
+        self.by = ""  # what computes the step that is being bound, where that is no plain primitive
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.given: list[int] = []  # results that are not copied for the caller
         self.sums: dict[int, int] = {}  # sums that a product has made already
@@ -178,12 +179,14 @@ class Binder(BoundValues):
         self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
         self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
 
-    def execute(self, call: object) -> None:
+    def execute(self, call: object, unless: str = "") -> None:
+        """A line that executes a call, but where ``unless`` is true."""
         self.calls.append(call)
         primitive, stream, count, arguments = self.library.instruction(call)
         self.params.update(execute=self.library.execute, stream=stream)
         names = self.new_param(primitive), self.new_param(arguments)
-        self.emit(f"if execute({names[0]}, stream, {count}, {names[1]}): fail()")
+        condition = f"not {unless} and " if unless else ""
+        self.emit(f"if {condition}execute({names[0]}, stream, {count}, {names[1]}): fail()")
 
     def copy_line(self, way: Call, source: Array, target: Array) -> None:
         """A line that copies in the way of a primitive."""
@@ -245,10 +248,11 @@ class Binder(BoundValues):
 
     def _select(self, step: Node | Fused, instr: Instr, bind_step: BindStep) -> None:
         """The first implementation that takes the step."""
-        primitives, summed = len(self.calls), outputs_of(step)[0] in self.sums
+        primitives, summed, self.by = len(self.calls), outputs_of(step)[0] in self.sums, ""
         why_not = bind_step(self, step)
         if not why_not:
-            instr.implementation = "primitive" if len(self.calls) > primitives else "NumPy out="
+            by = "primitive" if len(self.calls) > primitives else "NumPy out="
+            instr.implementation = self.by or by
             if summed:
                 instr.implementation = "in a product"
             instr.storage = VIEW if summed else MEMORY

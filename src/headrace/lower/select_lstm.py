@@ -1,20 +1,34 @@
-"""LSTM layers as one primitive of the kernel library."""
+"""LSTM layers as one primitive of the kernel library, or by compiled code once they are hot.
+
+The library's primitive multiplies a step's rows with the state's weights by a product that all
+threads share. The compiled steps (kernels/native/recurrent_kernels.py) let each thread take its
+rows through all steps, with weights in an order of their own; the inputs of all steps are
+multiplied before, in one product.
+"""
 
 from __future__ import annotations
 
 import itertools
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.env import native_setting
 from headrace.lower.bound_values import KNOWN, STEADY
+from headrace.lower.native_groups import CALL, HEAVY_COST, HOT, native_expected, native_state
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import holder
 from headrace.program.nodes import Node
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
+
 __all__ = ["bind_lstm"]
+
+#: Bytes of a state's weights that stay in a core's cache from step to step.
+MAX_STATE = 3 << 19
 
 
 def bind_lstm(s: Binder, node: Node) -> str:
@@ -49,10 +63,79 @@ def bind_lstm(s: Binder, node: Node) -> str:
         call.aim(place, array)
     if notes_size:
         call.aim(9, s.room([], (notes_size,), np.uint8))
-    s.execute(call)
+    compiled = ""
+    if 16 * hidden * hidden <= MAX_STATE and native_expected():
+        native = _Compiled(s, node, (x, outputs, last))
+        s.renew(native.forget)
+        s.by = "compiled if hot"  # (a primitive until then)
+        names = [s.name(v) for v in (h, c, kernel, bias)]
+        compiled = f"{s.new_param(native)}({', '.join(names)})"
+    s.execute(call, compiled)
     for value, array in zip(node.outputs, (*outputs, last)):
         s.place(value, array)
     return TAKEN
+
+
+class _Compiled:
+    """The layer by compiled code; a call says whether it has done the work."""
+
+    __slots__ = ("_arrays", "_done", "_node", "_pack", "_product", "_steps", "_weights")
+
+    def __init__(self, s: Binder, node: Node, arrays: tuple[Array, Array, Array]) -> None:
+        self._node, self._done = node, 0
+        self._pack, self._product = s.accelerator.pack, s.accelerator.product
+        x, outputs, last = arrays
+        gates = s.room([], (x.shape[0] * x.shape[1], 4 * outputs.shape[2]), np.float32)
+        self._arrays = (x.reshape(len(gates), -1), gates, outputs, last)
+        self._weights: Any = None
+        self._steps: Any = None
+
+    def forget(self) -> None:
+        """The weights have changed."""
+        self._weights = self._steps = None
+
+    def __call__(self, h: Array, c: Array, kernel: Array, bias: Array) -> bool:
+        if not self._is_hot():
+            return False
+        if self._steps is None and not self._take(kernel):
+            self._done = -1
+            return False
+        x, gates, _, last = self._arrays
+        packed, first = self._weights
+        if self._product(x, packed, bias, None, gates) is None:
+            return False
+        first[...] = h
+        last[...] = c
+        self._steps()
+        return True
+
+    def _is_hot(self) -> bool:
+        """Whether this run is compiled; one before that is counted."""
+        if 0 <= self._done < HOT:
+            setting = native_setting()
+            self._done += HEAVY_COST * (self._arrays[1].size + CALL)
+            if setting != "hot":
+                self._done = HOT
+            if self._done >= HOT and native_state():
+                self._done = -1
+        return self._done >= HOT
+
+    def _take(self, kernel: Array) -> bool:
+        """Bring the weights into the orders that they are read in."""
+        from headrace.kernels.native.recurrent_kernels import Steps, in_panels
+
+        x, gates, outputs, last = self._arrays
+        packed = self._pack(np.ascontiguousarray(kernel[: x.shape[1]]), len(x))
+        if packed is None:
+            return False
+        first = np.empty(last.shape, np.float32)
+        made = [in_panels(kernel[x.shape[1] :]), first, last, gates, outputs]
+        order, forget = self._node.attrs["order"], self._node.attrs["forget_bias"]
+        self._weights, self._steps = (
+            (packed, first),
+            Steps.of_inference(made, outputs.shape, order, forget),
+        )
+        return True
 
 
 def _aim_lstm(

@@ -33,11 +33,13 @@ from headrace.runtime.thread_pool import thread_count
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["layer", "layer_grad"]
+__all__ = ["Steps", "in_panels", "layer", "layer_grad", "stays_in_cache"]
 
 #: Registers of columns in a tile, and rows of the tiles, largest first: of 16 registers and of 32.
 REGISTERS = 2
 TILE_ROWS = {256: (6, 4, 2, 1), 512: (8, 4, 2, 1)}
+#: Panels of a tile of one row, which would wait for its own sums otherwise.
+ALONE = 4
 #: Bytes of the state's weights that stay in a core's cache from step to step.
 MAX_WEIGHTS = 3 << 19
 #: Multiplications of all steps that a thread takes at least.
@@ -59,7 +61,13 @@ class _Panels:
     def multiply(self, a: Value, out: Value, first: Value, end: Value, add: bool) -> None:
         f, wide = self.f, self.width
         whole = self.columns - (self.columns & (wide - 1))
-        with f.loop(0, whole, wide) as panels:
+        several = wide * ALONE
+        alone = f.compare("eq", end - first, 1)
+        done = f.select(alone, whole - (whole & (several - 1)), f.constant("i64", 0))
+        with f.loop(0, done, several) as groups:
+            panel = f.at(self.weights, "f32", groups.index * self.depth)
+            self._tile(panel, a, out, first, 1, add, groups.index, None, ALONE)
+        with f.loop(done, whole, wide) as panels:
             self._panel(a, out, first, end, add, panels.index, None)
         with f.when(whole < self.columns):
             mask = f.lanes_below(self.columns - whole, wide)
@@ -94,18 +102,20 @@ class _Panels:
         add: bool,
         column: Value,
         mask: Value | None,
+        panels: int = 1,
     ) -> None:
+        """Some rows by the columns of some panels, each sum in a register of its own."""
         f, wide = self.f, self.width
-        targets = [(row + r) * self.columns + column for r in range(rows)]
+        parts = [(r, p) for p in range(panels) for r in range(rows)]
+        targets = [(row + r) * self.columns + (column + p * wide) for r, p in parts]
         zero = f.constant("f32", 0.0, wide)
         sums = [f.load(out, "f32", at, wide, mask) if add else zero for at in targets]
         starts = [f.at(a, "f32", (row + r) * self.depth) for r in range(rows)]
+        sides = [f.at(panel, "f32", self.depth * (p * wide)) for p in range(panels)]
         with f.loop(0, self.depth, 1, sums) as loop:
-            right = f.load(panel, "f32", loop.index * wide, wide)
-            found = []
-            for start, total in zip(starts, loop.carried):
-                left = f.splat(f.load(start, "f32", loop.index), wide)
-                found.append(f.fma(left, right, total))
+            right = [f.load(side, "f32", loop.index * wide, wide) for side in sides]
+            left = [f.splat(f.load(start, "f32", loop.index), wide) for start in starts]
+            found = [f.fma(left[r], right[p], s) for (r, p), s in zip(parts, loop.carried)]
             loop.carry(*found)
         for at, total in zip(targets, loop.results):
             f.store(total, out, at, mask)
@@ -132,10 +142,12 @@ def _kernel_start(name: str, operands: int) -> tuple[Function, list[Value], list
 
 
 @functools.cache
-def _forward(order: tuple[int, ...], forget_bias: float) -> Kernel:
-    """Operands: weights, h, c; gates (the inputs' products before), outputs, states, tanhs."""
-    f, (weights, h, c, gates, outputs, states, tanhs), (steps, rows, width) = _kernel_start(
-        "lstm_steps", 7
+def _forward(order: tuple[int, ...], forget_bias: float, training: bool) -> Kernel:
+    """Operands: weights, h, c; gates (the inputs' products before), outputs; in training also
+    states and tanhs, otherwise c becomes the last state, and gates are spoilt.
+    """
+    f, (weights, h, c, gates, outputs, *notes), (steps, rows, width) = _kernel_start(
+        "lstm_steps", 7 if training else 5
     )
     _, _, first, end = f.arguments
     panels = _Panels(f, weights, width, width * 4)
@@ -144,9 +156,9 @@ def _forward(order: tuple[int, ...], forget_bias: float) -> Kernel:
         is_first = f.compare("eq", loop.index, 0)
         before, now = (loop.index - 1) * part, loop.index * part
         earlier = f.select(is_first, h, f.at(outputs, "f32", before))
-        state = f.select(is_first, c, f.at(states, "f32", before))
+        state = f.select(is_first, c, f.at(notes[0], "f32", before)) if training else c
         sums = f.at(gates, "f32", now * 4)
-        made = [f.at(p, "f32", now) for p in (outputs, states, tanhs)]
+        out, *kept = (f.at(p, "f32", now) for p in (outputs, *notes))
         panels.multiply(earlier, sums, first, end, add=True)
 
         def step(row: Value, column: Value, lanes: int, mask: Value | None) -> None:
@@ -154,10 +166,11 @@ def _forward(order: tuple[int, ...], forget_bias: float) -> Kernel:
             places = [row * (width * 4) + width * k + column for k in order]
             values = [f.load(sums, "f32", p, lanes, mask) for p in places]
             found = cell_values(f, [*values, f.load(state, "f32", at, lanes, mask)], forget_bias)
-            out, new, *activated, tanh_c = found
-            for value, pointer in zip((out, new, tanh_c), made):
+            made, new, *activated, tanh_c = found
+            f.store(made, out, at, mask)
+            for value, pointer in zip((new, tanh_c), kept or [c]):
                 f.store(value, pointer, at, mask)
-            for value, place in zip(activated, places):
+            for value, place in zip(activated, places if training else ()):
                 f.store(value, sums, place, mask)
 
         _each_row(f, first, end, width, step)
@@ -206,7 +219,7 @@ def panel_width() -> int:
     return lanes_for(["f32"]) * REGISTERS
 
 
-def _in_panels(weights: Array) -> Array:
+def in_panels(weights: Array) -> Array:
     """Columns in groups of a panel's width, the last one filled up with zeros."""
     depth, columns = weights.shape
     wide = panel_width()
@@ -220,19 +233,47 @@ def _in_panels(weights: Array) -> Array:
     return out
 
 
+class Steps:
+    """A kernel with its arrays, which stay where they are; calling it runs all steps."""
+
+    __slots__ = ("arrays", "kernel", "operands", "rows", "sizes", "threads")
+
+    def __init__(self, kernel: Kernel, arrays: Sequence[Array], sizes: Sequence[int]) -> None:
+        steps, self.rows, width = sizes
+        self.kernel, self.arrays = kernel, arrays
+        self.operands, self.sizes = kernel.operands(arrays), kernel.sizes(sizes)
+        self.threads = min(self.rows * 4 * width * width * steps // GRAIN, self.rows)
+
+    @classmethod
+    def of_inference(
+        cls, arrays: Sequence[Array], sizes: Sequence[int], order: Sequence[int], forget: float
+    ) -> Steps:
+        """``arrays``: the state's weights in panels, h, c, gates, outputs; c becomes the last
+        state. ``sizes``: steps, rows, the length of a state.
+        """
+        return cls(_forward(tuple(order), float(forget), False), arrays, sizes)
+
+    def __call__(self) -> None:
+        threads = min(thread_count(), self.threads)
+        if threads < 2 or helpers_wait():
+            self.kernel.call(self.operands, self.sizes, 0, self.rows)
+            return
+        share = -(-self.rows // threads)
+        self.kernel.share(self.operands, self.sizes, self.rows, share, threads)
+
+
 def _run(kernel: Kernel, arrays: Sequence[Array], steps: int, rows: int, width: int) -> None:
-    operands, sizes = kernel.operands(arrays), kernel.sizes([steps, rows, width])
-    work = 4 * width * width * steps
-    threads = min(thread_count(), rows * work // GRAIN, rows)
-    if threads < 2 or helpers_wait():
-        kernel.call(operands, sizes, 0, rows)
-        return
-    kernel.share(operands, sizes, rows, -(-rows // threads), threads)
+    Steps(kernel, arrays, (steps, rows, width))()
+
+
+def stays_in_cache(width: int) -> bool:
+    """Whether the weights of a state of this length stay in a core's cache from step to step."""
+    return 0 < 16 * width * width <= MAX_WEIGHTS
 
 
 def _is_ours(kernel: Any, rows: int) -> bool:
     width = kernel.shape[1] // 4
-    fits = bool(16 * width * width <= MAX_WEIGHTS and rows and width)
+    fits = stays_in_cache(width) and rows > 0
     return fits and kernel.dtype == np.float32 and kernel.shape[0] > width
 
 
@@ -264,8 +305,8 @@ def layer(
     gates = matmul_bias(_joined(inputs, rows), kernel[:wide], bias).reshape(N, rows, 4 * width)
     outputs, states, tanhs = (np.empty((N, rows, width), np.float32) for _ in range(3))
     first = [_stretched(x, rows) for x in (h, c)]
-    made = [_in_panels(kernel[wide:]), *first, gates, outputs, states, tanhs]
-    _run(_forward(tuple(order), float(forget_bias)), made, N, rows, width)
+    made = [in_panels(kernel[wide:]), *first, gates, outputs, states, tanhs]
+    _run(_forward(tuple(order), float(forget_bias), True), made, N, rows, width)
     return (*outputs, states[-1], states, gates, tanhs)
 
 
@@ -283,7 +324,7 @@ def layer_grad(*arrays: Any, N: int, order: Sequence[int]) -> tuple[Array, ...] 
     arrived = _joined(dh, rows) if all(g.ndim for g in dh) else _filled(dh, rows, width)
     dgates = np.empty((N, rows, 4 * width), np.float32)
     kept = [np.ascontiguousarray(a) for a in (states, gates, tanhs)]
-    made = [_in_panels(kernel[wide:].T), arrived, _stretched(c, rows), *kept, dgates, later, d]
+    made = [in_panels(kernel[wide:].T), arrived, _stretched(c, rows), *kept, dgates, later, d]
     _run(_backward(tuple(order)), made, N, rows, width)
     flat = dgates.reshape(-1, 4 * width)
     both = np.empty((N * rows, wide + width), np.float32)
