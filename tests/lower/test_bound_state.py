@@ -270,6 +270,34 @@ def test_convolutions_with_relu_keep_nan() -> None:
         assert np.isnan(got[1, 2:5, 2:5]).all() and np.isfinite(got[0]).all()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.0])
+@pytest.mark.parametrize("at", [(0, 0), (3, 4), (7, 7)])
+def test_what_is_not_finite_in_residual_networks(value: float, at: tuple[int, int]) -> None:
+    """Convolutions behind each other do not look for NaN one by one: the last product tells."""
+    with tf.Graph().as_default() as graph:
+        x = placeholder(None, 8, 8, 8)
+        y = tf.nn.relu(tf.nn.conv2d(x, tf.Variable(abs(array(3, 3, 8, 8))), 1, "SAME"))
+        for width, stride in ((8, 1), (16, 2)):
+            into = y.shape[-1]
+            w = [abs(array(*s, width)) for s in ((3, 3, into), (3, 3, width), (1, 1, into))]
+            h = tf.nn.relu(tf.nn.conv2d(y, tf.Variable(w[0]), stride, "SAME"))
+            h = tf.nn.conv2d(h, tf.Variable(w[1]), 1, "SAME")
+            short = y if stride == 1 else tf.nn.conv2d(y, tf.Variable(w[2]), stride, "SAME")
+            y = tf.nn.relu(h + short)
+        means = dense(tf.reduce_mean(y, [1, 2]), 5)
+        pooled = tf.nn.avg_pool(y, [1, 4, 4, 1], [1, 4, 4, 1], "VALID")
+        again = tf.nn.conv2d(pooled, tf.Variable(array(1, 1, 16, 4)), 1, "SAME")
+        largest = tf.reduce_sum(tf.nn.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), [1, 2, 3])
+    session = started(graph)
+    reference = like(session, graph)
+    clean, spoilt = array(2, 8, 8, 8), array(2, 8, 8, 8)
+    spoilt[(1, *at, 3)] = value
+    for fetches in (means, again, largest, [means, again, y]):
+        for fed in (clean, spoilt, clean):
+            same(session.run(fetches, {x: fed}), reference.run(fetches, {x: fed}))
+    assert len(bindings(session)) == 4
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_softmax_and_attention_of_what_is_not_finite(value: float) -> None:
     with tf.Graph().as_default() as graph:

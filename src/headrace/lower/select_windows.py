@@ -13,7 +13,7 @@ from headrace.kernels.numpy.bounds import LARGEST_SQUARE, squared_norm
 from headrace.lower.bound_values import KNOWN
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
-from headrace.ops.internal.packed_ops import holder
+from headrace.ops.internal.packed_ops import HELD_CONV2D, HELD_MATMUL, holder
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import pool_ops as nn_pool
 from headrace.program.node_kernels import kernel_node
@@ -35,12 +35,15 @@ def bind_conv(s: Binder, node: Node) -> str:
     more = [v for v in (bias, add) if v is not None]
     if not all(is_plain(s.array(v)) for v in more):
         return "what is added is not float32 and contiguous"
-    made = s.library.conv(x, w, g, bias is not None, add is not None, relu)
+    value = node.outputs[0]
+    keeps_nan = relu and _tells_of_nan(s, value)
+    fused = (bias is not None, add is not None, relu, keeps_nan)
+    made = s.library.conv(x, w, g, *fused)
     if made is None or (add is not None and s.array(add).shape != made.results):
         return "the library has no convolution for it"
-    options = (1, bias is not None, add is not None, relu)
+    options = (1, *fused)
     shape, held_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
-    if relu:
+    if relu and not keeps_nan:
         _check_bounds(s, node.inputs[0], filter_value, more)
 
     def packed_filter() -> None:
@@ -59,10 +62,47 @@ def bind_conv(s: Binder, node: Node) -> str:
     s.renew(packed_filter)
     places: list[int | None] = [node.inputs[0], None, None, *more]
     if made.leave is None:
-        s.call(made.call, places, (2, *s.target(node.outputs[0], made.results)))
+        out, name = s.target(value, made.results)
+        s.call(made.call, places, (2, out, name))
     else:
-        _in_own_order(s, made, places, node.outputs[0])
+        _in_own_order(s, made, places, value)
+        name = s.name(value)
+    if keeps_nan or not relu:
+        _pass_doubts_on(s, node.inputs, value, name, keeps_nan)
     return TAKEN
+
+
+def _tells_of_nan(s: Binder, value: int) -> bool:
+    """Whether NaN in a value comes out of all that reads it: it may be a relu's, then, that is NaN
+    for minus infinity.
+    """
+    for user in s.uses.get(value, []):
+        if not isinstance(user, Node):
+            return False
+        if user.opdef is HELD_CONV2D:
+            if value in user.inputs[1:3]:
+                return False
+        elif user.opdef is HELD_MATMUL or user.opdef.role == "matmul":
+            if value in user.inputs[1:]:
+                return False
+        elif user.opdef.name not in ("Mean", "AvgPool") or not _tells_of_nan(s, user.outputs[0]):
+            return False
+    return True
+
+
+def _pass_doubts_on(
+    s: Binder, inputs: Sequence[int], value: int, name: str, new: bool = False
+) -> None:
+    """What was made of doubtful values is doubtful; where nothing would tell of NaN, it is looked
+    for.
+    """
+    made_of = frozenset(u for v in inputs if v in s.doubtful for u in (v, *s.doubtful[v]))
+    if not made_of and not new:
+        return
+    if _tells_of_nan(s, value):
+        s.doubtful[value] = made_of
+    else:
+        s.leave_nan(name, made_of)
 
 
 def _check_bounds(s: Binder, x: int, w: int, added: Sequence[int]) -> None:
@@ -118,6 +158,7 @@ def bind_pool(kind: str, s: Binder, node: Node) -> str:
         return "the library has no pooling for it"
     out, name = s.target(node.outputs[0], made[1])
     s.call(made[0], [node.inputs[0], None], (1, out, name))
+    _pass_doubts_on(s, node.inputs, node.outputs[0], name)
     return TAKEN
 
 
@@ -142,4 +183,5 @@ def bind_mean(s: Binder, node: Node) -> str:
         made[0].aim(place, array)
     s.execute(made[0])
     s.place(node.outputs[0], out if node.attrs["keep_dims"] else out[:, 0, 0, :])
+    _pass_doubts_on(s, node.inputs, node.outputs[0], s.name(node.outputs[0]))
     return TAKEN

@@ -172,13 +172,20 @@ class Fixed:
         return head[0], Call(api, description, places), [flat[0][1], *rest[1]]
 
     def conv(
-        self, x: Array, w: Array, g: Geometry, bias: bool, add: bool, relu: bool
+        self,
+        x: Array,
+        w: Array,
+        g: Geometry,
+        bias: bool,
+        add: bool,
+        relu: bool,
+        keeps_nan: bool = False,
     ) -> conv.Step | None:
         """Places: x, filter, out, bias, add.
 
         ``enter`` and ``leave`` say which of them have to be brought into another order.
         """
-        case = conv.forward_case(x.shape, w, g, 1, bias, add, relu)
+        case = conv.forward_case(x.shape, w, g, 1, bias, add, relu, keeps_nan)
         try:
             return conv.Step(self.api, case) if case.large else None
         except RuntimeError:

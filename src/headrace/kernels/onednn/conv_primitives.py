@@ -42,6 +42,7 @@ from headrace.kernels.onednn.onednn_library import (
     Api,
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call
+from headrace.kernels.onednn.product_primitives import ACTIVATIONS
 from headrace.runtime import buffers
 from headrace.runtime.cpu_features import cpu_class
 from headrace.runtime.thread_pool import thread_count
@@ -73,6 +74,7 @@ class _Case(NamedTuple):
     bias: bool = False
     add: bool = False
     relu: bool = False
+    keeps_nan: bool = False  # the relu gives NaN for NaN, and for minus infinity
 
     @property
     def filter_shape(self) -> tuple[int, ...]:
@@ -180,7 +182,8 @@ class _Parts:
             self._take_blocks()
         after: list[tuple[Any, ...]] = [("binary", ADD, self.dst)] if case.add else []
         if case.relu:
-            after.append(("eltwise", RELU, 0.0, 0.0))
+            kind = ACTIVATIONS["hidden_relu"] if case.keeps_nan else (RELU, 0.0, 0.0)
+            after.append(("eltwise", *kind))
         self.attributes = api.attributes(after)
 
     def _take_blocks(self) -> None:
@@ -250,10 +253,17 @@ class _Parts:
 
 
 def forward_case(
-    x_shape: tuple[int, ...], w: Array, g: Geometry, groups: int, bias: bool, add: bool, relu: bool
+    x_shape: tuple[int, ...],
+    w: Array,
+    g: Geometry,
+    groups: int,
+    bias: bool,
+    add: bool,
+    relu: bool,
+    keeps_nan: bool = False,
 ) -> _Case:
-    case = _Case("forward", x_shape, w.shape[-1], groups, g, thread_count(), bias, add, relu)
-    return _fold_width(case)
+    more = (bias, add, relu, keeps_nan)
+    return _fold_width(_Case("forward", x_shape, w.shape[-1], groups, g, thread_count(), *more))
 
 
 def _fold_width(case: _Case) -> _Case:
@@ -365,13 +375,14 @@ class Convolutions:
         bias: bool = False,
         add: bool = False,
         relu: bool = False,
+        keeps_nan: bool = False,
     ) -> int | None:
         """The number of the order in which ``pack`` gives the filter.
 
         Filters of one number are the same bytes, whatever images they are for. None where there is
         no primitive.
         """
-        step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu))
+        step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu, keeps_nan))
         return self.orders.number(step) if step else None
 
     def pack(
@@ -383,12 +394,13 @@ class Convolutions:
         bias: bool = False,
         add: bool = False,
         relu: bool = False,
+        keeps_nan: bool = False,
     ) -> Any:
         """The filter in the order that ``conv`` wants it for such images, to be kept.
 
         None where there is no primitive.
         """
-        step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu))
+        step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu, keeps_nan))
         if not step or not _taken(w):
             return None
         if step.reorder is None:
