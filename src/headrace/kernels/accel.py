@@ -72,6 +72,7 @@ class WindowedLibrary(Protocol):
         bias: bool = False,
         add: bool = False,
         relu: bool = False,
+        keeps_nan: bool = False,
     ) -> int | None: ...
 
     def pack_filter(
@@ -83,6 +84,7 @@ class WindowedLibrary(Protocol):
         bias: bool = False,
         add: bool = False,
         relu: bool = False,
+        keeps_nan: bool = False,
     ) -> object: ...
 
     def max_pool(self, x: Array, axes: Axes) -> Array | None: ...
