@@ -30,6 +30,7 @@ RULES = {
     "rewrite/analysis/dims.py:PARTS": "the elements of a shape that the op makes",
     "rewrite/analysis/dims.py:_PARTS_OF_ONE": "the same for ops with several results",
     "rewrite/rule_table.py:RULES": "the ops at which a rewrite's pattern ends",
+    "rewrite/simplifications.py:SIMPLIFICATIONS": "the same, of a part of that table",
     "rewrite/rules/pairwise_distances.py:_OUTER": "the ops at which the rule's pattern begins",
     "rewrite/rules/rearrangements.py:_CHANGES_NOTHING": "when the op gives what it is given",
 }

@@ -83,14 +83,27 @@ def section(path: Path) -> str:
     lines += ["\n"] if not whole and (tables.messages or renamed) else []
     lines += [f"    {name}: _Any\n" for name in sorted(tables.messages)]
     if whole:
-        lines += _all_names(sorted({*tables.modules, *tables.names, *tables.messages}))
+        listed = _listed(path)
+        lines += _all_names(
+            sorted({*tables.modules, *tables.names, *tables.messages}.difference(listed))
+        )
     else:
         lines += _exported(renamed, "__all__ +=" if "__all__" in here else "__all__ =")
     return "".join(lines)
 
 
+def _listed(path: Path) -> set[str]:
+    """The strings of the file's ``__all__ = [...]``."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return {c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant)}
+    return set()
+
+
 def _all_names(names: list[str]) -> list[str]:
     """``compat.v1`` re-exports these two namespaces by ``import *``, which reads ``__all__``."""
+    if not names:
+        return []
     quoted = " ".join(f'"{name}",' for name in names)
     wrapped = textwrap.wrap(quoted, 100, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return ["    __all__ += [\n", *(f"{line}\n" for line in wrapped), "    ]\n"]

@@ -12,8 +12,9 @@ import pytest
 import headrace as tf
 from headrace import dropin
 from headrace.api.contrib_paths import CONTRIB_INNER
+from headrace.api.facades import facade
 from headrace.api.inner_paths import INNER_PATHS
-from headrace.api.paths import PATHS, facade
+from headrace.api.paths import PATHS
 from tests.golden import framework_ops, inner_modules
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inner_modules.json"

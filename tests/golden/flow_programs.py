@@ -954,9 +954,9 @@ def variable_creators_reach_functions(tf):
 def inner(tf, path):
     """A module inside of TensorFlow, by the path below ``tensorflow``."""
     if tf.__name__ == "headrace":
-        from headrace.api import paths
+        from headrace.api import facades
 
-        return paths.facade(path, "tensorflow")
+        return facades.facade(path, "tensorflow")
     return importlib.import_module("tensorflow." + path)
 
 

@@ -10,7 +10,7 @@ def inner(tf, path, name):
     """``name`` of the module ``tensorflow.<path>``, of TensorFlow or of Headrace."""
     ASKED.add("%s.%s" % (path, name))
     if tf.__name__.startswith("headrace"):
-        from headrace.api import paths
+        from headrace.api import facades
 
-        return getattr(paths.facade(path, "tensorflow"), name)
+        return getattr(facades.facade(path, "tensorflow"), name)
     return getattr(importlib.import_module("tensorflow." + path), name)

@@ -153,7 +153,7 @@ TYPES += ["uint8", "uint16", "uint32", "uint64"]
 def test_casts_are_numpys(source_type, target):
     import ml_dtypes
 
-    from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+    from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE
 
     def dtype(name):
         return np.dtype(getattr(ml_dtypes, name, None) or name)

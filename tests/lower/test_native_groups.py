@@ -14,7 +14,7 @@ from headrace.core.build import apply_op
 from headrace.kernels.native import llvm_library
 from headrace.kernels.native.element_rules import ANY, BOOL, FLOAT, RULES
 from headrace.kernels.native.group_kernels import group_kernel
-from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE
 from headrace.lower import native_groups
 
 needs_llvm = pytest.mark.skipif(

@@ -28,7 +28,7 @@ def test_bytes_follow_what_the_process_holds():
 
 
 def test_inner_path():
-    from headrace.api import paths
+    from headrace.api import facades
 
-    inner = paths.facade("contrib.memory_stats.python.ops.memory_stats_ops", "tensorflow")
+    inner = facades.facade("contrib.memory_stats.python.ops.memory_stats_ops", "tensorflow")
     assert inner.BytesInUse is tf.contrib.memory_stats.BytesInUse

@@ -12,6 +12,7 @@ import numpy as np
 
 import headrace as tf
 from headrace.executors import shared_code
+from headrace.session import plan_cache
 from headrace.session import session as sessions
 
 
@@ -128,7 +129,7 @@ def test_plans_and_calls_are_bounded() -> None:
     for k, y in enumerate(ys):
         assert s.run(y, {x: 1.0}) == 1.0 + k
     assert len(s._calls) <= sessions.MAX_CALLS
-    assert len(sessions.plans_of(s.graph).plans) <= sessions.MAX_PLANS
+    assert len(plan_cache.plans_of(s.graph).plans) <= plan_cache.MAX_PLANS
     assert len(shared_code._families) <= shared_code.MAX_SHARED
     assert s.run(ys[0], {x: 1.0}) == 1.0 and s.run(ys[-1], {x: 1.0}) == 2000.0  # forgotten or not
 

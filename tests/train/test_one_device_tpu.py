@@ -69,7 +69,7 @@ def test_more_than_one_device_is_refused(call) -> None:
 
 
 def test_inner_paths_have_the_optimizer() -> None:
-    from headrace.api import paths
+    from headrace.api import facades
 
-    module = paths.facade("contrib.tpu.python.tpu.tpu_optimizer", "tensorflow")
+    module = facades.facade("contrib.tpu.python.tpu.tpu_optimizer", "tensorflow")
     assert module.CrossShardOptimizer is tf.tpu.CrossShardOptimizer

@@ -18,7 +18,8 @@ import pytest
 import headrace.ops  # noqa: F401 (defines all ops)
 from headrace import errors
 from headrace.core import dtypes, scopes
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import KernelNode, OpDef, bind_kernel, lookup
 from headrace.kernels.numpy import numpy_xp

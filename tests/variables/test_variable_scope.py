@@ -11,7 +11,8 @@ import pytest
 
 import headrace.ops
 from headrace.core import dtypes
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.ops.array.basic import constant, identity

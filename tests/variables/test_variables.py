@@ -15,7 +15,8 @@ import headrace.ops
 from headrace import errors
 from headrace.core import convert, dtypes, graph, scopes
 from headrace.core.build import apply_op
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.ops.array import basic
 from headrace.ops.state import ref_scatter, state_kernels

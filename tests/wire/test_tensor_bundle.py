@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from headrace import errors
+from headrace.wire.bundle_entries import Slice, slice_key
 from headrace.wire.sorted_table import read_table, write_table
-from headrace.wire.tensor_bundle import BundleReader, BundleWriter, Slice, slice_key
+from headrace.wire.tensor_bundle import BundleReader, BundleWriter
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "bundles"
 VALUES: dict[str, Any] = {

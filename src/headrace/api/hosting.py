@@ -27,7 +27,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from headrace.api import paths
+from headrace.api import facades, paths
 from headrace.api.missing import explain
 
 __all__ = ["HOSTED", "PREFIX", "hosted_getattr", "module"]
@@ -108,7 +108,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname == ROOT or fullname.startswith(ROOT + "."):
-            if not paths.exists(fullname[len(ROOT) + 1 :]):
+            if not facades.exists(fullname[len(ROOT) + 1 :]):
                 return None
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if not fullname.startswith(PREFIX + "."):
@@ -116,7 +116,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _hosted_spec(fullname)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return paths.facade(spec.name[len(ROOT) + 1 :], ROOT)
+        return facades.facade(spec.name[len(ROOT) + 1 :], ROOT)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: facades come complete."""

@@ -8,22 +8,14 @@ attributes of the API. A :class:`Facade` is the module that an importer is given
 
 from __future__ import annotations
 
-import importlib
-import sys
-from types import ModuleType
-from typing import Any
-
 from headrace.api.contrib_paths import CONTRIB_INNER
 from headrace.api.inner_paths import INNER_PATHS
-from headrace.api.missing import explain
 from headrace.api.platform import messages
 
-__all__ = ["PATHS", "Facade", "children", "exists", "facade", "use_api", "uses_api"]
+__all__ = ["GENERATED", "PATHS", "V1"]
 
-_V1 = "headrace.api.v1"
-#: The API whose names ``tensorflow`` itself has.
-_public = [_V1]
-_GEN = "<generated>"  # the snake-case functions of all ops
+V1 = "headrace.api.v1"
+GENERATED = "<generated>"  # the snake-case functions of all ops
 
 #: Path below ``tensorflow`` -> providers, first match wins.
 PATHS: dict[str, tuple[str, ...]] = {}
@@ -36,18 +28,18 @@ def _inner(package: str, **modules: tuple[str, ...] | str) -> None:
         PATHS[f"{package}.{name}"] = given
 
 
-PATHS["python"] = (_V1,)
+PATHS["python"] = (V1,)
 PATHS["core"] = ()
 _inner(
     "python.framework",
-    constant_op=_V1,
-    dtypes=("headrace.core.dtypes", _V1),
+    constant_op=V1,
+    dtypes=("headrace.core.dtypes", V1),
     errors=("headrace.errors",),
     errors_impl=("headrace.errors",),
     ops=(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert",
         "headrace.core.scopes", "headrace.api.python.framework_ops",
-        "headrace.core.indexed_slices", "headrace.core.collection_protos", _V1,
+        "headrace.core.indexed_slices", "headrace.core.collection_protos", V1,
     ),
     convert_to_constants=("headrace.formats.freezing_v2",),
     function=("headrace.functions.defined_function",),
@@ -57,60 +49,60 @@ _inner(
     meta_graph=("headrace.formats.meta_graph",),
     device_spec=("headrace.core.device_spec", "headrace.api.python.numbered_names"),
     random_seed=("headrace.core.seeds",),
-    sparse_tensor=_V1,
+    sparse_tensor=V1,
     tensor_shape=("headrace.core.shapes",),
-    tensor_util=("headrace.api.v1.tensor_util", _V1),
-    device=_V1,
+    tensor_util=("headrace.api.v1.tensor_util", V1),
+    device=V1,
 )  # fmt: skip
 _inner(
     "python.ops",
-    array_ops=("headrace.api.python.array_ops", _V1, _GEN),
-    check_ops=_V1,
-    clip_ops=_V1,
+    array_ops=("headrace.api.python.array_ops", V1, GENERATED),
+    check_ops=V1,
+    clip_ops=V1,
     control_flow_ops=(
         "headrace.ops.control.control_flow", "headrace.ops.control.while_loops",
-        "headrace.ops.control.case_branches", _V1,
+        "headrace.ops.control.case_branches", V1,
     ),
-    custom_gradient=_V1,
+    custom_gradient=V1,
     data_flow_ops=(
-        _V1,
+        V1,
         "headrace.ops.queues.staging_area",
         "headrace.ops.queues.barriers",
-        _GEN,
+        GENERATED,
     ),
-    embedding_ops=("headrace.api.v1.nn", _V1),
-    functional_ops=_V1,
-    image_ops=("headrace.api.v1.image", _GEN),
-    image_ops_impl=("headrace.api.v1.image", _GEN),
-    io_ops=("headrace.api.v1.io", _V1, _GEN),
-    gradients=_V1,
-    gradients_impl=_V1,
-    init_ops=("headrace.api.v1.initializers", "headrace.variables.initializers", _V1),
-    linalg_ops=("headrace.api.v1.linalg", _V1, _GEN),
-    logging_ops=(_V1, _GEN),
-    map_fn=_V1,
-    math_ops=(_V1, "headrace.api.v1.math", _GEN),
-    nn=("headrace.api.v1.nn", _V1),
-    nn_impl=("headrace.api.v1.nn", _V1),
-    nn_ops=("headrace.api.v1.nn", _V1, _GEN),
-    numerics=_V1,
-    parsing_ops=("headrace.api.v1.io", _V1, _GEN),
-    partitioned_variables=_V1,
-    random_ops=("headrace.api.v1.random", _V1, _GEN),
+    embedding_ops=("headrace.api.v1.nn", V1),
+    functional_ops=V1,
+    image_ops=("headrace.api.v1.image", GENERATED),
+    image_ops_impl=("headrace.api.v1.image", GENERATED),
+    io_ops=("headrace.api.v1.io", V1, GENERATED),
+    gradients=V1,
+    gradients_impl=V1,
+    init_ops=("headrace.api.v1.initializers", "headrace.variables.initializers", V1),
+    linalg_ops=("headrace.api.v1.linalg", V1, GENERATED),
+    logging_ops=(V1, GENERATED),
+    map_fn=V1,
+    math_ops=(V1, "headrace.api.v1.math", GENERATED),
+    nn=("headrace.api.v1.nn", V1),
+    nn_impl=("headrace.api.v1.nn", V1),
+    nn_ops=("headrace.api.v1.nn", V1, GENERATED),
+    numerics=V1,
+    parsing_ops=("headrace.api.v1.io", V1, GENERATED),
+    partitioned_variables=V1,
+    random_ops=("headrace.api.v1.random", V1, GENERATED),
     resource_variable_ops=(
-        "headrace.variables.resource_variable", "headrace.ops.state.resource_state", _V1, _GEN,
+        "headrace.variables.resource_variable", "headrace.ops.state.resource_state", V1, GENERATED,
     ),
-    script_ops=_V1,
-    sparse_ops=("headrace.api.v1.sparse", _V1),
-    standard_ops=_V1,
-    state_ops=("headrace.ops.state.ref_state", "headrace.ops.state.ref_scatter", _V1, _GEN),
-    string_ops=("headrace.api.v1.strings", _V1, _GEN),
-    tensor_array_ops=_V1,
-    template=_V1,
-    variable_scope=("headrace.variables.variable_scope", _V1),
+    script_ops=V1,
+    sparse_ops=("headrace.api.v1.sparse", V1),
+    standard_ops=V1,
+    state_ops=("headrace.ops.state.ref_state", "headrace.ops.state.ref_scatter", V1, GENERATED),
+    string_ops=("headrace.api.v1.strings", V1, GENERATED),
+    tensor_array_ops=V1,
+    template=V1,
+    variable_scope=("headrace.variables.variable_scope", V1),
     variables=(
         "headrace.variables.variable", "headrace.variables.variable_lists",
-        "headrace.variables.partitioned_variable", "headrace.api.python.numbered_names", _V1,
+        "headrace.variables.partitioned_variable", "headrace.api.python.numbered_names", V1,
     ),
 )  # fmt: skip
 for _family in (
@@ -132,7 +124,7 @@ for _family in (
     "string",
     "training",
 ):
-    PATHS[f"python.ops.gen_{_family}_ops"] = (_GEN,)
+    PATHS[f"python.ops.gen_{_family}_ops"] = (GENERATED,)
 _inner(
     "python.client",
     session=("headrace.session.session", "headrace.session.conversions"),
@@ -152,7 +144,7 @@ _inner(
     rmsprop=("headrace.api.v1.train",),
     slot_creator=("headrace.train.optimizers.slots",),
     training=("headrace.api.v1.train",),
-    training_ops=("headrace.api.v1.train", _GEN),
+    training_ops=("headrace.api.v1.train", GENERATED),
     training_util=("headrace.train.global_step", "headrace.api.v1.train"),
 )
 _inner(
@@ -281,19 +273,19 @@ _inner(
 )
 _inner(
     "contrib.tensor_forest.python.ops",
-    gen_model_ops=_GEN,
-    gen_stats_ops=_GEN,
-    model_ops=("headrace.train.forest.forest_variables", _GEN),
-    stats_ops=("headrace.train.forest.forest_variables", _GEN),
+    gen_model_ops=GENERATED,
+    gen_stats_ops=GENERATED,
+    model_ops=("headrace.train.forest.forest_variables", GENERATED),
+    stats_ops=("headrace.train.forest.forest_variables", GENERATED),
 )
 PATHS["python.ops.resources"] = ("headrace.ops.state.shared_resources",)
 _inner("contrib.factorization", python=())
 _inner("contrib.factorization.python", ops=())
 _inner(
     "contrib.factorization.python.ops",
-    clustering_ops=("headrace.api.contrib.factorization", _GEN),
-    factorization_ops=("headrace.api.contrib.factorization", _GEN),
-    gmm_ops=("headrace.api.contrib.factorization", _GEN),
+    clustering_ops=("headrace.api.contrib.factorization", GENERATED),
+    factorization_ops=("headrace.api.contrib.factorization", GENERATED),
+    gmm_ops=("headrace.api.contrib.factorization", GENERATED),
 )
 _inner("contrib.crf", python=())
 _inner("contrib.crf.python", ops=())
@@ -312,26 +304,26 @@ for _name in (
     "histogram_ops",
     "summary_ops",
 ):
-    PATHS[f"python.ops.{_name}"] = (_V1, _GEN)
+    PATHS[f"python.ops.{_name}"] = (V1, GENERATED)
 for _name in ("metrics", "metrics_impl"):
     PATHS[f"python.ops.{_name}"] = (
         "headrace.api.v1.metrics",
         "headrace.api.python.metrics_impl",
     )
-PATHS["python.ops.confusion_matrix"] = ("headrace.ops.nn.weights_broadcasting", _V1)
+PATHS["python.ops.confusion_matrix"] = ("headrace.ops.nn.weights_broadcasting", V1)
 PATHS["python.ops.weights_broadcast_ops"] = ("headrace.ops.nn.weights_broadcasting",)
 for _name in ("sets", "sets_impl"):
     PATHS[f"python.ops.{_name}"] = ("headrace.api.v1.sets",)
 PATHS["python.ops.lookup_ops"] = (
     "headrace.ops.state.lookup_tables", "headrace.ops.state.table_initializers",
-    "headrace.ops.state.vocabulary_tables", _V1,
+    "headrace.ops.state.vocabulary_tables", V1,
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.ops.parallel_for"] = ("headrace.autodiff.jacobians",)
 PATHS["python.ops.parallel_for.gradients"] = ("headrace.autodiff.jacobians",)
 PATHS["python.ops.parallel_for.control_flow_ops"] = ("headrace.ops.control.parallel_loops",)
 PATHS["python.client.timeline"] = ("headrace.profiler.timeline",)
-PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", _V1)
+PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", V1)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
     "python.ops.distributions",
@@ -532,163 +524,3 @@ for _path, _providers in INNER_PATHS.items():
 for _path, _providers in PATHS.items():  # a namespace of contrib that has inner modules as well
     if not _providers and _path.startswith("contrib.") and _path.count(".") == 1:
         PATHS[_path] = (f"<public {_path}>",)
-
-
-#: Where TensorFlow's inner modules import one another from: ``python.ops.rnn`` has the attribute
-#: ``rnn_cell_impl``, and programs import it from there.
-_MODULE_PACKAGES = ("python.ops", "python.framework", "python.util", "python.training")
-
-#: Modules hidden by a function of the same name: TensorFlow's package imports all names of the
-#: module, so that ``from contrib.framework.python.ops import arg_scope`` is the function.
-_HIDDEN_MODULES = frozenset({"contrib.framework.python.ops.arg_scope"})
-
-
-class Facade(ModuleType):
-    """A module that takes its names from its providers."""
-
-    def __init__(self, name: str, path: str, root: str, providers: list[Any]) -> None:
-        super().__init__(name)
-        self.__path__: list[str] = []
-        self._path, self._root, self._providers = path, root, providers
-        self.__all__ = sorted({n for p in providers for n in getattr(p, "__all__", ())})
-        for provider in reversed(providers):  # the first provider wins
-            have = vars(provider)
-            self.__dict__.update(
-                (n, have[n]) for n in getattr(provider, "__all__", ()) if n in have
-            )
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        below = f"{self._path}.{name}".lstrip(".")
-        if below in PATHS and below not in _HIDDEN_MODULES:
-            if sys.modules.get(self.__name__) is self:  # an imported module's child has a name too
-                return importlib.import_module(f"{self._root}.{below}")
-            return facade(below, self._root)
-        for provider in self._providers:
-            try:
-                value = getattr(provider, name)
-            except AttributeError as e:
-                if e.name == name:
-                    continue
-                raise  # the name is there, and making it failed
-            if not isinstance(provider, ModuleType) or not name.startswith("_"):
-                self.__dict__[name] = value
-            return value
-        if self._path.startswith("python."):
-            for package in _MODULE_PACKAGES:
-                if f"{package}.{name}" in PATHS:
-                    return facade(f"{package}.{name}", self._root)
-        raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and f"{self._path}.{name}" in _HIDDEN_MODULES:
-            return  # the import system makes every imported module an attribute of its package
-        super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        provided = (n for p in self._providers for n in dir(p))
-        return sorted({*self.__dict__, *(n for n in provided if not n.startswith("__"))})
-
-
-class _Public:
-    """A public namespace as a provider; it may come later than the path."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = importlib.import_module(_V1)
-        for part in self._path.split("."):
-            found = getattr(found, part)
-        return getattr(found, name)
-
-
-class _Hosted:
-    """A module of a hosted package as a provider, loaded when it is asked."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        from headrace.api.hosting import module
-
-        return getattr(module(self._name), name)
-
-
-class _Generated:
-    """The generated functions as a provider."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        from headrace.api.raw_ops import generated
-
-        try:
-            return generated(name)
-        except KeyError:
-            raise AttributeError(name, name=name) from None
-
-
-def _provider(text: str) -> Any:
-    if text == _GEN:
-        return _Generated()
-    if text.startswith("<public "):
-        return _Public(text[len("<public ") : -1])
-    if text.startswith("<hosted "):
-        return _Hosted(text[len("<hosted ") : -1])
-    if text.startswith("<message "):
-        return messages.module(text[len("<message ") : -1])
-    return importlib.import_module(text)
-
-
-def _walk(path: str) -> ModuleType | None:
-    """The public namespace at ``path``, by attributes from the top."""
-    found: Any = importlib.import_module(_public[0])
-    for part in path.split(".") if path else ():
-        found = getattr(found, part, None)
-        if not isinstance(found, ModuleType):
-            return None
-    assert isinstance(found, ModuleType)
-    return found
-
-
-def use_api(name: str) -> None:
-    """Which API ``tensorflow`` is: "v1" or "v2". Inner modules are the same for both."""
-    _public[0] = f"headrace.api.{name}"
-
-
-def uses_api(name: str) -> bool:
-    return _public[0] == f"headrace.api.{name}"
-
-
-def exists(path: str) -> bool:
-    """Whether ``tensorflow.<path>`` can be imported."""
-    return path in PATHS or _walk(path) is not None
-
-
-def children(path: str) -> list[str]:
-    """Names of the modules below ``path``."""
-    prefix = f"{path}." if path else ""
-    inner = {p[len(prefix) :].partition(".")[0] for p in PATHS if p.startswith(prefix)}
-    public = _walk(path)
-    return sorted(
-        inner | {n for n in dir(public) if isinstance(getattr(public, n, None), ModuleType)}
-    )
-
-
-def facade(path: str, root: str) -> Facade:
-    """A module named ``<root>.<path>``."""
-    name = f"{root}.{path}" if path else root
-    if path in PATHS:
-        return Facade(name, path, root, [_provider(p) for p in PATHS[path]])
-    public = _walk(path)
-    if public is None:
-        raise ModuleNotFoundError(f"No module named {name!r}")
-    made = Facade(name, path, root, [public])
-    made.__doc__ = public.__doc__
-    return made

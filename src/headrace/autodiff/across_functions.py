@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.autodiff.gradients import Tape
+from headrace.autodiff.backward_pass import Tape
 from headrace.core.contexts import Context
 from headrace.core.graph import Graph
 from headrace.core.schedule import Loop

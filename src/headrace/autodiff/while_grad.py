@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense, is_trainable, variable_dtype, zeros_like
-from headrace.autodiff.gradients import Tape
+from headrace.autodiff.backward_pass import Tape
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_many, apply_op, apply_operation
 from headrace.core.contexts import CondBase, Context, frame_of

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from headrace.api import paths
+from headrace.api import facades
 from headrace.api.missing import explain, known_symbols, names_of
 from headrace.dropin.source_scan import Use, choose_api, symbols
 
@@ -89,7 +89,7 @@ _SHARED = (bool, int, float, str, bytes, tuple)
 def _found(symbol: str) -> object | None:
     """What ``tf.<symbol>`` is, None if it is not there."""
     if not symbol:
-        return paths.facade("", "tensorflow")
+        return facades.facade("", "tensorflow")
     namespace, _, name = symbol.rpartition(".")
     owner = _found(namespace)
     if owner is None:
@@ -97,9 +97,9 @@ def _found(symbol: str) -> object | None:
     try:
         found: object = getattr(owner, name)
     except AttributeError:
-        if not (isinstance(owner, ModuleType) and paths.exists(symbol)):
+        if not (isinstance(owner, ModuleType) and facades.exists(symbol)):
             return None
-        found = paths.facade(symbol, "tensorflow")
+        found = facades.facade(symbol, "tensorflow")
     return found
 
 
@@ -107,8 +107,8 @@ def _found(symbol: str) -> object | None:
 def have(symbol: str) -> bool:
     """Whether ``tf.<symbol>`` exists; looks it up as a program would, so lazy names count."""
     return (
-        _resolves(paths.facade("", "tensorflow"), symbol)
-        or paths.exists(symbol)
+        _resolves(facades.facade("", "tensorflow"), symbol)
+        or facades.exists(symbol)
         or _is_own_flag(symbol)
     )
 
@@ -126,9 +126,9 @@ def _resolves(root: object, symbol: str) -> bool:
             found = getattr(found, part)
         except AttributeError:
             below = ".".join(parts[: i + 1])
-            if not (isinstance(found, ModuleType) and paths.exists(below)):
+            if not (isinstance(found, ModuleType) and facades.exists(below)):
                 return _may_be_instance(found)
-            found = paths.facade(below, "tensorflow")
+            found = facades.facade(below, "tensorflow")
     return True
 
 
@@ -160,7 +160,7 @@ def why_missing(symbol: str) -> str:
     namespace, _, name = symbol.rpartition(".")
     while namespace and not have(namespace):
         namespace, _, name = namespace.rpartition(".")
-    available = dir(paths.facade(namespace, "tensorflow")) if paths.exists(namespace) else []
+    available = dir(facades.facade(namespace, "tensorflow")) if facades.exists(namespace) else []
     return explain(namespace, name, available)
 
 

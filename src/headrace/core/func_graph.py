@@ -21,7 +21,8 @@ from headrace import errors
 from headrace.core import stacks, trace
 from headrace.core.dtypes import DType
 from headrace.core.effects import Effects
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import OpDef, lookup
 from headrace.core.shapes import to_plain
 from headrace.core.tensor import Operation, Tensor

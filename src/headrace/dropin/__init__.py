@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from headrace.api import paths
+from headrace.api import facades
 from headrace.api.v1 import context
 from headrace.dropin import removed_names
 from headrace.dropin.finder import ROOT, Finder
@@ -51,7 +51,7 @@ def install(api: str = "v1") -> None:
             "headrace.dropin.install() before "
             "anything imports tensorflow, or run the program with `headrace run`"
         )
-    paths.use_api(api)
+    facades.use_api(api)
     if api == "v2":
         context.enable_v2_behavior()
     removed_names.install()
@@ -75,7 +75,7 @@ def uninstall() -> None:
         del sys.modules[name]
     if _finder.switch is not None and sys.modules.get(_TENSORBOARD_SWITCH) is _finder.switch:
         del sys.modules[_TENSORBOARD_SWITCH]
-    if paths.uses_api("v2"):
-        paths.use_api("v1")
+    if facades.uses_api("v2"):
+        facades.use_api("v1")
         context.disable_v2_behavior()
     _finder = None

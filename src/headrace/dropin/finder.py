@@ -7,7 +7,7 @@ import importlib.machinery
 from collections.abc import Sequence
 from types import ModuleType
 
-from headrace.api import paths
+from headrace.api import facades
 from headrace.api.missing import explain
 
 __all__ = ["ROOT", "Finder"]
@@ -27,14 +27,14 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         below = fullname[len(ROOT) + 1 :]
-        if not paths.exists(below):
+        if not facades.exists(below):
             # without a name: the import system hides the message of `from tensorflow import x`
             # otherwise
             raise ModuleNotFoundError(f"No module named {fullname!r}: {_reason(below)}")
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return paths.facade(spec.name[len(ROOT) + 1 :], ROOT)
+        return facades.facade(spec.name[len(ROOT) + 1 :], ROOT)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: facades come complete."""
@@ -42,7 +42,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _reason(path: str) -> str:
     namespace, _, name = path.rpartition(".")
-    available = paths.children(namespace)
+    available = facades.children(namespace)
     if namespace and not path.startswith(("python", "core")):
-        return explain(namespace, name, [*available, *dir(paths.facade(namespace, ROOT))])
+        return explain(namespace, name, [*available, *dir(facades.facade(namespace, ROOT))])
     return explain(namespace, name, available)

@@ -22,7 +22,8 @@ import numpy as np
 from headrace.core import convert as conversion
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_operation
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape, as_shape, compatible, to_plain

@@ -21,7 +21,7 @@ from headrace.core.opdef import FLOW, traits_of
 from headrace.formats.attr_values import encode_shape
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.formats.tensor_proto import to_message
-from headrace.program.snapshot import variable_key
+from headrace.program.variable_reads import variable_key
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef

@@ -21,7 +21,8 @@ from headrace.core.collection_protos import (
     get_from_proto_function,
     get_to_proto_function,
 )
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scoped_names import prepend_name_scope, strip_name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.graphdef_reader import import_graph_def

@@ -30,7 +30,7 @@ from headrace.formats.saved_model import (
 )
 from headrace.formats.subgraphs import extract_sub_graph, source_of
 from headrace.ops.io.checkpoint_ops import open_checkpoint
-from headrace.program.snapshot import variable_key
+from headrace.program.variable_reads import variable_key
 from headrace.session.session import Session
 from headrace.train.checkpoint_files import (
     checkpoint_exists,

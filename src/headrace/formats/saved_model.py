@@ -19,7 +19,8 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.meta_graph import (
     export_scoped_meta_graph,

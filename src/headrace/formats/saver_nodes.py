@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.formats.op_list import stripped_op_list
 from headrace.formats.tensor_proto import to_message
+from headrace.wire.bundle_entries import Slice
 from headrace.wire.streams import os_errors
-from headrace.wire.tensor_bundle import BundleWriter, Slice
+from headrace.wire.tensor_bundle import BundleWriter
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef

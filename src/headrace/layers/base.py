@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes, nest
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import init_scope, name_scope
 from headrace.layers.core_layer import CoreLayer, checked_trainable
 from headrace.layers.input_spec import InputSpec

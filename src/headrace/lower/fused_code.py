@@ -25,7 +25,7 @@ from headrace.runtime import buffers
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "bound_group"]
+__all__ = ["FUSED_FILENAME", "bound_group", "compiled", "make_fused"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024

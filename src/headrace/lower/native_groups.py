@@ -168,7 +168,7 @@ def _described(attribute: Any) -> Any:
 def group_of(described: Description) -> Any:
     """The structure of a step (a Group), or why it cannot be compiled (a str)."""
     from headrace.kernels.native.group_kernels import Group, Member, refuses
-    from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+    from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE
 
     types = [*described.inputs, *(dtype for _, _, dtype, _ in described.members)]
     for dtype in types:

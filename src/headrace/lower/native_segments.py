@@ -90,7 +90,7 @@ class SegmentBinder:
 
     @staticmethod
     def _element_of(array: Array) -> str:
-        from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+        from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE
 
         found = ELEMENT_OF_DTYPE.get(array.dtype.name)
         if found is None:
@@ -130,7 +130,7 @@ class SegmentBinder:
 
     def zero(self, element: str) -> Ref:
         """The number 0 of a type."""
-        from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+        from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE
 
         dtype = next(d for d, e in ELEMENT_OF_DTYPE.items() if e == element)
         return self._constant(np.zeros((), dtype))

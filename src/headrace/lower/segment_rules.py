@@ -55,7 +55,7 @@ def _rule(*ops: str, too_large: TooLarge | None = None) -> Callable[[Rule], Rule
 
 def native_attributes(node: Node) -> tuple[tuple[str, Any], ...]:
     """The attributes that the native code of an element-wise op reads."""
-    from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+    from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE
 
     found = []
     for name in node.opdef.traits.native_attrs:

@@ -11,7 +11,7 @@ import numpy as np
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.lower.bound_values import MOVING, STEADY
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
-from headrace.ops.nn import cross_entropy as nn_losses
+from headrace.ops.nn.sparse_cross_entropy import picked_loss, row_starts
 from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def bind_cross_entropy(s: Binder, node: Node) -> str:
     s.call(call, [node.inputs[0], None], (1, out, name))
     s.emit(f"{s.param('mend', s.library.mend)}({name}, 0.0)")
     s.place(node.outputs[0], s.room(node.outputs[:1], (rows,), np.float32))
-    starts = s.new_param(nn_losses.row_starts(rows, classes))
+    starts = s.new_param(row_starts(rows, classes))
     loss = f"picked({s.name(node.inputs[0])}, {name}, {starts} + {s.name(node.inputs[1])})"
-    s.param("picked", nn_losses.picked_loss)
+    s.param("picked", picked_loss)
     s.emit(f"{s.param('copyto', np.copyto)}({s.name(node.outputs[0])}, {loss})")
     return TAKEN

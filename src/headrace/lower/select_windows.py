@@ -16,6 +16,7 @@ from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import HELD_CONV2D, HELD_MATMUL, holder
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import pool_ops as nn_pool
+from headrace.ops.nn.conv_shapes import channels_first
 from headrace.program.node_kernels import kernel_node
 from headrace.program.nodes import Node
 
@@ -24,7 +25,7 @@ __all__ = ["bind_conv", "bind_mean", "bind_pool"]
 
 def bind_conv(s: Binder, node: Node) -> str:
     x = s.array(node.inputs[0])
-    if not s.is_data(node.inputs[0]) or nn_conv.channels_first(node.attrs) or not is_plain(x):
+    if not s.is_data(node.inputs[0]) or channels_first(node.attrs) or not is_plain(x):
         return "its input is known before the run, channels come first, or it is not contiguous"
     w = s.array(node.inputs[1])
     if s.is_data(node.inputs[1]) or w.dtype != FLOAT32 or x.ndim != 4:

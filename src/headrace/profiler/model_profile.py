@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.profiler.flop_counts import float_ops
 from headrace.profiler.profile_messages import profile_class
 from headrace.profiler.profile_options import ProfileOptionBuilder

@@ -8,42 +8,30 @@ variables belong to the session.
 
 from __future__ import annotations
 
-import functools
 import gc
-import threading
 import time
 import warnings
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable, options_for
-from headrace.kernels import accel
-from headrace.kernels.numpy.openblas import held, release_blas
-from headrace.lower.executable import located_error
 from headrace.lower.session_state import State
 from headrace.program.snapshot import snapshot
 from headrace.runtime import buffers
 from headrace.runtime.allocator import give_back
-from headrace.runtime.float_errors import restore, silence
-from headrace.runtime.fork_locks import held_at_fork
+from headrace.session.calls import make_call
 from headrace.session.deadlines import check_metadata, run_within, timeout_of
 from headrace.session.events import EVENTS
-from headrace.session.feeds import (
-    TensorFed,
-    check_feeds,
-    expand_feeds,
-    is_symbolic,
-    make_converter,
-)
+from headrace.session.feeds import check_feeds, expand_feeds, is_symbolic, make_converter
 from headrace.session.fetches import plan_fetches, with_dead_check
 from headrace.session.placement import Placement, check_target
+from headrace.session.plan_cache import plans_of
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
@@ -54,11 +42,10 @@ if TYPE_CHECKING:
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
 
-#: Calls that a session remembers, plans that a graph remembers.
+#: Calls that a session remembers.
 MAX_CALLS = 1024
 #: Bytes from which a closed session's memory is returned to the system at once.
 _LARGE = 32 << 20
-MAX_PLANS = 512
 
 _default_executor = ["numpy"]
 
@@ -78,46 +65,6 @@ def _wants_exact(config: ConfigProto) -> bool:
     return bool(
         options.rewrite_options.disable_meta_optimizer or options.optimizer_options.opt_level == -1
     )
-
-
-class PlanCache:
-    """The plans of one graph, least recently used first."""
-
-    def __init__(self) -> None:
-        self.lock = held_at_fork(threading.Lock())
-        self.plans: OrderedDict[Any, Executable] = OrderedDict()
-        self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
-        self.changes = 0
-
-    def get(self, key: Any) -> Executable | None:
-        with self.lock:
-            found = self.plans.get(key)
-            if found is not None:
-                self.plans.move_to_end(key)
-            return found
-
-    def put(self, key: object, executable: Executable) -> None:
-        with self.lock:
-            self.plans[key] = executable
-            while len(self.plans) > MAX_PLANS:
-                self.plans.popitem(last=False)
-
-    def forget(self) -> None:
-        """An existing operation changed: nothing that was planned may be used again."""
-        with self.lock:
-            self.plans.clear()
-        for session in list(self.sessions):
-            session._calls.clear()
-
-
-def plans_of(graph: Graph) -> PlanCache:
-    cache: PlanCache | None = graph._plans
-    if cache is None:
-        with graph._lock:
-            cache = graph._plans
-            if cache is None:
-                cache = graph._plans = PlanCache()
-    return cache
 
 
 _SEPARATOR = object()
@@ -545,140 +492,6 @@ def _structure_key(fetches: object) -> Any:
 
 def _nothing(values: tuple[Any, ...]) -> None:
     return None
-
-
-def _values_of(feed_dict: FeedDict) -> Any:
-    return feed_dict.values()
-
-
-def _repeated(times: int, feed_dict: FeedDict) -> list[list[Any]]:
-    """All the values, for each of the converters that pick theirs out of them."""
-    return [list(feed_dict.values())] * times
-
-
-def _picked(convert: Callable[[Any], Any], pick: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda given: convert(pick(given))
-
-
-def make_call(
-    session: BaseSession,
-    executable: Executable,
-    converters: list[Any],
-    picks: list[Any] | None,
-    rebuild: Callable[..., Any] | type[Any],
-) -> Callable[[Any], Any]:
-    """The function behind one kind of call: feed_dict in, result out."""
-    state = session._state
-    run = executable.run_in(state)
-    owner = weakref.ref(
-        session
-    )  # the session holds its calls: no cycle, so that dropping it frees its variables
-    values = state.values
-
-    def fail(error: BaseException) -> BaseException:
-        EVENTS.failed_runs += 1
-        return located_error(executable, error)
-
-    find: list[Callable[[Any], Any]] = converters
-    values_of: Callable[[Any], Any] = _values_of
-    if picks is not None:
-        find = [_picked(c, p) for c, p in zip(converters, picks)]
-        values_of = functools.partial(_repeated, len(find))
-
-    def raise_from(error: Exception) -> NoReturn:
-        wrapped = fail(error)
-        if wrapped is error:
-            raise error
-        raise wrapped from (None if isinstance(error, errors.OpError) else error)
-
-    def collect(feed_dict: FeedDict) -> list[Any]:
-        return [convert(value) for convert, value in zip(find, values_of(feed_dict))]
-
-    def call(feed_dict: FeedDict) -> Any:
-        token = silence()
-        try:
-            try:
-                feeds = collect(feed_dict)
-            except TensorFed:
-                holder = owner()
-                assert holder is not None
-                feeds = collect(holder._plain_feeds(feed_dict))
-            return rebuild(run(state, values, *feeds))
-        except Exception as error:
-            raise_from(error)
-        finally:
-            restore(token)
-            if held[0]:
-                release_blas()
-
-    first, second = (*converters[:2], None, None)[:2]
-
-    # the commonest call, ``call`` without what several feeds need: 1.35 µs instead of 1.55 for a
-    # scalar add
-    def call_with_one(feed_dict: FeedDict) -> Any:
-        token = silence()
-        try:
-            (value,) = feed_dict.values()
-            try:
-                feed = first(value)
-            except TensorFed:
-                holder = owner()
-                assert holder is not None
-                (value,) = holder._plain_feeds(feed_dict).values()
-                feed = first(value)
-            return rebuild(run(state, values, feed))
-        except Exception as error:
-            raise_from(error)
-        finally:
-            restore(token)
-            if held[0]:
-                release_blas()
-
-    # inputs and labels: half a microsecond less than ``call``
-    def call_with_two(feed_dict: Mapping[Tensor, Any]) -> Any:
-        token = silence()
-        try:
-            a, b = feed_dict.values()
-            try:
-                a = first(a)
-                b = second(b)
-            except TensorFed:
-                holder = owner()
-                assert holder is not None
-                a, b = collect(holder._plain_feeds(feed_dict))
-            return rebuild(run(state, values, a, b))
-        except Exception as error:
-            raise_from(error)
-        finally:
-            restore(token)
-            if held[0]:
-                release_blas()
-
-    def call_without_feeds(_: Mapping[str, Any] | None) -> Any:
-        token = silence()
-        try:
-            return rebuild(run(state, values))
-        except Exception as error:
-            raise_from(error)
-        finally:
-            restore(token)
-            if held[0]:
-                release_blas()
-
-    made: Callable[[Any], Any] = call if converters else call_without_feeds
-    if picks is None and 1 <= len(converters) <= 2:
-        made = call_with_one if len(converters) == 1 else call_with_two
-    if session._threads:
-        made = _on_threads(made, session._threads)
-    return made if not session._timeout else functools.partial(run_within, session._timeout, made)
-
-
-def _on_threads(call: Callable[[Any], Any], threads: int) -> Callable[[Any], Any]:
-    def limited(feed_dict: FeedDict) -> Any:
-        with accel.limited_threads(threads):
-            return call(feed_dict)
-
-    return limited
 
 
 class Session(BaseSession):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, control_dependencies
 from headrace.core.tensor import Tensor
 from headrace.ops.state.ref_state import assign_add

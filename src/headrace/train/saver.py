@@ -21,7 +21,8 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.collection_protos import register_proto_function
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.runtime.file_paths import local_path
 from headrace.train.checkpoint_files import (
     checkpoint_exists,

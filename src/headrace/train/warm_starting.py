@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import errors
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import get_collection
 from headrace.train.checkpoint_readers import checkpoint_filename, init_from_checkpoint
 from headrace.train.saveables import op_list_to_dict

@@ -8,7 +8,8 @@ has none", as TF 1.15 does.
 from __future__ import annotations
 
 from headrace.core.build import create_op
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["checked_initial_value", "guarded"]

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import trace
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.variables import variable_scope as scopes
 from headrace.variables.scope_state import _STORE_KEY, _get_unique_variable_scope
 from headrace.variables.variable_store import EagerStore

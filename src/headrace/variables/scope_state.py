@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.variables.variable import VariableAggregation, VariableSynchronization
 from headrace.variables.variable_store import VariableStore
 

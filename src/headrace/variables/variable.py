@@ -23,7 +23,8 @@ from headrace.core.annotations import DeviceLike, DTypeLike, ShapeLike, TensorLi
 from headrace.core.build import apply_op
 from headrace.core.convert import register_tensor_conversion_function, register_tensor_like
 from headrace.core.dtypes import DType
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import _outside_functions, init_scope
 from headrace.core.shapes import TensorShape

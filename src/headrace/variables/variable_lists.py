@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor

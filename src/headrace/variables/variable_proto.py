@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.collection_protos import register_proto_function
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.shapes import from_plain
 from headrace.core.tensor import Tensor
 from headrace.variables.ref_variable import RefVariable

@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.build import _graph_of
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import name_scope
 from headrace.variables.scope_state import (
     VariableScope,

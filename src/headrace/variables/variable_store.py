@@ -17,7 +17,8 @@ from headrace.core import convert as conversion
 from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.dtypes import DType
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import init_scope
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tensor import Tensor

@@ -21,6 +21,15 @@ import ml_dtypes
 import numpy as np
 
 from headrace import errors
+from headrace.wire.bundle_entries import (
+    NUMBERS,
+    TYPES,
+    Slice,
+    _decode_slice,
+    bytes_field,
+    read_fields,
+    slice_key,
+)
 from headrace.wire.sorted_table import (
     ends_as_table,
     put_varint,
@@ -28,22 +37,13 @@ from headrace.wire.sorted_table import (
     take_varint,
     write_table,
 )
-from headrace.wire.tensor_bundle import (
-    _NUMBERS,
-    _TYPES,
-    Slice,
-    _decode_slice,
-    _fields,
-    _part,
-    slice_key,
-)
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
 __all__ = ["SliceFileReader", "is_slice_file", "slice_files_exist", "write_slice_file"]
 
-_STRING = 7
+STRING = 7
 #: Field of a TensorProto by number of the type, and how elements are stored there.
 _VARINTS = {
     3: 7,
@@ -113,13 +113,13 @@ class SliceFileReader:
             self._read_list(number)
 
     def _read_list(self, number: int) -> None:
-        head = dict(_fields(self._tables[number].get(b"", b"")))
-        for field, data in _fields(head.get(1, b"")):
+        head = dict(read_fields(self._tables[number].get(b"", b"")))
+        for field, data in read_fields(head.get(1, b"")):
             if field != 1:
                 continue
             name, dtype, parts = "", 0, []
             shape: tuple[int, ...] = ()
-            for key, value in _fields(data):
+            for key, value in read_fields(data):
                 if key == 1:
                     name = value.decode("utf-8", "replace")
                 elif key == 2:
@@ -159,7 +159,7 @@ class SliceFileReader:
     def stored_bytes(self, name: str) -> int:
         """Bytes of a tensor as an array; of strings, as they are stored."""
         known = self._entry(name)
-        kind = _TYPES.get(known.dtype)
+        kind = TYPES.get(known.dtype)
         if kind is None or kind.kind == "O":
             return sum(len(self._tables[n].get(key, b"")) for n, key in known.parts.values())
         return math.prod(known.shape) * int(kind.itemsize)
@@ -187,36 +187,36 @@ class SliceFileReader:
 
     def _piece(self, name: str, known: _Known, part: Slice) -> Any:
         number, key = known.parts[part]
-        for field, value in _fields(self._tables[number].get(key, b"")):
+        for field, value in read_fields(self._tables[number].get(key, b"")):
             if field == 2:
-                data = dict(_fields(value)).get(3, b"")
+                data = dict(read_fields(value)).get(3, b"")
                 return _elements(data, known.dtype, name)
         raise errors.DataLossError(None, None, f"A slice of '{name}' is missing in the checkpoint")
 
 
 def _shape(data: bytes) -> tuple[int, ...]:
-    dims = [dict(_fields(v)).get(1, 0) for n, v in _fields(data) if n == 2]
+    dims = [dict(read_fields(v)).get(1, 0) for n, v in read_fields(data) if n == 2]
     return tuple(int(d) for d in dims)
 
 
 def _elements(data: bytes, dtype: int, name: str) -> Any:
     """The elements of a TensorProto, flat."""
-    kind = _TYPES.get(dtype)
+    kind = TYPES.get(dtype)
     if kind is None:
         raise errors.UnimplementedError(
             None, None, f"'{name}' has the type number {dtype}, which cannot be read"
         )
-    if dtype == _STRING:
-        items = [v for n, v in _fields(data) if n == 8]
+    if dtype == STRING:
+        items = [v for n, v in read_fields(data) if n == 8]
         out = np.empty(len(items), object)
         out[:] = items
         return out
     if dtype in _FIXED:
         field, code = _FIXED[dtype]
-        raw = b"".join(v for n, v in _fields(data) if n == field)
+        raw = b"".join(v for n, v in read_fields(data) if n == field)
         return np.frombuffer(raw, code).view(kind).copy()
     values: list[int] = []
-    for number, value in _fields(data):
+    for number, value in read_fields(data):
         if number == _VARINTS[dtype]:
             values.extend(_varints(value) if isinstance(value, bytes) else [value])
     wide = np.array(values, np.uint64).view(np.int64)
@@ -242,23 +242,23 @@ def _slice_message(part: Slice) -> bytes:
         fields = (b"\x08" + put_varint(start) if start else b"") + (
             b"\x10" + put_varint(length) if length >= 0 else b""
         )
-        out += _part(1, fields)
+        out += bytes_field(1, fields)
     return out
 
 
 def _tensor_message(array: Array, dtype: int) -> bytes:
-    out = b"\x08" + put_varint(dtype) + _part(2, b"")
+    out = b"\x08" + put_varint(dtype) + bytes_field(2, b"")
     flat = np.ascontiguousarray(array).reshape(-1)
-    if dtype == _STRING:
+    if dtype == STRING:
         items = [v if isinstance(v, bytes) else str(v).encode() for v in flat.tolist()]
-        return out + b"".join(_part(8, v) for v in items)
+        return out + b"".join(bytes_field(8, v) for v in items)
     if dtype in _FIXED:
         field, code = _FIXED[dtype]
-        return out + _part(field, flat.view(code).tobytes())
+        return out + bytes_field(field, flat.view(code).tobytes())
     if dtype in _HALVES:
         flat = flat.view(np.uint16)
     values = flat.astype(np.int64).view(np.uint64).tolist()
-    return out + _part(_VARINTS[dtype], b"".join(put_varint(v) for v in values))
+    return out + bytes_field(_VARINTS[dtype], b"".join(put_varint(v) for v in values))
 
 
 def write_slice_file(
@@ -269,18 +269,20 @@ def write_slice_file(
     items: dict[bytes, bytes] = {}
     for name, shape, part, value in tensors:
         array = np.asarray(value)
-        dtype = _NUMBERS[array.dtype]
+        dtype = NUMBERS[array.dtype]
         part = part or Slice(tuple((0, -1) for _ in shape))
         known = listed.setdefault(name, (shape, dtype, []))
         known[2].append(part)
-        body = _part(1, name.encode()) + _part(2, _slice_message(part))
-        items[slice_key(name, part)] = _part(2, body + _part(3, _tensor_message(array, dtype)))
+        body = bytes_field(1, name.encode()) + bytes_field(2, _slice_message(part))
+        items[slice_key(name, part)] = bytes_field(
+            2, body + bytes_field(3, _tensor_message(array, dtype))
+        )
     metas = b""
     for name, (shape, dtype, parts) in listed.items():
-        dims = b"".join(_part(2, b"\x08" + put_varint(d)) for d in shape)
-        meta = _part(1, name.encode()) + _part(2, dims) + b"\x18" + put_varint(dtype)
-        metas += _part(1, meta + b"".join(_part(4, _slice_message(p)) for p in parts))
-    items[b""] = _part(1, metas + _part(2, b"\x08\x01"))
+        dims = b"".join(bytes_field(2, b"\x08" + put_varint(d)) for d in shape)
+        meta = bytes_field(1, name.encode()) + bytes_field(2, dims) + b"\x18" + put_varint(dtype)
+        metas += bytes_field(1, meta + b"".join(bytes_field(4, _slice_message(p)) for p in parts))
+    items[b""] = bytes_field(1, metas + bytes_field(2, b"\x08\x01"))
     temporary = f"{path}.tempstate{os.getpid()}"
     with open(temporary, "wb") as file:
         write_table(file, sorted(items.items()))

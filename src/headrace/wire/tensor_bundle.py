@@ -25,14 +25,27 @@ import os
 import struct
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from headrace import errors
 from headrace.runtime.allocator import allow_huge_pages, empty_small_pages
 from headrace.wire import crc
+from headrace.wire.bundle_entries import (
+    NUMBERS,
+    STRING,
+    TYPES,
+    Entry,
+    Slice,
+    as_number,
+    damaged,
+    decode_entry,
+    encode_entry,
+    number_field,
+    read_fields,
+    slice_key,
+)
 from headrace.wire.checked_arrays import Advance, read_array, write_array
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
 
@@ -42,8 +55,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BundleReader",
     "BundleWriter",
-    "Entry",
-    "Slice",
     "bundle_exists",
     "data_path",
     "finish_staged",
@@ -53,63 +64,10 @@ __all__ = [
 ]
 
 _HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
-_STRING = 7
 _STAGED = ".staged"
 #: Bytes of small tensors that are written together; parts of large ones (checked_arrays.py) are
 #: larger, so that they are not copied into the buffer.
 _BUFFER = 1 << 17
-
-#: TensorFlow's number of each type.
-_NUMBERS: dict[Any, int] = {
-    np.dtype(t): n
-    for t, n in (
-        (np.float32, 1),
-        (np.float64, 2),
-        (np.int32, 3),
-        (np.uint8, 4),
-        (np.int16, 5),
-        (np.int8, 6),
-        (object, _STRING),
-        (np.complex64, 8),
-        (np.int64, 9),
-        (np.bool_, 10),
-        (ml_dtypes.bfloat16, 14),
-        (np.uint16, 17),
-        (np.complex128, 18),
-        (np.float16, 19),
-        (np.uint32, 22),
-        (np.uint64, 23),
-    )
-}
-_TYPES = {n: t for t, n in _NUMBERS.items()}
-#: Types whose arrays NumPy has under another name: quantized numbers.
-_TYPES.update(
-    {
-        11: np.dtype(np.int8),
-        12: np.dtype(np.uint8),
-        13: np.dtype(np.int32),
-        15: np.dtype(np.int16),
-        16: np.dtype(np.uint16),
-    }
-)
-
-
-class Slice(NamedTuple):
-    """A part of a tensor: (start, length) of each dimension; length -1 is all of it."""
-
-    extents: tuple[tuple[int, int], ...]
-
-
-class Entry(NamedTuple):
-    """What the index says of a tensor."""
-
-    dtype: int
-    shape: tuple[int, ...]
-    shard: int = 0
-    offset: int = 0
-    size: int = 0
-    checksum: int = 0
-    slices: tuple[Slice, ...] = ()
 
 
 def index_path(prefix: str) -> str:
@@ -180,143 +138,7 @@ def finish_staged(prefix: str) -> None:
 # entries as messages ------------------------------------------------------------------------------
 
 
-def _field(number: int, value: int) -> bytes:
-    return put_varint(number << 3) + put_varint(value & 0xFFFFFFFFFFFFFFFF) if value else b""
-
-
-def _part(number: int, data: bytes) -> bytes:
-    return put_varint(number << 3 | 2) + put_varint(len(data)) + data
-
-
-def encode_entry(entry: Entry) -> bytes:
-    """A BundleEntryProto."""
-    dims = b"".join(_part(2, _field(1, d)) for d in entry.shape)
-    out = _field(1, entry.dtype) + _part(2, dims) + _field(3, entry.shard) + _field(4, entry.offset)
-    out += _field(5, entry.size)
-    if entry.checksum:
-        out += put_varint(6 << 3 | 5) + struct.pack("<I", entry.checksum)
-    for part in entry.slices:
-        extents = b""
-        for start, length in part.extents:
-            # an extent without a length is the whole dimension
-            extents += _part(
-                1, _field(1, start) + (b"" if length < 0 else b"\x10" + put_varint(length))
-            )
-        out += _part(7, extents)
-    return out
-
-
-def _fields(data: bytes) -> list[tuple[int, Any]]:
-    """The fields of a message: numbers as int, the rest as bytes."""
-    out: list[tuple[int, Any]] = []
-    at = 0
-    while at < len(data):
-        tag, at = take_varint(data, at)
-        kind = tag & 7
-        value: Any
-        if kind == 0:
-            value, at = take_varint(data, at)
-        elif kind == 2:
-            size, at = take_varint(data, at)
-            value, at = data[at : at + size], at + size
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-            value, at = data[at : at + size], at + size
-        else:
-            raise _damaged("an entry of the index is not a message")
-        if at > len(data):
-            raise _damaged("an entry of the index is cut off")
-        out.append((tag >> 3, value))
-    return out
-
-
-def _damaged(why: str) -> errors.DataLossError:
-    return errors.DataLossError(None, None, f"Unable to read the checkpoint: {why}")
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _number(value: int) -> int:
-    if not isinstance(value, int):
-        raise _damaged("an entry of the index has a field of the wrong kind")
-    return value
-
-
-def _bytes(value: bytes) -> bytes:
-    if not isinstance(value, bytes):
-        raise _damaged("an entry of the index has a field of the wrong kind")
-    return value
-
-
-def decode_entry(data: bytes) -> Entry:
-    dtype = shard = offset = size = checksum = 0
-    shape: tuple[int, ...] = ()
-    slices: list[Slice] = []
-    for number, value in _fields(data):
-        if number == 1:
-            dtype = _number(value)
-        elif number == 2:
-            dims = [v for n, v in _fields(_bytes(value)) if n == 2]
-            shape = tuple(
-                sum(_signed(_number(v)) for n, v in _fields(_bytes(d)) if n == 1) for d in dims
-            )
-        elif number == 3:
-            shard = _number(value)
-        elif number == 4:
-            offset = _number(value)
-        elif number == 5:
-            size = _number(value)
-        elif number == 6:
-            (checksum,) = struct.unpack("<I", _bytes(value))
-        elif number == 7:
-            slices.append(_decode_slice(_bytes(value)))
-    if any(d < 0 for d in shape):
-        raise _damaged("a tensor has a negative dimension")
-    return Entry(dtype, shape, shard, offset, size, checksum, tuple(slices))
-
-
-def _decode_slice(data: bytes) -> Slice:
-    extents = []
-    for number, value in _fields(data):
-        if number == 1:
-            parts = dict(_fields(_bytes(value)))
-            extents.append(
-                (
-                    _signed(_number(parts.get(1, 0))),
-                    _signed(_number(parts.get(2, -1 & (1 << 64) - 1))),
-                )
-            )
-    return Slice(tuple(extents))
-
-
 # keys of slices: TensorFlow's ordered code ------------------------------------------------------
-
-
-def _ordered_unsigned(value: int) -> bytes:
-    data = value.to_bytes((value.bit_length() + 7) // 8, "big")
-    return bytes([len(data)]) + data
-
-
-def _ordered_signed(value: int) -> bytes:
-    magnitude = ~value if value < 0 else value
-    length = magnitude.bit_length() // 7 + 1
-    raw = bytearray((value & (1 << 80) - 1).to_bytes(10, "big")[10 - length :])
-    header = (0xFFFF << (16 - length)) & 0xFFFF
-    raw[0] ^= header >> 8
-    if length > 1:
-        raw[1] ^= header & 0xFF
-    return bytes(raw)
-
-
-def slice_key(name: str, part: Slice) -> bytes:
-    """The key under which a part of a tensor is stored."""
-    escaped = name.encode().replace(b"\xff", b"\xff\x00").replace(b"\0", b"\0\xff")
-    out = _ordered_unsigned(0) + escaped + b"\0\1" + _ordered_unsigned(len(part.extents))
-    for start, length in part.extents:
-        out += _ordered_signed(start) + _ordered_signed(length)
-    return out
 
 
 # writing ------------------------------------------------------------------------------------------
@@ -354,7 +176,7 @@ class BundleWriter:
         key = name.encode()
         known = self._entries.get(key)
         if known is None:
-            known = Entry(_NUMBERS[array.dtype], tuple(full_shape))
+            known = Entry(NUMBERS[array.dtype], tuple(full_shape))
         self._entries[key] = known._replace(slices=(*known.slices, part))
         self._add(slice_key(name, part), array, None)
 
@@ -362,10 +184,10 @@ class BundleWriter:
         if key in self._entries:
             raise ValueError(f"Adding duplicate key: {key.decode(errors='replace')}")
         array = np.asarray(value)
-        number = _NUMBERS.get(array.dtype) if dtype is None else dtype
+        number = NUMBERS.get(array.dtype) if dtype is None else dtype
         if number is None:
             raise TypeError(f"a tensor of type {array.dtype} cannot be saved")
-        size, checksum = (self._strings if number == _STRING else self._numbers)(array)
+        size, checksum = (self._strings if number == STRING else self._numbers)(array)
         self._entries[key] = Entry(number, array.shape, 0, self._place, size, crc.mask(checksum))
         self._place += size
 
@@ -455,7 +277,7 @@ def merge_bundles(prefixes: Sequence[str], prefix: str, delete_old_folders: bool
     if folder:
         os.makedirs(folder, exist_ok=True)
     index = f"{index_path(prefix)}.tempstate{os.getpid()}"
-    _write_index(index, _field(1, total) + _HEADER[2:], entries)
+    _write_index(index, number_field(1, total) + _HEADER[2:], entries)
     _install(prefix, data, index)
     for old in prefixes:
         os.unlink(index_path(old))
@@ -505,10 +327,10 @@ class BundleReader:
                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
                 f"files for {prefix}",
             ) from None
-        header = dict(_fields(items.pop(b"", b"")))
-        self.shards: int = _number(header.get(1, 1))
+        header = dict(read_fields(items.pop(b"", b"")))
+        self.shards: int = as_number(header.get(1, 1))
         if not 0 < self.shards <= 100_000:
-            raise _damaged(f"{self.shards} shards")
+            raise damaged(f"{self.shards} shards")
         if header.get(2, 0):
             raise errors.UnimplementedError(
                 None, None, "the checkpoint was written on a big-endian machine"
@@ -535,7 +357,7 @@ class BundleReader:
             file.seek(entry.offset)
             data = file.read(entry.size)
         if len(data) != entry.size:
-            raise _damaged("the data file is cut off")
+            raise damaged("the data file is cut off")
         return data
 
     def __contains__(self, name: str) -> bool:
@@ -575,11 +397,11 @@ class BundleReader:
         for part in entry.slices:
             data = self._raw.get(slice_key(name, part))
             if data is None:
-                raise _damaged(f"a part of '{name}' is missing")
+                raise damaged(f"a part of '{name}' is missing")
             where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
             piece = self._read(decode_entry(data), name)
             if out[where].shape != piece.shape:
-                raise _damaged(f"a part of '{name}' has the shape {list(piece.shape)}")
+                raise damaged(f"a part of '{name}' has the shape {list(piece.shape)}")
             out[where] = piece
         return out
 
@@ -614,14 +436,14 @@ class BundleReader:
             if os.path.exists(self._path(i))
         )
         if math.prod(entry.shape) * self._type(entry, name).itemsize > total:
-            raise _damaged(f"'{name}' is declared larger than the files are")
+            raise damaged(f"'{name}' is declared larger than the files are")
 
     def _path(self, shard: int) -> str:
         return data_path(self.prefix, shard, self.shards)
 
     @staticmethod
     def _type(entry: Entry, name: str) -> Any:
-        found = _TYPES.get(entry.dtype)
+        found = TYPES.get(entry.dtype)
         if found is None:
             raise errors.UnimplementedError(
                 None, None, f"'{name}' has the type number {entry.dtype}, which cannot be read"
@@ -632,15 +454,15 @@ class BundleReader:
         kind = self._type(entry, name)
         count = math.prod(entry.shape)
         if not 0 <= entry.shard < self.shards:
-            raise _damaged(f"'{name}' is in shard {entry.shard} of {self.shards}")
-        if entry.dtype != _STRING and entry.size != count * kind.itemsize:
-            raise _damaged(f"'{name}' has {entry.size} bytes for the shape {list(entry.shape)}")
+            raise damaged(f"'{name}' is in shard {entry.shard} of {self.shards}")
+        if entry.dtype != STRING and entry.size != count * kind.itemsize:
+            raise damaged(f"'{name}' has {entry.size} bytes for the shape {list(entry.shape)}")
         try:
             with open(self._path(entry.shard), "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 if entry.offset + entry.size > size:
-                    raise _damaged(f"'{name}' lies outside of the data file ({size} bytes)")
-                if entry.dtype == _STRING:
+                    raise damaged(f"'{name}' lies outside of the data file ({size} bytes)")
+                if entry.dtype == STRING:
                     file.seek(entry.offset)
                     return self._strings(file.read(entry.size), entry, name, count)
                 # the array itself, not a view of one: whoever keeps it need not copy it
@@ -651,7 +473,7 @@ class BundleReader:
                 None, None, f"{error.filename}; No such file or directory"
             ) from None
         if checksum is None:
-            raise _damaged(f"'{name}' is cut off")
+            raise damaged(f"'{name}' is cut off")
         if crc.mask(checksum) != entry.checksum:
             raise _wrong_sum(name)
         allow_huge_pages(out)
@@ -660,7 +482,7 @@ class BundleReader:
     @staticmethod
     def _strings(data: bytes, entry: Entry, name: str, count: int) -> Array:
         if count > len(data):
-            raise _damaged(f"'{name}' declares {count} strings in {len(data)} bytes")
+            raise damaged(f"'{name}' declares {count} strings in {len(data)} bytes")
         at, lengths = 0, []
         for _ in range(count):
             n, at = take_varint(data, at)
@@ -673,7 +495,7 @@ class BundleReader:
             raise _wrong_sum(name)
         at += 4
         if at + sum(lengths) != len(data):
-            raise _damaged(f"the strings of '{name}' have {len(data) - at} bytes")
+            raise damaged(f"the strings of '{name}' have {len(data) - at} bytes")
         if crc.mask(crc.extend(crc.extend(checksum, stored), data[at:])) != entry.checksum:
             raise _wrong_sum(name)
         out = np.empty(count, object)

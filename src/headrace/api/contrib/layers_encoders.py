@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.hosting import module
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import reshape

@@ -33,9 +33,9 @@ from headrace.ops.nn.embedding import (
 from headrace.ops.nn.cross_entropy import (
     l2_loss, log_poisson_loss, sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits, weighted_cross_entropy_with_logits,
-    zero_fraction,
+    weighted_cross_entropy_with_logits, zero_fraction,
 )
+from headrace.ops.nn.sparse_cross_entropy import sparse_softmax_cross_entropy_with_logits
 from headrace.ops.nn.bias import bias_add, relu_layer, xw_plus_b
 from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization, batch_normalization, fused_batch_norm, l2_normalize,

@@ -5,9 +5,9 @@ TensorFlow's inner modules, as far as they exist here (see :mod:`headrace.api.pa
 
 from typing import Any
 
-from headrace.api import paths
+from headrace.api import facades
 
-_inner = paths.facade("python", "headrace.api.v1")
+_inner = facades.facade("python", "headrace.api.v1")
 
 
 def __getattr__(name: str) -> Any:

@@ -232,10 +232,10 @@ if _typing.TYPE_CHECKING:
     from headrace.formats.tensor_proto import make_ndarray as make_ndarray
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     __all__ += [
-        "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
-        "get_logger", "graph_util", "image", "initializers", "io", "keras", "lookup",
-        "make_ndarray", "make_tensor_proto", "nest", "optimizers", "py_function", "raw_ops",
-        "saved_model", "summary", "sysconfig", "test", "train", "version",
+        "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "get_logger",
+        "graph_util", "image", "initializers", "io", "keras", "lookup", "make_ndarray",
+        "make_tensor_proto", "nest", "optimizers", "raw_ops", "saved_model", "summary", "sysconfig",
+        "test", "train", "version",
     ]
 # static names: end
 

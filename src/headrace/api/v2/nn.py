@@ -38,8 +38,10 @@ from headrace.ops.nn.cross_entropy import (
     l2_loss, log_poisson_loss,
     sigmoid_cross_entropy_with_logits_v2 as sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits_v2 as sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits_v2 as weighted_cross_entropy_with_logits, zero_fraction,
+)
+from headrace.ops.nn.sparse_cross_entropy import (
+    sparse_softmax_cross_entropy_with_logits_v2 as sparse_softmax_cross_entropy_with_logits,
 )
 from headrace.ops.nn.bias import bias_add
 from headrace.ops.nn.normalization import (

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from headrace import errors
 from headrace.core import dtypes
 from headrace.core.func_graph import FuncGraph
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import KernelNode
 from headrace.core.seeds import random_ops_numbered
 from headrace.core.specs import TensorSpec

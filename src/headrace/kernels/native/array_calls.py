@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headrace.kernels.native.ir_builder import Function, Type, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Type, Value
 from headrace.kernels.native.llvm_library import Code, load
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import numpy as np
 
 from headrace.kernels.native import vector_math
 from headrace.kernels.native.element_loops import lanes_for, load_operands
-from headrace.kernels.native.ir_builder import Function, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from headrace.kernels.native.ir_builder import Function, Operand, Type, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Operand, Type, Value
 from headrace.kernels.native.llvm_library import load
 
 __all__ = ["GRAIN", "Access", "Body", "element_loop", "lanes_for", "load_operands"]

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headrace.kernels.native import vector_math as vm
-from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Value
 
 __all__ = ["RULES", "Rule", "cast", "refusal"]
 

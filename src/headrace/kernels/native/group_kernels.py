@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from headrace.kernels.native.element_loops import Access, element_loop, lanes_for
 from headrace.kernels.native.element_rules import RULES, refusal
-from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 
 __all__ = [

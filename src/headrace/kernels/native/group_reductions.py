@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 
 from headrace.kernels.native.element_loops import Access, lanes_for, load_operands, operands_once
 from headrace.kernels.native.group_kernels import Group, interleave, write_members
-from headrace.kernels.native.ir_builder import Function, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 
 __all__ = ["BLOCK", "reduction_kernel", "reduction_source"]

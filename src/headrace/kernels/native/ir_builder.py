@@ -20,149 +20,22 @@ whose order is fixed (halves).
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Union
 
-__all__ = ["ELEMENT_OF_DTYPE", "FLOATS", "Function", "Loop", "Number", "Operand", "Type", "Value"]
+from headrace.kernels.native.ir_values import (
+    BITS,
+    LLVM_NAMES,
+    Number,
+    Operand,
+    Type,
+    Value,
+    literal,
+)
+
+__all__ = ["Function", "Loop"]
 __all__ += ["module"]
 
-_LLVM = {
-    "f16": "half",
-    # (LLVM's own type, where a CPU has no instructions for it, calls functions that are not there)
-    "bf16": "i16",
-    "f32": "float",
-    "f64": "double",
-    "bool": "i1",
-    "ptr": "ptr",
-    **{f"{sign}{bits}": f"i{bits}" for sign in "iu" for bits in (8, 16, 32, 64)},
-}
-FLOATS = ("f32", "f64", "f16", "bf16")
-_BITS = {"bool": 1, "ptr": 64, "bf16": 16} | {
-    n: int(n[1:]) for n in _LLVM if n[0] in "fiu" and n[1:].isdigit()
-}
-#: NumPy's (and ml_dtypes') names of dtypes, as element types.
-ELEMENT_OF_DTYPE = {
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float64": "f64",
-    "bool": "bool",
-    **{f"int{b}": f"i{b}" for b in (8, 16, 32, 64)},
-    **{f"uint{b}": f"u{b}" for b in (8, 16, 32, 64)},
-}
-
-Number = Union[int, float, bool]
-
-
-class Type(NamedTuple):
-    """An element type and a number of lanes (0: a scalar)."""
-
-    element: str
-    lanes: int = 0
-
-    @property
-    def text(self) -> str:
-        name = _LLVM[self.element]
-        return f"<{self.lanes} x {name}>" if self.lanes else name
-
-    @property
-    def suffix(self) -> str:
-        """As it stands in the name of an intrinsic function."""
-        name = {"half": "f16", "float": "f32", "double": "f64"}
-        inner = name.get(_LLVM[self.element], _LLVM[self.element])
-        return f"v{self.lanes}{inner}" if self.lanes else inner
-
-    @property
-    def bits(self) -> int:
-        return _BITS[self.element]
-
-    @property
-    def is_float(self) -> bool:
-        return self.element in FLOATS
-
-    @property
-    def is_signed(self) -> bool:
-        return self.element[0] == "i"
-
-    def with_element(self, element: str) -> Type:
-        return Type(element, self.lanes)
-
-
-class Value:
-    """A result in a function. Operators make further instructions."""
-
-    __slots__ = ("function", "name", "type")
-
-    def __init__(self, function: Function, name: str, type: Type) -> None:
-        self.function, self.name, self.type = function, name, type
-
-    def __repr__(self) -> str:
-        return f"{self.type.text} {self.name}"
-
-    def __add__(self, other: Operand) -> Value:
-        return self.function.binary("add", self, other)
-
-    def __radd__(self, other: Operand) -> Value:
-        return self.function.binary("add", other, self)
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.function.binary("sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return self.function.binary("sub", other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return self.function.binary("mul", self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return self.function.binary("mul", other, self)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return self.function.binary("div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return self.function.binary("div", other, self)
-
-    def __and__(self, other: Operand) -> Value:
-        return self.function.binary("and", self, other)
-
-    def __or__(self, other: Operand) -> Value:
-        return self.function.binary("or", self, other)
-
-    def __xor__(self, other: Operand) -> Value:
-        return self.function.binary("xor", self, other)
-
-    def __lshift__(self, other: Operand) -> Value:
-        return self.function.binary("shl", self, other)
-
-    def __rshift__(self, other: Operand) -> Value:
-        """Arithmetic for signed types, logical for unsigned ones."""
-        return self.function.binary("shr", self, other)
-
-    def __neg__(self) -> Value:
-        return self.function.negate(self)
-
-    def __invert__(self) -> Value:
-        """All bits, or a truth value, turned over."""
-        return self.function.binary("xor", self, True if self.type.element == "bool" else -1)
-
-    def __lt__(self, other: Operand) -> Value:
-        return self.function.compare("lt", self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return self.function.compare("le", self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self.function.compare("gt", self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self.function.compare("ge", self, other)
-
-
-Operand = Union[Value, Number]
 
 #: Instructions by operation: of floats, signed and unsigned integers.
 _BINARY = {
@@ -186,29 +59,6 @@ _COMPARE = {
     "eq": ("fcmp oeq", "icmp eq", "icmp eq"),
     "ne": ("fcmp une", "icmp ne", "icmp ne"),
 }
-
-
-def _literal(element: str, number: Number) -> str:
-    """A constant of an element type."""
-    if element == "bool":
-        return "true" if number else "false"
-    if element == "f64":
-        return f"0x{struct.unpack('>Q', struct.pack('>d', float(number)))[0]:016X}"
-    if element == "f32":
-        return f"0x{struct.unpack('>Q', struct.pack('>d', _to_float32(number)))[0]:016X}"
-    if element in ("f16", "bf16"):
-        raise TypeError("numbers of 16 bits are computed with as float32")
-    return str(int(number))
-
-
-def _to_float32(number: Number) -> float:
-    number = float(number)
-    if not math.isfinite(number):
-        return number
-    try:
-        return float(struct.unpack("f", struct.pack("f", number))[0])
-    except OverflowError:
-        return math.copysign(math.inf, number)
 
 
 class Loop:
@@ -256,9 +106,9 @@ class Function:
         return Value(self, name, type)
 
     def constant(self, element: str, number: Number, lanes: int = 0) -> Value:
-        text = _literal(element, number)
+        text = literal(element, number)
         return Value(
-            self, f"splat ({_LLVM[element]} {text})" if lanes else text, Type(element, lanes)
+            self, f"splat ({LLVM_NAMES[element]} {text})" if lanes else text, Type(element, lanes)
         )
 
     def like(self, number: Operand, other: Value) -> Value:
@@ -421,12 +271,12 @@ class Function:
 
     def view(self, x: Value, element: str) -> Value:
         """The same bits as another integer type of the same size."""
-        assert _BITS[element] == x.type.bits
+        assert BITS[element] == x.type.bits
         return Value(self, x.name, x.type.with_element(element))
 
     def reinterpret(self, x: Value, element: str) -> Value:
         """The same bits as lanes of another size, in the order that they have in memory."""
-        size = _BITS[element]
+        size = BITS[element]
         assert x.type.bits * x.type.lanes % size == 0, (x, element)
         kind = Type(element, x.type.bits * x.type.lanes // size)
         return self.new(f"bitcast {x!r} to {kind.text}", kind)
@@ -517,7 +367,7 @@ class Function:
     def at(self, pointer: Value, element: str, index: Operand) -> Value:
         """The address of an element."""
         index = index if isinstance(index, Value) else self.constant("i64", index)
-        stored = "i8" if element == "bool" else _LLVM[element]
+        stored = "i8" if element == "bool" else LLVM_NAMES[element]
         return self.new(f"getelementptr {stored}, {pointer!r}, {index!r}", Type("ptr"))
 
     def load(
@@ -573,13 +423,13 @@ class Function:
 
     def ramp(self, element: str, lanes: int) -> Value:
         """0, 1, 2, … in the lanes of a vector of integers."""
-        name = _LLVM[element]
+        name = LLVM_NAMES[element]
         numbers = ", ".join(f"{name} {i}" for i in range(lanes))
         return Value(self, f"<{numbers}>", Type(element, lanes))
 
     def local(self, element: str, count: int) -> Value:
         """Memory of the function's own; ask for it before the first loop."""
-        stored = "i8" if element == "bool" else _LLVM[element]
+        stored = "i8" if element == "bool" else LLVM_NAMES[element]
         return self.new(f"alloca [{count} x {stored}], align 64", Type("ptr"))
 
     # control ------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.kernels.native.element_loops import load_operands
-from headrace.kernels.native.ir_builder import Function, Type, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Type, Value
 from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.native.llvm_library import load
 

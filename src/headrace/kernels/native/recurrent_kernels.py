@@ -24,7 +24,8 @@ import numpy as np
 
 from headrace.kernels.native.cell_kernels import cell_gradients, cell_values
 from headrace.kernels.native.element_loops import lanes_for, load_operands
-from headrace.kernels.native.ir_builder import Function, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.numpy.gemm import column_sums, matmul, matmul_bias
 from headrace.runtime.helper_cores import helpers_wait

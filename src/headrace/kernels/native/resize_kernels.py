@@ -14,7 +14,8 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.kernels.native.element_loops import GRAIN, load_operands
-from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE, Function, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import ELEMENT_OF_DTYPE, Value
 from headrace.kernels.native.kernel import Kernel
 
 if TYPE_CHECKING:

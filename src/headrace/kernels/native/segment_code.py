@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 from headrace.kernels.native.element_loops import lanes_for
 from headrace.kernels.native.element_rules import RULES
 from headrace.kernels.native.group_kernels import Member, write_members
-from headrace.kernels.native.ir_builder import Function, Type, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Type, Value
 
 __all__ = ["Buffer", "Ref", "SegmentCode", "Unit", "contiguous_strides", "largest_power"]
 

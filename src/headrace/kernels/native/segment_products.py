@@ -9,7 +9,8 @@ belong to a library (lower/segment_rules.py).
 from __future__ import annotations
 
 from headrace.kernels.native.element_loops import lanes_for
-from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.segment_code import Ref, SegmentCode, largest_power
 
 __all__ = ["multiply"]

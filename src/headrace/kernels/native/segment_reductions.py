@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.kernels.native.element_loops import lanes_for
-from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.segment_code import Ref, SegmentCode, largest_power
 
 __all__ = ["join_of", "write_argmax", "write_reduction"]

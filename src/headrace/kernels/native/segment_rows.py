@@ -7,7 +7,8 @@ over rows. An index out of bounds ends the segment with a status other than 0.
 from __future__ import annotations
 
 from headrace.kernels.native.element_loops import lanes_for
-from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.segment_code import Ref, SegmentCode
 
 __all__ = [

@@ -27,7 +27,8 @@ from headrace.kernels.native.element_loops import (
     lanes_for,
     load_operands,
 )
-from headrace.kernels.native.ir_builder import Function, Operand, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Operand, Value
 from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.native.llvm_library import load
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from headrace.kernels.native.ir_builder import Function, Type, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Type, Value
 
 __all__ = ["MATH", "ULPS", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid"]
 __all__ += ["softplus", "tanh"]

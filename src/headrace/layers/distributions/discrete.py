@@ -42,8 +42,8 @@ from headrace.ops.nn.activations import log_softmax, softmax, softplus
 from headrace.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
 )
+from headrace.ops.nn.sparse_cross_entropy import sparse_softmax_cross_entropy_with_logits
 from headrace.ops.random.random_ops import multinomial, random_uniform
 
 if TYPE_CHECKING:

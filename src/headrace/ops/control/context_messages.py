@@ -19,7 +19,8 @@ from typing import Any
 
 from headrace.core.collection_protos import register_proto_function
 from headrace.core.contexts import CondBase, Context
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scoped_names import prepend_name_scope, strip_name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control.control_contexts import CondContext, WhileContext

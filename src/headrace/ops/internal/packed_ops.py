@@ -21,6 +21,7 @@ from headrace.kernels.numpy import lstm_kernels as lstm
 from headrace.kernels.numpy import windowed
 from headrace.ops.linalg import matmul as linalg
 from headrace.ops.nn import conv_ops as nn_conv
+from headrace.ops.nn.conv_shapes import channels_first
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
@@ -56,7 +57,7 @@ def _matmul_kernel(
 def _conv_kernel(
     xp: ArrayNamespace, x: Array, w: Array, held: Array | Held, *args: Array, node: KernelNode
 ) -> Array:
-    first = nn_conv.channels_first(node.attrs)
+    first = channels_first(node.attrs)
     bias, add, relu = nn_conv.fused_parts(node, args, first)
     x = nn_conv.to_last(x, first)
     g = nn_conv.conv_geometry(node, x, w)

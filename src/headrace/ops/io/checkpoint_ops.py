@@ -23,14 +23,9 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.strings.string_ops import object_array
 from headrace.runtime.file_paths import local_path
+from headrace.wire.bundle_entries import Slice
 from headrace.wire.slice_files import SliceFileReader, slice_files_exist, write_slice_file
-from headrace.wire.tensor_bundle import (
-    BundleReader,
-    BundleWriter,
-    Slice,
-    bundle_exists,
-    merge_bundles,
-)
+from headrace.wire.tensor_bundle import BundleReader, BundleWriter, bundle_exists, merge_bundles
 from headrace.wire.transfers import transfer
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.build import apply, apply_operation
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope

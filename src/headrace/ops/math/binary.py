@@ -23,8 +23,24 @@ from headrace.core.dispatch import dispatched
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
-from headrace.core.tensor import Operation, Tensor
+from headrace.core.tensor import Tensor
 from headrace.ops.internal import gradient_helpers as gu
+from headrace.ops.math.binary_gradients import (
+    add_grad,
+    atan2_grad,
+    choice_grad,
+    floor_mod_grad,
+    mul_grad,
+    mul_no_nan_grad,
+    next_after_grad,
+    pow_grad,
+    quotient_grad,
+    squared_difference_grad,
+    sub_grad,
+    truncated_mod_grad,
+    xdivy_grad,
+    xlogy_grad,
+)
 from headrace.ops.math.unary import again
 
 if TYPE_CHECKING:
@@ -197,123 +213,6 @@ def _xlogy(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     return _zero_where(xp, x == 0, xp.multiply(x, xp.log(y)))
 
 
-# gradients --------------------------------------------------------------------------------------
-
-
-def _inputs(op: Operation) -> tuple[Any, Any]:
-    """The two (conjugate) inputs."""
-    x, y = op._inputs
-    return gu.conj(x), gu.conj(y)
-
-
-def _add_grad(op: Operation, g: Tensor) -> list[Any]:
-    return gu.unbroadcast(op, g, g)
-
-
-def _sub_grad(op: Operation, g: Tensor) -> list[Any]:
-    gx, gy = gu.unbroadcast(op, g, g)
-    return [gx, gu.neg(gy)]
-
-
-def _mul_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = _inputs(op)
-    name = gu.reshape_name(op._inputs[0], op._inputs[1])
-    return gu.unbroadcast(op, apply_op("Mul", g, y, name=name), gu.mul(x, g))
-
-
-def _mul_no_nan_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = op._inputs
-    return gu.unbroadcast(op, apply_op("MulNoNan", g, y), apply_op("MulNoNan", x, g))
-
-
-def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
-    """d(x/y) = dx/y - x/y^2 dy, written with the division op itself."""
-
-    def grad(op: Operation, g: TensorLike) -> list[Any]:
-        x, y = _inputs(op)
-        name = gu.reshape_name(op._inputs[0], op._inputs[1], always=True)
-        gx = apply_op(divide, g, y, name=name)
-        slope = apply_op(divide, apply_op(divide, gu.neg(x), y), y)
-        return gu.unbroadcast(op, gx, gu.mul(g, slope))
-
-    return grad
-
-
-def _floor_mod_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = _inputs(op)
-    return gu.unbroadcast(op, g, gu.mul(g, gu.neg(apply_op("FloorDiv", x, y))))
-
-
-def _truncated_mod_grad(op: Operation, g: Tensor) -> list[Any]:
-    # x = q y + z with an integer q: dz/dy = -q = (z - x) / y
-    x, y = op._inputs
-    return gu.unbroadcast(op, g, gu.mul(g, apply_op("Div", gu.sub(op._outputs[0], x), y)))
-
-
-def _pow_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = _inputs(op)
-    z = gu.conj(op._outputs[0])
-    power = apply_op("Pow", x, gu.sub(y, 1))
-    name = gu.reshape_name(op._inputs[0], op._inputs[1]) or "mul"
-    gx = apply_op("Mul", apply_op("Mul", g, y, name="mul"), power, name=name)
-    # log only where it exists: a NaN in the branch that is not taken would spoil second derivatives
-    if x._dtype._kind == "c":
-        good = apply_op("NotEqual", x, 0)
-    else:
-        good = apply_op("Greater", x, 0)
-    safe = gu.select(good, x, apply_op("OnesLike", x))
-    log_x = gu.select(good, apply_op("Log", safe), gu.zeros_like(x))
-    return gu.unbroadcast(op, gx, gu.mul(gu.mul(g, z), log_x))
-
-
-def _choice_grad(compare: str) -> Callable[..., list[Any]]:
-    """Maximum, Minimum: the gradient goes to the input that was taken, to x if both are equal."""
-
-    def grad(op: Operation, g: TensorLike) -> list[Any]:
-        x, y = op._inputs
-        zero = gu.zeros_like(g)
-        took_x = apply_op(compare, x, y)
-        gx = apply_op("Select", took_x, g, zero, name=gu.reshape_name(x, y, always=True))
-        return gu.unbroadcast(op, gx, gu.select(took_x, zero, g))
-
-    return grad
-
-
-def _squared_difference_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = op._inputs
-    slope = apply_op("Mul", gu.mul(g, 2), gu.sub(x, y), name="mul")
-    gx, gy = gu.unbroadcast(op, slope, slope)
-    return [gx, gu.neg(gy)]
-
-
-def _not_zero(x: Tensor) -> Tensor:
-    return apply_op("Cast", apply_op("NotEqual", x, 0), DstT=x._dtype._base)
-
-
-def _xlogy_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = op._inputs
-    by_x = apply_op("Xlogy", _not_zero(x), y)
-    by_y = apply_op("Xdivy", x, y)
-    return gu.unbroadcast(op, gu.mul(by_x, g), gu.mul(by_y, g))
-
-
-def _xdivy_grad(op: Operation, g: Tensor) -> list[Any]:
-    x, y = op._inputs
-    by_x = apply_op("Xdivy", _not_zero(x), y)
-    by_y = apply_op("Xdivy", gu.neg(x), gu.square(y))
-    return gu.unbroadcast(op, gu.mul(by_x, g), gu.mul(by_y, g))
-
-
-def _atan2_grad(op: Operation, g: Tensor) -> list[Any]:
-    y, x = op._inputs
-    scaled = gu.div(g, gu.add(gu.square(x), gu.square(y)))
-    return gu.unbroadcast(op, gu.mul(x, scaled), gu.mul(gu.neg(y), scaled))
-
-
-def _next_after_grad(op: Operation, g: Tensor) -> list[Any]:
-    return gu.unbroadcast(op, g, gu.zeros_like(g))
-
-
 # definitions ------------------------------------------------------------------------------------
 
 
@@ -335,37 +234,37 @@ def _define(
     )
 
 
-ADD = _define("Add", "summable", _add_grad, kernel=_add)
-ADD_V2 = _define("AddV2", "number", _add_grad, "add")
-SUB = _define("Sub", "number", _sub_grad, "subtract")
-MUL = _define("Mul", "number", _mul_grad, "multiply")
-REAL_DIV = _define("RealDiv", "inexact", _quotient_grad("RealDiv"), "divide")
-DIV = _define("Div", "number", _quotient_grad("Div"), kernel=_truncated_div)
+ADD = _define("Add", "summable", add_grad, kernel=_add)
+ADD_V2 = _define("AddV2", "number", add_grad, "add")
+SUB = _define("Sub", "number", sub_grad, "subtract")
+MUL = _define("Mul", "number", mul_grad, "multiply")
+REAL_DIV = _define("RealDiv", "inexact", quotient_grad("RealDiv"), "divide")
+DIV = _define("Div", "number", quotient_grad("Div"), kernel=_truncated_div)
 TRUNCATE_DIV = _define(
     "TruncateDiv", "number", NOT_DIFFERENTIABLE, kernel=_reported_as_internal(_truncated_div)
 )
 FLOOR_DIV = _define("FloorDiv", "real", NOT_DIFFERENTIABLE, kernel=_floor_div)
-FLOOR_MOD = _define("FloorMod", "real", _floor_mod_grad, kernel=_floor_mod)
+FLOOR_MOD = _define("FloorMod", "real", floor_mod_grad, kernel=_floor_mod)
 TRUNCATE_MOD = _define(
-    "TruncateMod", "real", _truncated_mod_grad, kernel=_reported_as_internal(_truncated_mod)
+    "TruncateMod", "real", truncated_mod_grad, kernel=_reported_as_internal(_truncated_mod)
 )
-MOD = _define("Mod", "real", _truncated_mod_grad, kernel=_truncated_mod)
-POW = _define("Pow", "number", _pow_grad, kernel=_pow)
-MAXIMUM = _define("Maximum", "real", _choice_grad("GreaterEqual"), "maximum")
-MINIMUM = _define("Minimum", "real", _choice_grad("LessEqual"), "minimum")
+MOD = _define("Mod", "real", truncated_mod_grad, kernel=_truncated_mod)
+POW = _define("Pow", "number", pow_grad, kernel=_pow)
+MAXIMUM = _define("Maximum", "real", choice_grad("GreaterEqual"), "maximum")
+MINIMUM = _define("Minimum", "real", choice_grad("LessEqual"), "minimum")
 SQUARED_DIFFERENCE = _define(
-    "SquaredDifference", "number", _squared_difference_grad, kernel=_squared_difference
+    "SquaredDifference", "number", squared_difference_grad, kernel=_squared_difference
 )
-DIV_NO_NAN = _define("DivNoNan", "inexact", _quotient_grad("DivNoNan"), kernel=_div_no_nan)
-MUL_NO_NAN = _define("MulNoNan", "inexact", _mul_no_nan_grad, kernel=_mul_no_nan)
-XDIVY = _define("Xdivy", "inexact", _xdivy_grad, kernel=_xdivy)
-XLOGY = _define("Xlogy", "inexact", _xlogy_grad, kernel=_xlogy)
+DIV_NO_NAN = _define("DivNoNan", "inexact", quotient_grad("DivNoNan"), kernel=_div_no_nan)
+MUL_NO_NAN = _define("MulNoNan", "inexact", mul_no_nan_grad, kernel=_mul_no_nan)
+XDIVY = _define("Xdivy", "inexact", xdivy_grad, kernel=_xdivy)
+XLOGY = _define("Xlogy", "inexact", xlogy_grad, kernel=_xlogy)
 ATAN2 = define(
     "Atan2",
     "y: T, x: T -> z: T; T: type(float)",
     shape=shape_fns.broadcast,
     ufunc="arctan2",
-    grad=_atan2_grad,
+    grad=atan2_grad,
     elementwise=True,
 )
 NEXT_AFTER = define(
@@ -373,7 +272,7 @@ NEXT_AFTER = define(
     "x1: T, x2: T -> output: T; T: type(wide)=float32",
     shape=shape_fns.broadcast,
     ufunc="nextafter",
-    grad=_next_after_grad,
+    grad=next_after_grad,
     elementwise=True,
 )
 

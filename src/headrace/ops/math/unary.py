@@ -24,9 +24,25 @@ from headrace.core.dispatch import dispatched
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
-from headrace.core.tensor import Operation, Tensor
+from headrace.core.tensor import Tensor
 from headrace.kernels.accel import ask
 from headrace.ops.internal import gradient_helpers as gu
+from headrace.ops.math.unary_gradients import (
+    arc_slope,
+    call_op,
+    complex_abs_gradient,
+    conjugate_input,
+    conjugate_output,
+    from_conjugate,
+    from_output,
+    reciprocal_grad_gradient,
+    reciprocal_of,
+    rsqrt_grad_gradient,
+    sigmoid_grad_gradient,
+    sqrt_grad_gradient,
+    tanh_grad_gradient,
+    times,
+)
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -71,8 +87,6 @@ __all__ = [
 
 GROUPS["complex"] = frozenset((dtypes.complex64, dtypes.complex128))
 GROUPS["wide"] = frozenset((dtypes.float32, dtypes.float64))
-
-Grad = Callable[..., list[Any]]
 
 
 # kernels ----------------------------------------------------------------------------------------
@@ -167,84 +181,6 @@ def _reciprocal_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _x(op: Operation) -> Tensor:
-    """The (conjugate) input."""
-    return gu.conj(op._inputs[0])
-
-
-def _y(op: Operation) -> Tensor:
-    """The (conjugate) output."""
-    return gu.conj(op._outputs[0])
-
-
-def _times(derivative: Callable[[Operation], Any]) -> Grad:
-    """The gradient ``g * derivative(op)``."""
-    return lambda op, g: [apply_op("Mul", g, derivative(op), name="mul")]
-
-
-def _from_output(grad_op: str) -> Grad:
-    """A gradient that has its own op, which takes the conjugate: ``SqrtGrad(y, dy)``."""
-    return lambda op, g: [apply_op(grad_op, op._outputs[0], g)]
-
-
-def _from_conjugate(grad_op: str) -> Grad:
-    """A gradient that has its own op, which is given the conjugate: ``TanhGrad(y, dy)``."""
-    return lambda op, g: [apply_op(grad_op, _y(op), g)]
-
-
-def _call(op_type: str, x: Tensor) -> Tensor:
-    return apply_op(op_type, x)
-
-
-def _reciprocal(x: Tensor) -> Tensor:
-    return apply_op("Reciprocal", x)
-
-
-def _arc_slope(op: Operation) -> Tensor:
-    """1 / sqrt(1 - x^2)."""
-    return _reciprocal(_call("Sqrt", gu.sub(1, gu.square(_x(op)))))
-
-
-def _complex_abs_gradient(op: Operation, g: Tensor) -> list[Any]:
-    # x / |x|, and 0 where x is 0
-    dtype = op._inputs[0]._dtype._base
-    zero = gu.zeros_like(g)
-    wide = apply_op("Complex", g, zero, Tout=dtype)
-    size = apply_op("Complex", op._outputs[0], zero, Tout=dtype)
-    return [apply_op("DivNoNan", gu.mul(wide, op._inputs[0]), size)]
-
-
-def _tanh_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
-    # z = dy (1 - y^2)
-    y, dy = (gu.conj(t) for t in op._inputs)
-    return [gu.mul(gu.mul(gu.mul(g, -2), dy), y), apply_op("TanhGrad", y, g)]
-
-
-def _sigmoid_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
-    # z = dy y (1 - y)
-    y, dy = (gu.conj(t) for t in op._inputs)
-    both = gu.mul(g, dy)
-    return [gu.sub(both, gu.mul(gu.mul(both, 2), y)), apply_op("SigmoidGrad", y, g)]
-
-
-def _sqrt_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
-    # z = dy / (2 conj(y))
-    over = gu.div(g, op._inputs[0])
-    return [gu.neg(gu.mul(gu.conj(over), op._outputs[0])), gu.mul(over, 0.5)]
-
-
-def _rsqrt_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
-    # z = -dy conj(y)^3 / 2
-    y, dy = gu.conj(op._inputs[0]), op._inputs[1]
-    return [gu.mul(gu.mul(gu.mul(gu.conj(g), -1.5), dy), gu.square(y)), apply_op("RsqrtGrad", y, g)]
-
-
-def _reciprocal_grad_gradient(op: Operation, g: Tensor) -> list[Any]:
-    # z = -dy conj(y)^2
-    y, dy = gu.conj(op._inputs[0]), op._inputs[1]
-    return [gu.mul(gu.mul(gu.mul(gu.conj(g), -2), dy), y), apply_op(op.type, y, g)]
-
-
 def _sign(xp: ArrayNamespace, x: Array) -> Any:
     """(x > 0) - (x < 0): the sign of NaN is 0. For complex numbers x / |x|."""
     if x.dtype.kind == "c":
@@ -316,49 +252,61 @@ def _in_order(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 NEG = _define("Neg", "negative", lambda op, g: [gu.neg(g)], "number")
-ABS = _define("Abs", "absolute", _times(lambda op: _call("Sign", op._inputs[0])), "real")
+ABS = _define("Abs", "absolute", times(lambda op: call_op("Sign", op._inputs[0])), "real")
 COMPLEX_ABS = define(
     "ComplexAbs",
     "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
     shape=shape_fns.unchanged,
     ufunc="absolute",
-    grad=_complex_abs_gradient,
+    grad=complex_abs_gradient,
     elementwise=True,
 )
 SIGN = _define_kernel("Sign", _sign, lambda op, g: [gu.zeros_like(op._inputs[0])], "number")
-RECIPROCAL = _define("Reciprocal", "reciprocal", _from_output("ReciprocalGrad"))
-INV = _define("Inv", "reciprocal", _from_output("InvGrad"))
-SQUARE = _define("Square", "square", lambda op, g: [gu.mul(g, gu.mul(_x(op), 2))], "number")
-SQRT = _define("Sqrt", "sqrt", _from_output("SqrtGrad"))
-RSQRT = _define_kernel("Rsqrt", _rsqrt, _from_output("RsqrtGrad"))
-EXP = _define("Exp", "exp", _times(_y))
-EXPM1 = _define("Expm1", "expm1", _times(lambda op: _call("Exp", _x(op))))
-LOG = _define("Log", "log", _times(lambda op: _reciprocal(_x(op))))
-LOG1P = _define("Log1p", "log1p", _times(lambda op: _reciprocal(gu.add(1, _x(op)))))
-SIN = _define("Sin", "sin", _times(lambda op: _call("Cos", _x(op))))
-COS = _define("Cos", "cos", lambda op, g: [gu.neg(gu.mul(g, _call("Sin", _x(op))))])
-TAN = _define("Tan", "tan", _times(lambda op: gu.square(_reciprocal(_call("Cos", _x(op))))))
-ASIN = _define("Asin", "arcsin", _times(_arc_slope))
-ACOS = _define("Acos", "arccos", lambda op, g: [gu.neg(gu.mul(g, _arc_slope(op)))])
-ATAN = _define("Atan", "arctan", _times(lambda op: _reciprocal(gu.add(1, gu.square(_x(op))))))
-SINH = _define("Sinh", "sinh", _times(lambda op: _call("Cosh", _x(op))))
-COSH = _define("Cosh", "cosh", _times(lambda op: _call("Sinh", _x(op))))
-TANH = _define("Tanh", "tanh", _from_conjugate("TanhGrad"))
-ASINH = _define("Asinh", "arcsinh", lambda op, g: [gu.div(g, _call("Cosh", _y(op)))])
-ACOSH = _define("Acosh", "arccosh", lambda op, g: [gu.div(g, _call("Sinh", _y(op)))])
-ATANH = _define("Atanh", "arctanh", _times(lambda op: _reciprocal(gu.sub(1, gu.square(_x(op))))))
-SIGMOID = _define_kernel("Sigmoid", _sigmoid, _from_conjugate("SigmoidGrad"))
+RECIPROCAL = _define("Reciprocal", "reciprocal", from_output("ReciprocalGrad"))
+INV = _define("Inv", "reciprocal", from_output("InvGrad"))
+SQUARE = _define(
+    "Square", "square", lambda op, g: [gu.mul(g, gu.mul(conjugate_input(op), 2))], "number"
+)
+SQRT = _define("Sqrt", "sqrt", from_output("SqrtGrad"))
+RSQRT = _define_kernel("Rsqrt", _rsqrt, from_output("RsqrtGrad"))
+EXP = _define("Exp", "exp", times(conjugate_output))
+EXPM1 = _define("Expm1", "expm1", times(lambda op: call_op("Exp", conjugate_input(op))))
+LOG = _define("Log", "log", times(lambda op: reciprocal_of(conjugate_input(op))))
+LOG1P = _define("Log1p", "log1p", times(lambda op: reciprocal_of(gu.add(1, conjugate_input(op)))))
+SIN = _define("Sin", "sin", times(lambda op: call_op("Cos", conjugate_input(op))))
+COS = _define("Cos", "cos", lambda op, g: [gu.neg(gu.mul(g, call_op("Sin", conjugate_input(op))))])
+TAN = _define(
+    "Tan", "tan", times(lambda op: gu.square(reciprocal_of(call_op("Cos", conjugate_input(op)))))
+)
+ASIN = _define("Asin", "arcsin", times(arc_slope))
+ACOS = _define("Acos", "arccos", lambda op, g: [gu.neg(gu.mul(g, arc_slope(op)))])
+ATAN = _define(
+    "Atan", "arctan", times(lambda op: reciprocal_of(gu.add(1, gu.square(conjugate_input(op)))))
+)
+SINH = _define("Sinh", "sinh", times(lambda op: call_op("Cosh", conjugate_input(op))))
+COSH = _define("Cosh", "cosh", times(lambda op: call_op("Sinh", conjugate_input(op))))
+TANH = _define("Tanh", "tanh", from_conjugate("TanhGrad"))
+ASINH = _define(
+    "Asinh", "arcsinh", lambda op, g: [gu.div(g, call_op("Cosh", conjugate_output(op)))]
+)
+ACOSH = _define(
+    "Acosh", "arccosh", lambda op, g: [gu.div(g, call_op("Sinh", conjugate_output(op)))]
+)
+ATANH = _define(
+    "Atanh", "arctanh", times(lambda op: reciprocal_of(gu.sub(1, gu.square(conjugate_input(op)))))
+)
+SIGMOID = _define_kernel("Sigmoid", _sigmoid, from_conjugate("SigmoidGrad"))
 FLOOR = _define("Floor", "floor", NOT_DIFFERENTIABLE, "float")
 CEIL = _define("Ceil", "ceil", NOT_DIFFERENTIABLE, "float")
 RINT = _define("Rint", "rint", NOT_DIFFERENTIABLE, "float")
 ROUND = _define_kernel("Round", _round, NOT_DIFFERENTIABLE, "number")
 
-TANH_GRAD = _define_grad("TanhGrad", _tanh_grad, _tanh_grad_gradient)
-SIGMOID_GRAD = _define_grad("SigmoidGrad", _sigmoid_grad, _sigmoid_grad_gradient)
-SQRT_GRAD = _define_grad("SqrtGrad", _sqrt_grad, _sqrt_grad_gradient)
-RSQRT_GRAD = _define_grad("RsqrtGrad", _rsqrt_grad, _rsqrt_grad_gradient)
-RECIPROCAL_GRAD = _define_grad("ReciprocalGrad", _reciprocal_grad, _reciprocal_grad_gradient)
-INV_GRAD = _define_grad("InvGrad", _reciprocal_grad, _reciprocal_grad_gradient)
+TANH_GRAD = _define_grad("TanhGrad", _tanh_grad, tanh_grad_gradient)
+SIGMOID_GRAD = _define_grad("SigmoidGrad", _sigmoid_grad, sigmoid_grad_gradient)
+SQRT_GRAD = _define_grad("SqrtGrad", _sqrt_grad, sqrt_grad_gradient)
+RSQRT_GRAD = _define_grad("RsqrtGrad", _rsqrt_grad, rsqrt_grad_gradient)
+RECIPROCAL_GRAD = _define_grad("ReciprocalGrad", _reciprocal_grad, reciprocal_grad_gradient)
+INV_GRAD = _define_grad("InvGrad", _reciprocal_grad, reciprocal_grad_gradient)
 
 
 # what users call --------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ output, the derivative of the loss by the logits, which the gradient function mu
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,6 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.accel import ask
-from headrace.kernels.numpy.gemm import ones
-from headrace.kernels.numpy.two_class_cross_entropy import cross_entropy_of_two
 from headrace.ops.nn.activations import shifted
 from headrace.ops.nn.nn_common import (
     add,
@@ -51,14 +48,10 @@ if TYPE_CHECKING:
 __all__ = [
     "l2_loss",
     "log_poisson_loss",
-    "picked_loss",
-    "row_starts",
     "sigmoid_cross_entropy_with_logits",
     "sigmoid_cross_entropy_with_logits_v2",
     "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2",
-    "sparse_softmax_cross_entropy_with_logits",
-    "sparse_softmax_cross_entropy_with_logits_v2",
     "weighted_cross_entropy_with_logits",
     "weighted_cross_entropy_with_logits_v2",
     "zero_fraction",
@@ -69,7 +62,7 @@ Grads = list[Any]
 # softmax cross entropy --------------------------------------------------------------------------
 
 
-def _exp_sums(xp: ArrayNamespace, features: Array) -> tuple[Any, Any, Any]:
+def exp_sums(xp: ArrayNamespace, features: Array) -> tuple[Any, Any, Any]:
     """Logits minus their maximum, their exponentials, and the sums of those."""
     d = shifted(xp, features)
     e = xp.exp(d)
@@ -102,7 +95,7 @@ def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[An
         found = _library_xent(features, labels)
         if found is not None:
             return found
-    d, e, total = _exp_sums(xp, features)
+    d, e, total = exp_sums(xp, features)
     loss = (labels * (xp.log(total) - d)).sum(-1)
     if xp.name == "numpy" and e.shape == labels.shape and e.dtype == features.dtype:
         e /= total
@@ -143,13 +136,13 @@ def _xent_grad(op: Operation, g: Tensor, g_backprop: Tensor | None) -> Grads:
         by_logits = mul(column, op._outputs[1])
         by_labels = mul(column, neg(apply_op("LogSoftmax", logits)))
     if g_backprop is not None:
-        curved = _through_softmax(logits, g_backprop)
+        curved = through_softmax(logits, g_backprop)
         by_logits = curved if by_logits is None else add(by_logits, curved)
         by_labels = neg(g_backprop) if by_labels is None else sub(by_labels, g_backprop)
     return [_unbroadcast(by_logits, logits), _unbroadcast(by_labels, op._inputs[1])]
 
 
-def _through_softmax(logits: Tensor, g: Tensor) -> Tensor:
+def through_softmax(logits: Tensor, g: Tensor) -> Tensor:
     """The gradient of softmax(logits): (g - sum(g * softmax)) * softmax."""
     y = apply_op("Softmax", logits)
     return mul(sub(g, reduce_sum(mul(g, y), [-1], keepdims=True)), y)
@@ -163,157 +156,12 @@ def _unbroadcast(grad: Tensor | None, x: Tensor) -> Tensor | None:
     return reduce_sum(grad, axes, keepdims=True) if axes else grad
 
 
-def _check_labels(features: Array, labels: Array) -> None:
-    if features.ndim != 2 or labels.ndim != 1:
-        what, x, rank = ("logits", features, 2) if features.ndim != 2 else ("labels", labels, 1)
-        raise errors.InvalidArgumentError(
-            None, None, f"{what} must be {rank}-D, but got shape {shapes.show(x.shape)}"
-        )
-    if features.shape[0] != labels.shape[0]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "logits and labels must have the same first dimension, got logits shape "
-            f"{shapes.show(features.shape)} and labels shape {shapes.show(labels.shape)}",
-        )
-    if not features.shape[1]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Must have at least one class, but got logits shape {shapes.show(features.shape)}",
-        )
-
-
-def _sparse_xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[Any, Any]:
-    if labels.shape != features.shape[:1] or features.ndim != 2 or not features.shape[1]:
-        _check_labels(features, labels)
-    if xp.name != "numpy":
-        d, e, total = _exp_sums(xp, features)
-        picked = labels[:, None] == xp.arange(features.shape[1])
-        loss = xp.log(total[:, 0]) - xp.where(picked, d, 0).sum(-1)
-        return loss.astype(features.dtype), (e / total - picked).astype(features.dtype)
-    rows, classes = features.shape
-    if 0 < classes <= _FEW and features.dtype.itemsize >= 4 and labels.dtype.itemsize == 4:
-        return _sparse_xent_of_few(features, labels, rows, classes)
-    # as unsigned numbers negative labels are too large as well: one look instead of two
-    if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
-        raise _label_error(labels, classes)
-    at = row_starts(rows, classes) + labels
-    if features.size >= _LARGE:
-        e = ask("softmax", features)
-        if e is not None:
-            return picked_loss(features, e, at), e
-    d = shifted(xp, features)
-    log_total = np.log(np.exp(d) @ ones(classes, d.dtype))
-    loss = log_total - d.reshape(-1).take(at)
-    d -= log_total.reshape(rows, 1)
-    e = np.exp(d, out=d)
-    e.reshape(-1)[at] -= 1
-    if features.dtype.itemsize >= 4:
-        return loss, e
-    return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
-
-
-def picked_loss(features: Array, e: Array, at: Array) -> Array:
-    """The loss of given probabilities, from which 1 is taken away at the labels."""
-    flat = e.reshape(-1)
-    picked = flat.take(at)
-    flat[at] -= 1
-    small = picked < 1e-30
-    np.log(picked, out=picked)
-    np.negative(picked, out=picked)
-    if small.any():  # probabilities that underflow still have a logarithm
-        rows = features[small]
-        d = rows - rows.max(-1, keepdims=True)
-        own = d.reshape(-1).take(at[small] % features.shape[1] + row_starts(*d.shape))
-        picked[small] = np.log(np.exp(d).sum(-1)) - own
-    return picked
-
-
-#: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the
-#: rows.
-_FEW = 16
-#: Rows up to which two classes have a way of their own: from about here on BLAS would use threads
-#: for it.
-_FEW_ROWS = 4096
-
-
-def _sparse_xent_of_few(features: Array, labels: Array, rows: int, classes: int) -> tuple[Any, Any]:
-    try:
-        if classes == 2 and rows <= _FEW_ROWS:
-            found = cross_entropy_of_two(features, labels)
-            if found is not None:
-                return found
-        # as unsigned numbers wrong labels, negative ones too, lie behind the end of the table
-        at = row_starts(classes, rows).take(labels.view(np.uint32))
-    except IndexError:
-        raise _label_error(labels, classes) from None
-    at += row_starts(rows, 1)
-    d = features.T.copy()
-    d -= np.maximum.reduce(d, 0)
-    e = np.exp(d)
-    total = np.dot(ones(classes, d.dtype), e)
-    picked = d.take(at)
-    e /= total
-    e.reshape(-1)[at] -= 1
-    return np.log(total) - picked, e.T
-
-
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
-
-
-@functools.lru_cache(64)
-def row_starts(rows: int, classes: int) -> Array:
-    """Where each row of a matrix begins in its flat form."""
-    starts = np.arange(0, rows * classes, classes) if classes else np.zeros(rows, np.int64)
-    starts.flags.writeable = False
-    return starts
-
-
-def _label_error(labels: Array, classes: int) -> errors.InvalidArgumentError:
-    wrong = labels[(labels < 0) | (labels >= classes)][0]
-    values = " ".join(str(v) for v in labels.tolist())
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        f"Received a label value of {wrong} which is outside the valid range of [0, "
-        f"{classes}).  Label values: {values}",
-    )
-
-
-def _sparse_xent_shape(c: infer.Inference) -> list[shapes.Shape]:
-    logits, labels = c.require_rank(0, 2), c.require_rank(1, 1)
-    assert logits is not None and labels is not None
-    if None not in (logits[0], labels[0]) and logits[0] != labels[0]:
-        raise ValueError(f"Dimensions must be equal, but are {logits[0]} and {labels[0]}")
-    rows = labels[0] if logits[0] is None else logits[0]
-    return [(rows,), (rows, logits[1])]
-
-
-def _sparse_xent_grad(op: Operation, g: Tensor, g_backprop: Tensor | None) -> Grads:
-    result = None if g is None else mul(expand_last(g), op._outputs[1])
-    if g_backprop is not None:
-        curved = _through_softmax(op._inputs[0], g_backprop)
-        result = curved if result is None else add(result, curved)
-    return [result, None]
-
-
 XENT = define(
     "SoftmaxCrossEntropyWithLogits",
     "features: T, labels: T -> loss: T, backprop: T; T: type(float)",
     shape=_xent_shape,
     kernel=_xent_kernel,
     grad=_xent_grad,
-    dense=True,
-    role="cross entropy",
-)
-SPARSE_XENT = define(
-    "SparseSoftmaxCrossEntropyWithLogits",
-    "features: T, labels: Tlabels -> loss: T, backprop: T; T: type(float), Tlabels: "
-    "type(index)=int64",
-    shape=_sparse_xent_shape,
-    kernel=_sparse_xent_kernel,
-    grad=_sparse_xent_grad,
     dense=True,
     role="cross entropy",
 )
@@ -327,7 +175,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 # what users call --------------------------------------------------------------------------------
 
 
-def _ensure_named(function: str, sentinel: object, labels: object, logits: object) -> None:
+def ensure_named(function: str, sentinel: object, labels: object, logits: object) -> None:
     if sentinel is not None:
         raise ValueError(
             f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
@@ -350,7 +198,7 @@ def softmax_cross_entropy_with_logits(
     """
     if axis is not None:
         dim = axis
-    _ensure_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    ensure_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = apply_op("StopGradient", labels, name="labels_stop_gradient")
         return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim, name=scope)
@@ -401,7 +249,7 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
-    cost = apply_many(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
+    cost = apply_many(XENT, as_matrix(logits), as_matrix(labels), name=name)[0]
     result = reshape(cost, outer)
     count_as(logits._op.graph, before, _XENT_OPS)
     if logits._shape is not None:
@@ -416,7 +264,7 @@ def _outer_shape(x: Tensor) -> Array | Tensor:
     return apply_op("Slice", shape_of(x), [0], expand_last(sub(rank, 1)))
 
 
-def _as_matrix(x: Tensor) -> Tensor:
+def as_matrix(x: Tensor) -> Tensor:
     if x._shape == ():
         raise IndexError("softmax cross entropy needs logits and labels of rank 1 or more")
     last = x._shape[-1] if x._shape else None
@@ -424,71 +272,6 @@ def _as_matrix(x: Tensor) -> Tensor:
         return reshape(x, [-1, last])
     tail = apply_op("Slice", shape_of(x), expand_last(sub(apply_op("Rank", x), 1)), [1])
     return reshape(x, apply_op("ConcatV2", [[-1], tail], 0))
-
-
-def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: object = None,
-    labels: object = None,
-    logits: TensorLike | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """The cross entropy with class numbers for labels; any outer shape."""
-    _ensure_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
-        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
-        half = logits._dtype._base is dtypes.float16
-        precise = cast(logits, dtypes.float32) if half else logits
-        _check_sparse_shapes(labels, logits)
-        if logits._shape is not None and len(logits._shape) == 2:
-            count_more(logits._op.graph, 1)  # the labels' shape
-            cost = apply_many(SPARSE_XENT, precise, labels, name=name)[0]
-        else:
-            before = ops_counted(logits._op.graph)
-            cost = _flat_sparse_xent(precise, labels, name)
-            known = None not in (
-                shapes.known(labels._shape),
-                shapes.known((logits._shape or (None,))[:-1]),
-            )
-            count_as(logits._op.graph, before, 18 if known else 34)  # TF compares the shapes
-        return cast(cost, dtypes.float16) if half else cost
-
-
-def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
-    have, want = labels._shape, logits._shape
-    if want is not None and not want:
-        raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
-    if have is None or want is None:
-        return
-    if len(have) != len(want) - 1:
-        raise ValueError(
-            f"Rank mismatch: Rank of labels (received {len(have)}) should equal rank of "
-            "logits minus 1 "
-            f"(received {len(want)})."
-        )
-    if None not in have and None not in want[:-1] and have != want[:-1]:
-        raise ValueError(
-            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal "
-            "the shape of logits except "
-            f"for the last dimension (received {logits.shape})."
-        )
-
-
-def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
-    shape = shape_of(labels)
-    cost = apply_many(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
-    result = reshape(cost, shape)
-    result.set_shape(labels._shape)
-    return result
-
-
-def sparse_softmax_cross_entropy_with_logits_v2(
-    labels: TensorLike, logits: TensorLike, name: str | None = None
-) -> Tensor:
-    """The loss of class numbers; arguments may be given by position.
-
-    See ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
-    """
-    return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
 def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
@@ -504,7 +287,7 @@ def sigmoid_cross_entropy_with_logits(
     _sentinel: object = None, labels: object = None, logits: object = None, name: str | None = None
 ) -> Tensor:
     """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels."""
-    _ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")

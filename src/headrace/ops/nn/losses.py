@@ -13,7 +13,8 @@ import numpy as np
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
@@ -36,6 +37,7 @@ from headrace.ops.nn.nn_common import (
     sub,
     zeros_like,
 )
+from headrace.ops.nn.sparse_cross_entropy import sparse_softmax_cross_entropy_with_logits
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, AxisLike, TensorLike
@@ -523,7 +525,7 @@ def sparse_softmax_cross_entropy(
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
         labels, logits, weights = _squeezed(labels, logits, convert_to_tensor(weights))
-        losses = nn_losses.sparse_softmax_cross_entropy_with_logits(
+        losses = sparse_softmax_cross_entropy_with_logits(
             labels=labels, logits=logits, name="xentropy"
         )
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)

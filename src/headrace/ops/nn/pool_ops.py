@@ -18,7 +18,7 @@ from headrace.core.opdef import OpDef, add_traits, define
 from headrace.core.tensor import Operation
 from headrace.kernels.numpy import pooling_kernels as pooling
 from headrace.kernels.numpy import windowed
-from headrace.ops.nn.conv_ops import window_dim
+from headrace.ops.nn.conv_shapes import window_dim
 from headrace.ops.nn.nn_common import (
     shape_of,
     zeros_like,

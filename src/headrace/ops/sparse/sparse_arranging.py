@@ -21,7 +21,7 @@ from headrace.core.seeds import count_more, counted_with
 from headrace.core.shapes import known_dims
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, one_of, shape
-from headrace.ops.sparse import sparse_ops as ops
+from headrace.ops.sparse import sparse_arranging_ops as ops
 from headrace.ops.sparse.sparse_tensor import SparseTensor, as_sparse_tensor, sparse_tensor_to_dense
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.opdef import NO_GRADIENT_YET, define, lookup
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid, shape
-from headrace.ops.sparse.sparse_ops import _ENTRIES, _row, coordinates, linear
+from headrace.ops.sparse.sparse_ops import _ENTRIES, coordinates, linear, shown
 from headrace.ops.sparse.sparse_reductions import SPARSE_REDUCE_SUM
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _at_entries(indices: Array, dims: Array, dense: Array) -> Array:
     if dense.ndim > len(size):
         raise invalid(
             f"Broadcasts only from dense to sparse: dense {shapes.show(dense.shape)}, "
-            f"sparse {_row(size)}"
+            f"sparse {shown(size)}"
         )
     linear(indices, size)
     lead = len(size) - dense.ndim
@@ -73,7 +73,7 @@ def _at_entries(indices: Array, dims: Array, dense: Array) -> Array:
         if d not in (1, s):
             raise invalid(
                 "SparseDenseBinaryOpShared broadcasts dense to sparse only; got "
-                f"incompatible shapes: {_row(size)} vs. {_row(dense.shape)}"
+                f"incompatible shapes: {shown(size)} vs. {shown(dense.shape)}"
             )
     index = tuple(indices[:, lead + i] if d != 1 else 0 for i, d in enumerate(dense.shape))
     return dense[index] if index else dense
@@ -179,10 +179,10 @@ def _extreme_kernel(name: str) -> Callable[..., Any]:
         dims = adims.tolist()
         if len(dims) != len(bdims):
             raise invalid(
-                f"Operands do not have the same ranks: got {_row(adims)} and {_row(bdims)}"
+                f"Operands do not have the same ranks: got {shown(adims)} and {shown(bdims)}"
             )
         if dims != bdims.tolist():
-            raise invalid(f"Operands' shapes do not match: got {_row(adims)} and {_row(bdims)}")
+            raise invalid(f"Operands' shapes do not match: got {shown(adims)} and {shown(bdims)}")
         a, b = linear(ai, dims), linear(bi, dims)
         found = np.unique(np.concatenate([a, b]))
         left, right = np.zeros(found.size, av.dtype), np.zeros(found.size, av.dtype)

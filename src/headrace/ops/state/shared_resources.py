@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from headrace.core import dtypes
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, no_op

@@ -18,7 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
-    from headrace.kernels.native.ir_builder import Value
+    from headrace.kernels.native.ir_values import Value
 
 __all__ = ["RULES", "Rule"]
 

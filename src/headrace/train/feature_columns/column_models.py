@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
 from headrace.layers import layer_ops as ops
 from headrace.ops.nn.embedding import safe_embedding_lookup_sparse

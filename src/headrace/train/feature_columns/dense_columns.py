@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops

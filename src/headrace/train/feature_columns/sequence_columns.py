@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType, as_dtype
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import TensorShape

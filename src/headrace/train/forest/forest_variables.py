@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.build import apply, apply_operation
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, control_dependencies, device
 from headrace.core.tensor import Operation, Tensor

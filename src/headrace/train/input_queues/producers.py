@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, control_dependencies, name_scope
 from headrace.core.seeds import count_more

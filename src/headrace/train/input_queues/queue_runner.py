@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import errors
 from headrace.core import stacks
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection
 from headrace.session.session import BaseSession
 

@@ -12,7 +12,8 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import get_collection
 from headrace.train.input_queues.coordinator import Coordinator
 from headrace.train.input_queues.queue_runner import start_queue_runners

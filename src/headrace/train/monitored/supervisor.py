@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.ops.control.dependencies import group
 from headrace.train.global_step import global_step as read_global_step
 from headrace.train.input_queues.coordinator import Coordinator, LooperThread

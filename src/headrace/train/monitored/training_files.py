@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.graph import Graph, GraphKeys
+from headrace.core.graph import Graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection
 
 if TYPE_CHECKING:

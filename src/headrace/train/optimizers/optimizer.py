@@ -17,7 +17,8 @@ from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import lookup
 from headrace.core.scopes import (

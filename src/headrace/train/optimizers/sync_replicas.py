@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import control_dependencies, device, name_scope
 from headrace.core.tensor import Operation, Tensor

@@ -13,7 +13,7 @@ from headrace.core.annotations import TensorLike
 from headrace.core.build import apply
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import float32, string
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.io import media_summary_ops, summary_ops

@@ -24,7 +24,8 @@ from headrace.core.annotations import TensorLike
 from headrace.core.build import apply, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import int32, int64, string
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import (
     add_to_collection,
     control_dependencies,

@@ -1,0 +1,312 @@
+"""What is in force where an operation is made: name scopes, devices, control dependencies and more.
+
+:class:`GraphScopes` is the part of :class:`~headrace.core.graph.Graph` that programs enter with
+``with``. What a block sets holds for the thread that entered it (thread_scopes.py).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headrace.core import stacks
+from headrace.core.device_names import _canonical_device, _merge_devices
+from headrace.core.tensor import Operation, Tensor
+from headrace.core.thread_scopes import ThreadScopes, thread_scope
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["GraphScopes"]
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
+
+
+class _ControlDependencies:
+    """One ``with control_dependencies`` block.
+
+    ``seen`` are the operations that were made inside: what takes one of them as an input waits for
+    ``ops`` by it and needs no control inputs of its own.
+    """
+
+    __slots__ = ("clear", "ops", "seen")
+
+    def __init__(self, ops: tuple[Operation, ...], clear: bool) -> None:
+        self.ops = ops
+        self.clear = clear
+        self.seen: set[Operation] = set()
+
+
+class GraphScopes:
+    """The scopes of a graph, and what they say of a new operation's name, device and inputs."""
+
+    # the scopes that the calling thread has entered
+    # the scopes that the calling thread has entered
+    _name_stack: str = thread_scope("name_stack")
+    _control_stack: list[_ControlDependencies] = thread_scope("control_stack")
+    _control_ops: tuple[Operation, ...] = thread_scope("control_ops")
+    _device_stack: list[Any] = thread_scope("device_stack")
+    _colocation_stack: list[Operation] = thread_scope("colocation_stack")
+    _gradient_overrides: dict[str, str] = thread_scope("gradient_overrides")
+    _scope_attrs: dict[str, Any] = thread_scope("attrs")
+    _container: str = thread_scope("container")
+    _context: Any = thread_scope("context")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._names_in_use: dict[str, int] = {}
+        self._scopes = ThreadScopes()
+
+    def as_graph_element(
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        raise NotImplementedError
+
+    # names --------------------------------------------------------------------------------------
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        if self._name_stack:
+            name = self._name_stack + "/" + name
+        return self._unique(name, mark_as_used)
+
+    def _unique(self, name: str, mark_as_used: bool = True) -> str:
+        """Make a full name unique, TF's way.
+
+        ``x``, ``x_1``, ``x_2``; case does not distinguish names.
+        """
+        with self._lock:
+            used = self._names_in_use
+            key = name.lower()
+            i = used.get(key, 0)
+            if i == 0:
+                if mark_as_used:
+                    used[key] = 1
+                return name
+            if mark_as_used:
+                used[key] = i + 1
+            candidate = key
+            while candidate in used:
+                candidate = f"{key}_{i}"
+                i += 1
+            if mark_as_used:
+                used[candidate] = 1
+                used[key] = max(used[key], i)
+            return f"{name}_{i - 1}"
+
+    def _full_name(self, name: str) -> str:
+        """The final name of an op called ``name`` here.
+
+        A trailing slash says that the name is final already.
+        """
+        if name[-1:] == "/":
+            return name[:-1]
+        try:
+            valid = _VALID_OP_NAME.match(name)
+        except TypeError:  # bytes
+            name = name.decode() if isinstance(name, bytes) else str(name)
+            valid = _VALID_OP_NAME.match(name)
+        if not valid:
+            raise ValueError(f"'{name}' is not a valid node name")
+        return self.unique_name(name)
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        old = self._name_stack
+        if name:
+            if isinstance(name, bytes):
+                name = name.decode()
+            valid = _VALID_SCOPE_NAME if old else _VALID_OP_NAME
+            if not valid.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+            new = name[:-1] if name[-1] == "/" else self.unique_name(name)
+        else:
+            new = ""
+        self._name_stack = new
+        try:
+            yield new + "/" if name else ""
+        finally:
+            self._name_stack = old
+
+    def get_name_scope(self) -> str:
+        return self._name_stack
+
+    # blocks -------------------------------------------------------------------------------------
+    @contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        if control_inputs is None:
+            entry = _ControlDependencies((), True)
+        else:
+            ops = []
+            for item in control_inputs:
+                element = item
+                if hasattr(element, "handle") and hasattr(element, "op"):
+                    element = (
+                        element.op
+                    )  # a resource variable: it is not read, a write is waited for
+                elif hasattr(element, "_as_graph_element"):
+                    element = element._as_graph_element()
+                if not isinstance(element, (Operation, Tensor)) and hasattr(element, "op"):
+                    element = element.op  # IndexedSlices, SparseTensor
+                element = self.as_graph_element(element)
+                ops.append(element._op if isinstance(element, Tensor) else element)
+            entry = _ControlDependencies(tuple(dict.fromkeys(ops)), False)
+        self._control_stack.append(entry)
+        old_ops, old_context = self._control_ops, self._context
+        if entry.clear:
+            self._control_ops = ()
+            self._context = None
+        else:
+            self._control_ops = tuple(dict.fromkeys(old_ops + entry.ops))
+        try:
+            yield
+        finally:
+            self._control_stack.pop()
+            self._control_ops = old_ops
+            if entry.clear:
+                self._context = old_context
+
+    @contextmanager
+    def device(self, device_name_or_function: object) -> Iterator[None]:
+        if isinstance(device_name_or_function, str):
+            device_name_or_function = stacks.device_string(device_name_or_function)
+        entry = [device_name_or_function]  # (a list: its identity shows whether exits are nested)
+        self._device_stack.append(entry)
+        try:
+            yield
+        finally:
+            if self._device_stack[-1] is not entry:
+                raise RuntimeError("Exiting device scope without proper scope nesting")
+            self._device_stack.pop()
+
+    @contextmanager
+    def _devices_of(self, device_stack: list[Any]) -> Iterator[None]:
+        """With the device scopes of another graph in place of its own."""
+        old, self._device_stack = self._device_stack, device_stack
+        try:
+            yield
+        finally:
+            self._device_stack = old
+
+    @contextmanager
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
+        if op is None and not ignore_existing:
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not True"
+            )
+        old = self._colocation_stack
+        self._colocation_stack = [] if ignore_existing else list(old)
+        if op is not None:
+            element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
+            element = getattr(element, "op", element)
+            if isinstance(element, Operation):  # an eager variable has none
+                self._colocation_stack.append(element)
+        try:
+            yield
+        finally:
+            self._colocation_stack = old
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in op_type_map.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        old = self._gradient_overrides
+        self._gradient_overrides = {**old, **op_type_map}
+        try:
+            yield
+        finally:
+            self._gradient_overrides = old
+
+    @contextmanager
+    def _kernel_label_map(self, op_to_kernel_label_map: dict[str, str]) -> Iterator[None]:
+        yield  # labels choose between TensorFlow's own kernels; there is nothing to choose here
+
+    @contextmanager
+    def _attribute_scope(self, attrs: dict[str, Any]) -> Iterator[None]:
+        """Operations made inside have these attributes; None takes one of an outer block away."""
+        old = self._scope_attrs
+        self._scope_attrs = {k: v for k, v in {**old, **attrs}.items() if v is not None}
+        try:
+            yield
+        finally:
+            self._scope_attrs = old
+
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Any:
+        """TensorFlow's form of :meth:`_attribute_scope`: the values are AttrValue messages."""
+        if not isinstance(attr_map, dict):
+            raise TypeError("attr_map must be a dictionary mapping strings to AttrValue messages")
+        for name, value in attr_map.items():
+            if not isinstance(name, str) or not (value is None or hasattr(value, "WhichOneof")):
+                raise TypeError(
+                    "attr_map must be a dictionary mapping strings to AttrValue messages or None, "
+                    f"but has {name!r}: {value!r}"
+                )
+        plain = {k: None if v is None else _plain_attr(v) for k, v in attr_map.items()}
+        return self._attribute_scope(plain)
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        old = self._container
+        self._container = container_name
+        try:
+            yield container_name
+        finally:
+            self._container = old
+
+    def _get_control_flow_context(self) -> Any:
+        return self._context
+
+    def _set_control_flow_context(self, context: object) -> None:
+        self._context = context
+
+    # what they say of a new operation -----------------------------------------------------------
+    def _needed_controls(self, op: Operation) -> tuple[Operation, ...]:
+        """Control inputs of a new operation: those of the blocks around it, except where one of its
+        inputs was made in the same block and so waits already.
+        """
+        direct = {t._op for t in op._inputs}
+        needed: dict[Operation, None] = {}
+        implied: set[Operation] = set()
+        for block in self._control_stack:
+            if block.clear:
+                needed.clear()
+                implied.clear()
+            elif block.seen.isdisjoint(direct):
+                needed.update(dict.fromkeys(block.ops))
+            else:
+                implied.update(block.ops)
+            block.seen.add(op)
+        controls = self._control_ops
+        rest = [c for c in controls if c not in needed and c not in implied]
+        return tuple(c for c in (*needed, *rest) if c in controls and c not in direct)
+
+    def _current_device(self, op: Operation) -> str:
+        """From the innermost scope outwards: inner scopes hold, a function sees what they say."""
+        device = ""
+        for (entry,) in reversed(self._device_stack):
+            if entry is None:
+                break
+            if callable(entry):
+                op._device = device
+                device = stacks.device_string(entry(op))
+            else:
+                device = _merge_devices(stacks.device_string(entry), device)
+        return _canonical_device(device)
+
+    def _colocate(self, op: Operation) -> None:
+        groups: set[bytes] = set()
+        for other in self._colocation_stack:
+            groups.update(other.colocation_groups())
+            op._device = other._device
+        op._attrs["_class"] = sorted(groups)
+
+
+def _plain_attr(message: Any) -> Any:
+    """The value inside an AttrValue where it is a Python value, else the message."""
+    field = message.WhichOneof("value")
+    return getattr(message, field) if field in ("b", "i", "f", "s") else message
