@@ -176,6 +176,13 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(LIBRARIES.keys() - {OWN}),
         help="only this peer (may be repeated)",
     )
+    _add_measuring(parser)
+    _add_files(parser)
+    return parser
+
+
+def _add_measuring(parser: argparse.ArgumentParser) -> None:
+    """How it is measured: rounds, threads, instruction set."""
     parser.add_argument(
         "--check",
         action="store_true",
@@ -214,8 +221,6 @@ def _parser() -> argparse.ArgumentParser:
         default="best",
         help="that ratios are made of (default: %(default)s)",
     )
-    _add_files(parser)
-    return parser
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:

@@ -64,97 +64,106 @@ class Account:
         )
 
 
-def _checks(tf: Any, session: Any) -> list[Check]:
+class _Model:
+    """The tensors of the soak: each check runs some of them."""
+
+    def __init__(self, tf: Any) -> None:
+        self.x = tf.placeholder(tf.float32, [None, None])
+        self.vector = tf.placeholder(tf.float32, [None])
+        self.image = tf.placeholder(tf.float32, [None, 12, 12, 3])
+        self.count = tf.placeholder(tf.int32, [])
+        self.w = tf.Variable(np.linspace(-1, 1, 64 * 32, dtype=np.float32).reshape(64, 32))
+        kernel = np.linspace(-1, 1, 3 * 3 * 3 * 8, dtype=np.float32).reshape(3, 3, 3, 8)
+        self.kernel = tf.Variable(kernel)
+        self.steps = tf.Variable(np.int64(0), dtype=tf.int64)
+        self.step = tf.assign_add(self.steps, 1)
+        self.scale = tf.reduce_sum(tf.square(self.w))
+        self.chain = tf.reduce_sum(tf.tanh(self.vector * 1.5 + 0.5))
+        self.product = tf.nn.relu(tf.matmul(self.x, self.w) + 1.0)
+        squares = tf.reduce_sum(tf.square(tf.matmul(self.x, self.w)))
+        self.gradient = tf.gradients(squares, self.x)[0]
+        self.conv = tf.nn.conv2d(self.image, self.kernel, [1, 1, 1, 1], "SAME")
+        self.grown = tf.while_loop(
+            lambda i, v: i < self.count,
+            lambda i, v: (i + 1, tf.concat([v, v[-1:] + 1], 0)),
+            [0, self.vector],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+        )[1]
+        self.drawn = tf.random_normal([self.count, 300], seed=3)
+        self.trained = tf.Variable(np.full((200, 100), 3, np.float32))
+        distance = tf.reduce_sum(tf.square(self.trained - 1.0))
+        self.pull = tf.train.AdamOptimizer(1e-4).minimize(distance)
+        positive = tf.reduce_sum(self.vector) > 0
+        self.branch = tf.cond(positive, lambda: self.vector * 2, lambda: self.vector - 1)
+
+
+class _Checks:
     """Kinds of runs; each draws its sizes and values and says whether the result was right."""
-    x = tf.placeholder(tf.float32, [None, None])
-    vector = tf.placeholder(tf.float32, [None])
-    image = tf.placeholder(tf.float32, [None, 12, 12, 3])
-    count = tf.placeholder(tf.int32, [])
-    w = tf.Variable(np.linspace(-1, 1, 64 * 32, dtype=np.float32).reshape(64, 32))
-    kernel = tf.Variable(np.linspace(-1, 1, 3 * 3 * 3 * 8, dtype=np.float32).reshape(3, 3, 3, 8))
-    steps = tf.Variable(np.int64(0), dtype=tf.int64)
-    step = tf.assign_add(steps, 1)
-    scale = tf.reduce_sum(tf.square(w))
-    chain = tf.reduce_sum(tf.tanh(vector * 1.5 + 0.5))
-    product = tf.nn.relu(tf.matmul(x, w) + 1.0)
-    gradient = tf.gradients(tf.reduce_sum(tf.square(tf.matmul(x, w))), x)[0]
-    conv = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
-    grown = tf.while_loop(
-        lambda i, v: i < count,
-        lambda i, v: (i + 1, tf.concat([v, v[-1:] + 1], 0)),
-        [0, vector],
-        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )[1]
-    drawn = tf.random_normal([count, 300], seed=3)
-    trained = tf.Variable(np.full((200, 100), 3, np.float32))
-    pull = tf.train.AdamOptimizer(1e-4).minimize(tf.reduce_sum(tf.square(trained - 1.0)))
-    branch = tf.cond(tf.reduce_sum(vector) > 0, lambda: vector * 2, lambda: vector - 1)
-    session.run(tf.global_variables_initializer())
-    fixed_w, fixed_kernel = session.run([w, kernel])
 
-    def rows(rng: np.random.Generator) -> Any:
-        return rng.normal(size=(int(rng.integers(1, 200)), 64)).astype(np.float32)
+    def __init__(self, tf: Any, session: Any) -> None:
+        self.model, self.run = _Model(tf), session.run
+        self.run(tf.global_variables_initializer())
+        self.w, self.kernel = self.run([self.model.w, self.model.kernel])
 
-    def close(a: Any, b: Any) -> bool:
-        return bool(np.allclose(a, b, rtol=1e-3, atol=1e-3))
+    def all(self) -> list[Check]:
+        names = [name for name in dir(self) if name.startswith("check_")]
+        return [getattr(self, name) for name in names]
 
-    def check_product(rng: np.random.Generator) -> bool:
-        a = rows(rng)
-        return close(session.run(product, {x: a}), np.maximum(a @ fixed_w + 1, 0))
+    def check_product(self, rng: np.random.Generator) -> bool:
+        a = _rows(rng)
+        got = self.run(self.model.product, {self.model.x: a})
+        return _close(got, np.maximum(a @ self.w + 1, 0))
 
-    def check_gradient(rng: np.random.Generator) -> bool:
-        a = rows(rng)
-        return close(session.run(gradient, {x: a}), 2 * (a @ fixed_w) @ fixed_w.T)
+    def check_gradient(self, rng: np.random.Generator) -> bool:
+        a = _rows(rng)
+        got = self.run(self.model.gradient, {self.model.x: a})
+        return _close(got, 2 * (a @ self.w) @ self.w.T)
 
-    def check_chain(rng: np.random.Generator) -> bool:
+    def check_chain(self, rng: np.random.Generator) -> bool:
         v = rng.normal(size=int(rng.integers(1, 200_000))).astype(np.float32)
         want = np.tanh(v * 1.5 + 0.5, dtype=np.float64).sum()
-        return abs(session.run(chain, {vector: v}) - want) < 1e-3 * max(1.0, v.size)
+        got = self.run(self.model.chain, {self.model.vector: v})
+        return bool(abs(got - want) < 1e-3 * max(1.0, v.size))
 
-    def check_conv(rng: np.random.Generator) -> bool:
+    def check_conv(self, rng: np.random.Generator) -> bool:
         pictures = rng.normal(size=(int(rng.integers(1, 9)), 12, 12, 3)).astype(np.float32)
-        result = session.run(conv, {image: pictures})
+        result = self.run(self.model.conv, {self.model.image: pictures})
         patch = pictures[:, 4:7, 5:8, :].reshape(len(pictures), -1)
-        return close(result[:, 5, 6], patch @ fixed_kernel.reshape(-1, 8))
+        return _close(result[:, 5, 6], patch @ self.kernel.reshape(-1, 8))
 
-    def check_grown(rng: np.random.Generator) -> bool:
+    def check_grown(self, rng: np.random.Generator) -> bool:
         n = int(rng.integers(0, 40))
-        result = session.run(grown, {vector: [3.0], count: n})
-        return close(result, 3.0 + np.arange(n + 1))
+        result = self.run(self.model.grown, {self.model.vector: [3.0], self.model.count: n})
+        return _close(result, 3.0 + np.arange(n + 1))
 
-    def check_branch(rng: np.random.Generator) -> bool:
+    def check_branch(self, rng: np.random.Generator) -> bool:
         v = rng.normal(size=int(rng.integers(1, 50))).astype(np.float32)
-        got = session.run(branch, {vector: v})
-        return close(got, v * 2) or close(got, v - 1)
+        got = self.run(self.model.branch, {self.model.vector: v})
+        return _close(got, v * 2) or _close(got, v - 1)
 
-    def check_state(rng: np.random.Generator) -> bool:
-        before = session.run(steps)
-        session.run(step)
-        return bool(session.run(steps) > before) and close(
-            session.run(scale), np.square(fixed_w).sum()
-        )
+    def check_state(self, rng: np.random.Generator) -> bool:
+        before = self.run(self.model.steps)
+        self.run(self.model.step)
+        grew = bool(self.run(self.model.steps) > before)
+        return grew and _close(self.run(self.model.scale), np.square(self.w).sum())
 
-    def check_draw(rng: np.random.Generator) -> bool:
+    def check_draw(self, rng: np.random.Generator) -> bool:
         n = int(rng.integers(50, 400))
-        numbers = session.run(drawn, {count: n})
+        numbers = self.run(self.model.drawn, {self.model.count: n})
         return numbers.shape == (n, 300) and abs(numbers.mean()) < 0.1 > abs(numbers.std() - 1)
 
-    def check_update(rng: np.random.Generator) -> bool:
-        session.run(pull)
-        now = session.run(trained)
+    def check_update(self, rng: np.random.Generator) -> bool:
+        self.run(self.model.pull)
+        now = self.run(self.model.trained)
         return bool((now < 3.01).all() and (now > 0.9).all() and np.ptp(now) == 0)
 
-    return [
-        check_product,
-        check_gradient,
-        check_chain,
-        check_conv,
-        check_grown,
-        check_branch,
-        check_state,
-        check_draw,
-        check_update,
-    ]
+
+def _rows(rng: np.random.Generator) -> Any:
+    return rng.normal(size=(int(rng.integers(1, 200)), 64)).astype(np.float32)
+
+
+def _close(a: Any, b: Any) -> bool:
+    return bool(np.allclose(a, b, rtol=1e-3, atol=1e-3))
 
 
 def soak(runs: int, threads: int, warm_up: int) -> Account:
@@ -163,7 +172,7 @@ def soak(runs: int, threads: int, warm_up: int) -> Account:
 
     with tf.Graph().as_default() as graph:
         session = tf.Session(graph=graph)
-        checks = _checks(tf, session)
+        checks = _Checks(tf, session).all()
     wrong = _on_threads(checks, warm_up, threads, seed=1)
     warm, warm_allocated = _bytes_in_use(), allocated_bytes()
     start = time.perf_counter()

@@ -118,14 +118,7 @@ class Graph(GraphScopes):
             op._control_inputs = ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
-        if scopes.attrs:
-            attrs.update(scopes.attrs)
-        if scopes.container and "container" in opdef.attrs and not attrs.get("container"):
-            attrs["container"] = scopes.container
-        if scopes.colocation_stack:
-            self._colocate(op)
-        if scopes.gradient_overrides and opdef.name in scopes.gradient_overrides:
-            attrs["_gradient_op_type"] = scopes.gradient_overrides[opdef.name]
+        self._add_scope_attrs(op, scopes)
         op._outputs = infer_shapes(op)
         if scopes.device_stack:  # device functions may look at the outputs
             op._device = self._current_device(op)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.core import stacks
 from headrace.core.device_names import _canonical_device, _merge_devices
 from headrace.core.tensor import Operation, Tensor
-from headrace.core.thread_scopes import ThreadScopes, thread_scope
+from headrace.core.thread_scopes import OpenScopes, ThreadScopes, thread_scope
 
 if TYPE_CHECKING:
     pass
@@ -284,6 +284,18 @@ class GraphScopes:
         controls = self._control_ops
         rest = [c for c in controls if c not in needed and c not in implied]
         return tuple(c for c in (*needed, *rest) if c in controls and c not in direct)
+
+    def _add_scope_attrs(self, op: Operation, scopes: OpenScopes) -> None:
+        """The attributes that the blocks around a new operation give it."""
+        attrs, opdef = op._attrs, op._opdef
+        if scopes.attrs:
+            attrs.update(scopes.attrs)
+        if scopes.container and "container" in opdef.attrs and not attrs.get("container"):
+            attrs["container"] = scopes.container
+        if scopes.colocation_stack:
+            self._colocate(op)
+        if scopes.gradient_overrides and opdef.name in scopes.gradient_overrides:
+            attrs["_gradient_op_type"] = scopes.gradient_overrides[opdef.name]
 
     def _current_device(self, op: Operation) -> str:
         """From the innermost scope outwards: inner scopes hold, a function sees what they say."""

@@ -8,7 +8,7 @@ penalties to ``REGULARIZATION_LOSSES``.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -180,9 +180,7 @@ class Layer(CoreLayer):
 
         A regularizer's loss is added once, when the variable is new.
         """
-        for key in kwargs:
-            if key != "experimental_autocast":
-                raise TypeError("Unknown keyword argument:", key)
+        _check_weight_options(kwargs)
         if self._keras_style:
             return super().add_weight(
                 name,
@@ -199,8 +197,8 @@ class Layer(CoreLayer):
         known = _known_variables() if regularizer else set()
         self._set_scope(None)
         assert self._scope is not None
-        reuse = self.built or self._reuse
         count = len(self._trainable_weights)
+        reuse = self.built or self._reuse
         with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as scope:
             self._current_scope = scope
             with name_scope(self._name_scope()):
@@ -220,10 +218,13 @@ class Layer(CoreLayer):
                 if regularizer and _is_new(variable, known):
                     self._handle_weight_regularization(name, variable, regularizer)
                 if trainable and self.trainable and not _is_trained(variable):
-                    # a custom getter or an earlier layer made it without training
-                    self._non_trainable_weights += self._trainable_weights[count:]
-                    del self._trainable_weights[count:]
+                    self._move_to_non_trainable(count)
         return variable
+
+    def _move_to_non_trainable(self, start: int) -> None:
+        """A custom getter or an earlier layer made the weights from ``start`` on untrainable."""
+        self._non_trainable_weights += self._trainable_weights[start:]
+        del self._trainable_weights[start:]
 
     # calling ------------------------------------------------------------------------------------
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -265,6 +266,12 @@ class Layer(CoreLayer):
             else:
                 result.__dict__[key] = copy.deepcopy(value, memo)
         return result
+
+
+def _check_weight_options(options: Iterable[str]) -> None:
+    for key in options:
+        if key != "experimental_autocast":
+            raise TypeError("Unknown keyword argument:", key)
 
 
 def _is_tensor_list(value: object) -> bool:

@@ -120,17 +120,20 @@ class Saver:
         self._object_restore_saver: Saver | None = None
         self._next_checkpoint_time = time.time() + keep_checkpoint_every_n_hours * 3600
         if self._eager:
-            self.saver_def = _messages().SaverDef(
-                max_to_keep=max_to_keep or 0,
-                sharded=sharded,
-                version=write_version,
-                keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
-            )
+            self.saver_def = self._eager_saver_def()
         elif not defer_build:
             self.build()
         if self.saver_def:
             self._check_saver_def()
             self._write_version = self.saver_def.version
+
+    def _eager_saver_def(self) -> Any:
+        return _messages().SaverDef(
+            max_to_keep=self._max_to_keep or 0,
+            sharded=self._sharded,
+            version=self._write_version,
+            keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours,
+        )
 
     def build(self) -> None:
         """Add the operations of the saver to the default graph, unless they are there."""

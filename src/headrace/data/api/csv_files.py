@@ -8,12 +8,13 @@ tf.data.experimental.make_csv_dataset("prices*.csv", 32, label_name="price", num
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import io
 import math
 import zlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,10 +147,8 @@ def make_csv_dataset(
 ) -> Any:
     """Batches of (dict of columns) or, with ``label_name``, of (dict of the others, label)."""
     files = _file_names(file_pattern, shuffle, shuffle_seed)
-    form = {
-        "delimiter": field_delim,
-        "quoting": csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE,
-    }
+    quoting = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE
+    form = {"delimiter": field_delim, "quoting": quoting}
     if column_names is None:
         if not header:
             raise ValueError("`column_names` must be given if there is no header")
@@ -157,46 +156,49 @@ def make_csv_dataset(
     if len(column_names) != len(set(column_names)):
         raise ValueError("Cannot have duplicate column names.")
     chosen = _chosen(select_columns, column_names)
+    total = len(column_names)
     if column_defaults is None:
-        column_defaults = _inferred(
-            files,
-            form,
-            chosen,
-            header,
-            num_rows_for_inference,
-            na_value,
-            compression_type,
-            len(column_names),
-        )
-    elif len(column_defaults) != len(chosen) and len(column_defaults) == len(column_names):
+        how = (header, num_rows_for_inference, na_value, compression_type)
+        column_defaults = _inferred(files, form, chosen, *how, total)
+    elif len(column_defaults) != len(chosen) and len(column_defaults) == total:
         column_defaults = [column_defaults[i] for i in chosen]
     names = [column_names[i] for i in chosen]
-    if label_name is not None and label_name not in names:
+    if label_name not in (None, *names):
         raise ValueError("`label_name` provided must be one of the columns.")
     reader = CsvDatasetV1 if kind is None or issubclass(kind, DatasetV1) else CsvDatasetV2
-    base: Any = reader._base
-
-    def read(name: str) -> Any:
-        return reader(
-            [name],
-            column_defaults,
-            compression_type,
-            header=header,
-            field_delim=field_delim,
-            use_quote_delim=use_quote_delim,
-            na_value=na_value,
-            select_cols=chosen,
-        )
-
-    dataset = base.from_tensor_slices(files)
-    if num_parallel_reads:
-        dataset = dataset._parallel_interleave(read, num_parallel_reads, 1, sloppy, None, None)
-    else:
-        dataset = dataset.flat_map(read)
+    read = functools.partial(
+        reader,
+        record_defaults=column_defaults,
+        compression_type=compression_type,
+        header=header,
+        field_delim=field_delim,
+        use_quote_delim=use_quote_delim,
+        na_value=na_value,
+        select_cols=chosen,
+    )
+    dataset = _rows_of(reader, read, files, num_parallel_reads, sloppy)
     if ignore_errors:
         dataset = dataset.ignore_errors()
     dataset = _repeated(dataset, shuffle, shuffle_buffer_size, shuffle_seed, num_epochs)
     dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None)
+    dataset = dataset.map(_naming(names, label_name))
+    return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _rows_of(
+    reader: Any, read: Callable[..., Any], files: Any, parallel: int | None, sloppy: bool
+) -> Any:
+    """The rows of all files, one file after the other or ``parallel`` ones at once."""
+    dataset = reader._base.from_tensor_slices(files)
+    if parallel:
+        return dataset._parallel_interleave(
+            lambda name: read([name]), parallel, 1, sloppy, None, None
+        )
+    return dataset.flat_map(lambda name: read([name]))
+
+
+def _naming(names: Sequence[str], label_name: str | None) -> Callable[..., Any]:
+    """Columns -> a dict of them; with a label, (the others, label)."""
 
     def named(*columns: Tensor) -> Any:
         features = OrderedDict(zip(names, columns))
@@ -205,8 +207,7 @@ def make_csv_dataset(
         label = features.pop(label_name)
         return features, label
 
-    ahead = AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size
-    return dataset.map(named).prefetch(ahead)
+    return named
 
 
 def _repeated(dataset: Any, shuffle: bool, size: int, seed: object, epochs: object) -> Any:

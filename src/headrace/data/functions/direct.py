@@ -233,6 +233,40 @@ def _arranged(script: Call, routes: list[_Route]) -> Call:
     return call
 
 
+def _filler(
+    op: Operation,
+    python: Callable[..., Any],
+    accept: Callable[..., tuple[Any, ...]],
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+) -> Callable[..., tuple[int, Any]]:
+    """A function that runs ``python`` on many elements, each result into its row of an array."""
+
+    def fill(elements: deque[Any], rows: Array) -> tuple[int, Any]:
+        """As many elements as there are rows: their number, and an element or error of another
+        kind that came after them.
+        """
+        take = elements.popleft
+        for i in range(min(len(rows), len(elements))):
+            x = take()[0]
+            try:
+                result = python(x if isinstance(x, np.generic) else for_user(x))
+                if type(result) is np.ndarray and result.dtype is dtype and result.shape == shape:
+                    rows[i] = result
+                    continue
+            except Exception as error:
+                failed = _failed(error, op, (x,))
+                failed.__cause__ = error
+                return i, failed
+            try:
+                return i, accept(result, (x,))
+            except Exception as error:
+                return i, error
+        return i + 1, None
+
+    return fill
+
+
 def _one_result(
     op: Operation, python: Callable[..., Any], script: Any, route: _Route, one: bool
 ) -> Call:
@@ -276,28 +310,7 @@ def _one_result(
             value = step(value)
         return (value,)
 
-    def fill(elements: deque[Any], rows: Array) -> tuple[int, Any]:
-        """Results of as many elements as there are rows, each into its row: their number, and an
-        element or error of another kind that came after them.
-        """
-        take = elements.popleft
-        for i in range(min(len(rows), len(elements))):
-            x = take()[0]
-            try:
-                result = python(x if isinstance(x, np.generic) else for_user(x))
-                if type(result) is array and result.dtype is dtype and result.shape == shape:
-                    rows[i] = result
-                    continue
-            except Exception as error:
-                failed = _failed(error, op, (x,))
-                failed.__cause__ = error
-                return i, failed
-            try:
-                return i, accept(result, (x,))
-            except Exception as error:
-                return i, error
-        return i + 1, None
-
     if one and array is not None and shape is not None:
+        fill = _filler(op, python, accept, dtype, shape)
         vars(call_one).update(fill=fill, row=(shape, dtype))
     return call_one if one else call

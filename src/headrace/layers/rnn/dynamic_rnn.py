@@ -146,6 +146,21 @@ def _check_sizes(shapes: list[TensorShape]) -> tuple[Any, Any]:
     return steps, batch
 
 
+def _lengths(sequence_length: Any, time_steps: Tensor) -> tuple[Any, Any, Any]:
+    """(lengths of rows, the shortest, the longest); without lengths all rows have all steps."""
+    if sequence_length is None:
+        return None, None, time_steps
+    return sequence_length, ops.reduce_min(sequence_length), ops.reduce_max(sequence_length)
+
+
+def _read(arrays: Sequence[Any], shapes: Sequence[TensorShape], time: Tensor) -> list[Tensor]:
+    """The inputs of one step; ``shapes`` are those of whole inputs (time, batch, …)."""
+    now = [ta.read(time) for ta in arrays]
+    for x, shape in zip(now, shapes):
+        x.set_shape(shape[1:])
+    return now
+
+
 def _loop(
     cell: Any,
     inputs: TensorLike,
@@ -165,54 +180,35 @@ def _loop(
     kind = infer_state_dtype(dtype, initial_state)
     zeros = [ops.zeros(ops.stack(concat_shapes(batch_size, size)), kind) for size in sizes]
     zero_output = nest.pack_sequence_as(cell.output_size, zeros)
-    shortest, longest = None, time_steps
-    if sequence_length is not None:
-        shortest, longest = ops.reduce_min(sequence_length), ops.reduce_max(sequence_length)
+    lengths = _lengths(sequence_length, time_steps)
     time = ops.constant(0, dtype=dtypes.int32, name="time")
     with name_scope("dynamic_rnn") as base_name:
         pass
 
-    def array(name: str, element_shape: TensorShape, element_type: DType) -> Any:
-        return TensorArray(
-            element_type,
-            size=time_steps,
-            element_shape=element_shape,
-            tensor_array_name=base_name + name,
-        )
+    def array(name: str, shape: TensorShape, kind: DType) -> Any:
+        name = base_name + name
+        return TensorArray(kind, size=time_steps, element_shape=shape, tensor_array_name=name)
 
+    row = TensorShape([static_batch])
     output_arrays = tuple(
-        array(f"output_{i}", TensorShape([static_batch]).concatenate(static_shape_of(size)), kind)
+        array(f"output_{i}", row.concatenate(static_shape_of(size)), kind)
         for i, size in enumerate(sizes)
     )
     input_arrays = [array(f"input_{i}", x.shape[1:], x.dtype) for i, x in enumerate(flat_input)]
     input_arrays = [ta.unstack(x) for ta, x in zip(input_arrays, flat_input)]
 
-    def step(time: Tensor, arrays: Sequence[Any], state: Tensor) -> Any:
-        now = [ta.read(time) for ta in input_arrays]
-        for x, shape in zip(now, shapes):
-            x.set_shape(shape[1:])
-        packed = nest.pack_sequence_as(inputs, now)
-
-        def call_cell() -> Any:
-            return cell(packed, state)
-
+    def step(time: Tensor, arrays: Sequence[Any], state: Any) -> Any:
+        packed = nest.pack_sequence_as(inputs, _read(input_arrays, shapes, time))
         if sequence_length is None:
-            output, new_state = call_cell()
+            output, new_state = cell(packed, state)
         else:
             output, new_state = rnn_step(
-                time,
-                sequence_length,
-                shortest,
-                longest,
-                zero_output,
-                state,
-                call_cell,
-                skip_conditionals=True,
+                time, *lengths, zero_output, state, lambda: cell(packed, state), True
             )
-        written = tuple(ta.write(time, out) for ta, out in zip(arrays, nest.flatten(output)))
-        return time + 1, written, new_state
+        written = [ta.write(time, out) for ta, out in zip(arrays, nest.flatten(output))]
+        return time + 1, tuple(written), new_state
 
-    bound = ops.minimum(time_steps, ops.maximum(1, longest))
+    bound = ops.minimum(time_steps, ops.maximum(1, lengths[2]))
     _, arrays, final = ops.while_loop(
         cond=lambda time, *_: time < bound,
         body=step,
@@ -222,6 +218,7 @@ def _loop(
         swap_memory=swap_memory,
     )
     outputs = [ta.stack() for ta in arrays]
+    known = [static_steps, static_batch]
     for output, size in zip(outputs, sizes):
-        output.set_shape(concat_shapes([static_steps, static_batch], size, static=True))
+        output.set_shape(concat_shapes(known, size, static=True))
     return nest.pack_sequence_as(cell.output_size, outputs), final

@@ -71,41 +71,47 @@ def raw_rnn(
         zeros = [ops.zeros(concat_shapes(batch_size, s), k) for s, k in zip(sizes, kinds)]
         zero_emit = nest.pack_sequence_as(structure, zeros)
 
-        def body(
-            time: Tensor,
-            finished: Tensor,
-            current: TensorLike,
-            emit_ta: TensorArray,
-            state: LSTMStateTuple,
-            loop_state: Tensor,
-        ) -> tuple[Any, ...]:
-            output, cell_state = cell(current, state)
-            nest.assert_same_structure(state, cell_state)
-            nest.assert_same_structure(cell.output_size, output)
-            next_time = time + 1
-            now_finished, following, next_state, emitted, next_loop_state = loop_fn(
-                next_time, output, cell_state, loop_state
-            )
-            nest.assert_same_structure(state, next_state)
-            nest.assert_same_structure(current, following)
-            nest.assert_same_structure(emit_ta, emitted)
-            if next_loop_state is None:
-                next_loop_state = loop_state
-            emitted = _copied(finished, zero_emit, emitted)
-            next_state = _copied(finished, state, next_state)
-            emit_ta = nest.map_structure(lambda ta, out: ta.write(time, out), emit_ta, emitted)
-            finished = ops.logical_or(finished, now_finished)
-            return next_time, finished, following, emit_ta, next_state, next_loop_state
-
         returned = ops.while_loop(
             lambda _, finished, *rest: ops.logical_not(ops.reduce_all(finished)),
-            body,
+            _raw_step(cell, loop_fn, zero_emit),
             loop_vars=[time, finished, next_input, emit_ta, state, loop_state],
             parallel_iterations=parallel_iterations or 32,
             swap_memory=swap_memory,
         )
         emit_ta, final_state, final_loop_state = returned[-3:]
         return emit_ta, final_state, None if first_loop_state is None else final_loop_state
+
+
+def _raw_step(cell: RNNCell, loop_fn: Callable[..., Any], zero_emit: Any) -> Callable[..., Any]:
+    """The body of the loop: the cell, then ``loop_fn``; finished rows emit zeros."""
+
+    def body(
+        time: Tensor,
+        finished: Tensor,
+        current: TensorLike,
+        emit_ta: TensorArray,
+        state: LSTMStateTuple,
+        loop_state: Tensor,
+    ) -> tuple[Any, ...]:
+        output, cell_state = cell(current, state)
+        nest.assert_same_structure(state, cell_state)
+        nest.assert_same_structure(cell.output_size, output)
+        next_time = time + 1
+        now_finished, following, next_state, emitted, next_loop_state = loop_fn(
+            next_time, output, cell_state, loop_state
+        )
+        nest.assert_same_structure(state, next_state)
+        nest.assert_same_structure(current, following)
+        nest.assert_same_structure(emit_ta, emitted)
+        if next_loop_state is None:
+            next_loop_state = loop_state
+        emitted = _copied(finished, zero_emit, emitted)
+        next_state = _copied(finished, state, next_state)
+        emit_ta = nest.map_structure(lambda ta, out: ta.write(time, out), emit_ta, emitted)
+        finished = ops.logical_or(finished, now_finished)
+        return next_time, finished, following, emit_ta, next_state, next_loop_state
+
+    return body
 
 
 def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:

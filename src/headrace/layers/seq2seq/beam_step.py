@@ -32,46 +32,27 @@ def beam_search_step(
     output_class: type[Any],
 ) -> tuple[Any, Any]:
     """``(output, next_state)``; logits are (batch, beam, vocabulary)."""
-    known = ops.static_value(batch_size)
-    static_batch = None if known is None else int(known)
+    static_batch = _static_size(batch_size)
     not_finished = ops.logical_not(beam_state.finished)
     step_probs = _mask_probs(ops.log_softmax(logits), end_token, beam_state.finished)
     total_probs = ops.expand_dims(beam_state.log_probs, 2) + step_probs
     vocabulary = dimension_value(logits.shape[-1]) or ops.shape(logits)[-1]
-    added = ops.one_hot(
-        indices=ops.fill([batch_size, beam_width], end_token),
-        depth=vocabulary,
-        on_value=ops.constant(0, dtypes.int64),
-        off_value=ops.constant(1, dtypes.int64),
-        dtype=dtypes.int64,
-    )
-    added = added * ops.expand_dims(ops.cast(not_finished, dtypes.int64), 2)
-    lengths = added + ops.expand_dims(beam_state.lengths, 2)
-    accumulated = None
-    attention = get_attention_probs(next_cell_state, coverage_penalty_weight)
-    if attention is not None:
-        attention = attention * ops.expand_dims(ops.cast(not_finished, dtypes.float32), 2)
-        accumulated = beam_state.accumulated_attention_probs + attention
-    scores = _scores(
-        total_probs,
-        lengths,
-        length_penalty_weight,
-        coverage_penalty_weight,
-        beam_state.finished,
-        accumulated,
-    )
+    ends = ops.fill([batch_size, beam_width], end_token)
+    lengths = _lengths_with_word(ends, vocabulary, not_finished, beam_state.lengths)
+    accumulated = get_attention_probs(next_cell_state, coverage_penalty_weight)
+    if accumulated is not None:
+        accumulated *= ops.expand_dims(ops.cast(not_finished, dtypes.float32), 2)
+        accumulated = beam_state.accumulated_attention_probs + accumulated
+    penalties = (length_penalty_weight, coverage_penalty_weight)
+    scores = _scores(total_probs, lengths, *penalties, beam_state.finished, accumulated)
     flat = ops.reshape(scores, [batch_size, -1])
     width = ops.convert_to_tensor(beam_width, dtype=dtypes.int32, name="beam_width")
     next_scores, words = ops.top_k(flat, k=width)
-    next_scores.set_shape([static_batch, beam_width])
-    words.set_shape([static_batch, beam_width])
+    for chosen in (next_scores, words):
+        chosen.set_shape([static_batch, beam_width])
 
     def gathered(
-        indices: TensorLike,
-        source: TensorLike,
-        size: int,
-        shape: object,
-        name: str | None = None,
+        indices: Tensor, source: Tensor, size: Any, shape: object, name: str | None = None
     ) -> Any:
         return _gather(indices, source, batch_size, size, shape, static_batch, name)
 
@@ -79,31 +60,55 @@ def beam_search_step(
     word_ids = ops.cast(ops.mod(words, vocabulary, name="next_beam_word_ids"), dtypes.int32)
     parents = ops.cast(words / vocabulary, dtypes.int32, name="next_beam_parent_ids")
     was_finished = gathered(parents, beam_state.finished, beam_width, [-1])
-    finished = ops.logical_or(
-        was_finished, ops.equal(word_ids, end_token), name="next_beam_finished"
-    )
+    ended = ops.equal(word_ids, end_token)
+    finished = ops.logical_or(was_finished, ended, name="next_beam_finished")
     next_lengths = gathered(parents, beam_state.lengths, beam_width, [-1])
-    next_lengths = next_lengths + ops.cast(ops.logical_not(was_finished), dtypes.int64)
+    next_lengths += ops.cast(ops.logical_not(was_finished), dtypes.int64)
     rows = [batch_size * beam_width, -1]
-    next_accumulated: Any = ()
     if accumulated is not None:
-        next_accumulated = gathered(parents, accumulated, beam_width, rows)
-
-    def moved(part: Tensor) -> Tensor:
-        if isinstance(part, TensorArray):
-            return part
-        if part.shape.ndims is None:
-            raise ValueError(f"Expected tensor ({part}) to have known rank, but ndims == None.")
-        return gathered(parents, part, beam_width, rows) if part.shape.ndims >= 2 else part
+        accumulated = gathered(parents, accumulated, beam_width, rows)
 
     state = type(beam_state)(
-        cell_state=nest.map_structure(moved, next_cell_state),
         log_probs=next_probs,
         lengths=next_lengths,
         finished=finished,
-        accumulated_attention_probs=next_accumulated,
+        accumulated_attention_probs=() if accumulated is None else accumulated,
+        cell_state=nest.map_structure(
+            lambda part: gathered(parents, part, beam_width, rows) if _has_beams(part) else part,
+            next_cell_state,
+        ),
     )
     return output_class(next_scores, word_ids, parents), state
+
+
+def _static_size(size: Tensor) -> int | None:
+    known = ops.static_value(size)
+    return None if known is None else int(known)
+
+
+def _has_beams(part: Tensor | TensorArray) -> bool:
+    """Whether a part of a cell's state has a row for each beam."""
+    if isinstance(part, TensorArray):
+        return False
+    if part.shape.ndims is None:
+        raise ValueError(f"Expected tensor ({part}) to have known rank, but ndims == None.")
+    return bool(part.shape.ndims >= 2)
+
+
+def _lengths_with_word(
+    ends: Tensor, vocabulary: Tensor | int, not_finished: Tensor, lengths: Tensor
+) -> Tensor:
+    """The length of each beam with each next word: one more, but for finished beams and ends."""
+    added = ops.one_hot(
+        indices=ends,
+        depth=vocabulary,
+        on_value=ops.constant(0, dtypes.int64),
+        off_value=ops.constant(1, dtypes.int64),
+        dtype=dtypes.int64,
+    )
+    added = added * ops.expand_dims(ops.cast(not_finished, dtypes.int64), 2)
+    longer: Tensor = added + ops.expand_dims(lengths, 2)
+    return longer
 
 
 def get_attention_probs(cell_state: object, coverage_penalty_weight: TensorLike) -> Any:

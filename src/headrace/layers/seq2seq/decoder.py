@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes, nest
@@ -87,71 +88,92 @@ def dynamic_decode(
         )
     with variable_scope(scope, "decoder") as opened:
         cache_variables(opened)
-        if maximum_iterations is not None:
-            maximum_iterations = ops.convert_to_tensor(
-                maximum_iterations, dtype=dtypes.int32, name="maximum_iterations"
-            )
-            if maximum_iterations.shape.ndims != 0:
-                raise ValueError("maximum_iterations must be a scalar")
-        finished, inputs, state = decoder.initialize()
-        zeros = nest.map_structure(
-            lambda size, kind: zero_state_tensors(size, decoder.batch_size, kind),
-            decoder.output_size,
-            decoder.output_dtype,
-        )
-        if maximum_iterations is not None:
-            finished = ops.logical_or(finished, maximum_iterations <= 0)
-        lengths = ops.zeros_like(finished, dtype=dtypes.int32)
-        time = ops.constant(0, dtype=dtypes.int32)
-
-        def array(size: int | TensorShape, kind: DType) -> Any:
-            shape = _element_shape(decoder.batch_size, size)
-            return TensorArray(kind, size=0, dynamic_size=True, element_shape=shape)
-
-        arrays = nest.map_structure(array, decoder.output_size, decoder.output_dtype)
-
-        def body(
-            time: Tensor,
-            arrays: BeamSearchDecoderOutput | BasicDecoderOutput,
-            state: object,
-            inputs: Tensor,
-            finished: Tensor,
-            lengths: Tensor,
-        ) -> tuple[Any, ...]:
-            outputs, next_state, next_inputs, now_finished = decoder.step(time, inputs, state)
-            if not decoder.tracks_own_finished:
-                now_finished = ops.logical_or(now_finished, finished)
-            steps = ops.fill(ops.shape(lengths), time + 1)
-            next_lengths = ops.where(ops.logical_not(finished), steps, lengths)
-            nest.assert_same_structure(state, next_state)
-            nest.assert_same_structure(arrays, outputs)
-            nest.assert_same_structure(inputs, next_inputs)
-            if impute_finished:
-                outputs = nest.map_structure(
-                    lambda out, zero: ops.where(finished, zero, out), outputs, zeros
-                )
-                next_state = nest.map_structure(
-                    lambda new, old: _kept(finished, new, old), next_state, state
-                )
-            arrays = nest.map_structure(lambda ta, out: ta.write(time, out), arrays, outputs)
-            return time + 1, arrays, next_state, next_inputs, now_finished, next_lengths
-
-        _, arrays, final_state, _, _, final_lengths = ops.while_loop(
-            lambda time, arrays, state, inputs, finished, _: ops.logical_not(
-                ops.reduce_all(finished)
-            ),
-            body,
-            loop_vars=(time, arrays, state, inputs, finished, lengths),
+        limit = None if maximum_iterations is None else _iteration_limit(maximum_iterations)
+        first = decoder.initialize()
+        outputs, final_state, final_lengths = _decode(
+            decoder,
+            first,
+            limit,
+            impute_finished,
             parallel_iterations=parallel_iterations,
-            maximum_iterations=maximum_iterations,
             swap_memory=swap_memory,
         )
-        outputs = nest.map_structure(lambda ta: ta.stack(), arrays)
         with contextlib.suppress(NotImplementedError):
             outputs, final_state = decoder.finalize(outputs, final_state, final_lengths)
         if not output_time_major:
             outputs = nest.map_structure(transpose_batch_time, outputs)
     return outputs, final_state, final_lengths
+
+
+def _iteration_limit(maximum_iterations: TensorLike) -> Tensor:
+    limit: Tensor = ops.convert_to_tensor(
+        maximum_iterations, dtype=dtypes.int32, name="maximum_iterations"
+    )
+    if limit.shape.ndims != 0:
+        raise ValueError("maximum_iterations must be a scalar")
+    return limit
+
+
+def _decode(
+    decoder: Decoder, first: Any, limit: Tensor | None, impute_finished: bool, **options: Any
+) -> tuple[Any, Any, Any]:
+    """(outputs, state, lengths) of the loop that starts with what ``initialize`` gave."""
+    finished, inputs, state = first
+    zeros = nest.map_structure(
+        lambda size, kind: zero_state_tensors(size, decoder.batch_size, kind),
+        decoder.output_size,
+        decoder.output_dtype,
+    )
+    if limit is not None:
+        finished = ops.logical_or(finished, limit <= 0)
+    lengths = ops.zeros_like(finished, dtype=dtypes.int32)
+    time = ops.constant(0, dtype=dtypes.int32)
+
+    def array(size: int | TensorShape, kind: DType) -> Any:
+        shape = _element_shape(decoder.batch_size, size)
+        return TensorArray(kind, size=0, dynamic_size=True, element_shape=shape)
+
+    arrays = nest.map_structure(array, decoder.output_size, decoder.output_dtype)
+    _, arrays, state, _, _, lengths = ops.while_loop(
+        lambda time, arrays, state, inputs, finished, _: ops.logical_not(ops.reduce_all(finished)),
+        _decoding_step(decoder, zeros if impute_finished else None),
+        loop_vars=(time, arrays, state, inputs, finished, lengths),
+        maximum_iterations=limit,
+        **options,
+    )
+    return nest.map_structure(lambda ta: ta.stack(), arrays), state, lengths
+
+
+def _decoding_step(decoder: Decoder, zeros: Any) -> Callable[..., tuple[Any, ...]]:
+    """The body of the loop; with ``zeros``, finished rows give those and keep their state."""
+
+    def body(
+        time: Tensor,
+        arrays: BeamSearchDecoderOutput | BasicDecoderOutput,
+        state: object,
+        inputs: Tensor,
+        finished: Tensor,
+        lengths: Tensor,
+    ) -> tuple[Any, ...]:
+        outputs, next_state, next_inputs, now_finished = decoder.step(time, inputs, state)
+        if not decoder.tracks_own_finished:
+            now_finished = ops.logical_or(now_finished, finished)
+        steps = ops.fill(ops.shape(lengths), time + 1)
+        next_lengths = ops.where(ops.logical_not(finished), steps, lengths)
+        nest.assert_same_structure(state, next_state)
+        nest.assert_same_structure(arrays, outputs)
+        nest.assert_same_structure(inputs, next_inputs)
+        if zeros is not None:
+            outputs = nest.map_structure(
+                lambda out, zero: ops.where(finished, zero, out), outputs, zeros
+            )
+            next_state = nest.map_structure(
+                lambda new, old: _kept(finished, new, old), next_state, state
+            )
+        arrays = nest.map_structure(lambda ta, out: ta.write(time, out), arrays, outputs)
+        return time + 1, arrays, next_state, next_inputs, now_finished, next_lengths
+
+    return body
 
 
 def _element_shape(batch_size: Tensor, size: int | TensorShape) -> TensorShape | None:

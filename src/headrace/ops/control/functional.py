@@ -186,6 +186,16 @@ def foldr(
     return _fold(fn, elems, initializer, name, "foldr", True, options)
 
 
+def _array_for(element: Tensor, size: Tensor, infer_shape: bool) -> TensorArray:
+    """An empty TensorArray for elements like this one."""
+    return TensorArray(
+        element.dtype.base_dtype,
+        size=size,
+        infer_shape=infer_shape,
+        element_shape=element.shape if infer_shape else None,
+    )
+
+
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: TensorLike,
@@ -213,15 +223,7 @@ def scan(
         else:
             start = _pack(initializer, [convert_to_tensor(i) for i in nest.flatten(initializer)])
         flat_start = nest.flatten(start)
-        results = [
-            TensorArray(
-                t.dtype.base_dtype,
-                size=n,
-                infer_shape=infer_shape,
-                element_shape=t.shape if infer_shape else None,
-            )
-            for t in flat_start
-        ]
+        results = [_array_for(t, n, infer_shape) for t in flat_start]
         if initializer is None:
             results = [r.write(begin, t) for r, t in zip(results, flat_start)]
 

@@ -55,15 +55,7 @@ def while_loop(
 
     Rounds run one after the other: ``parallel_iterations`` and ``swap_memory`` change nothing.
     """
-    if not callable(cond):
-        raise TypeError("cond must be callable.")
-    if not callable(body):
-        raise TypeError("body must be callable.")
-    plain = isinstance(loop_vars, (list, tuple, int, float))
-    if (plain and not loop_vars) or loop_vars is None:
-        raise ValueError("No loop variables provided")
-    if parallel_iterations < 1:
-        raise TypeError("parallel_iterations must be a positive integer.")
+    _check_loop(cond, body, loop_vars, parallel_iterations)
     if get_default_graph()._is_eager:
         return eager_while(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with name_scope(name, "while"):
@@ -71,9 +63,7 @@ def while_loop(
         variables = [loop_vars] if single else list(loop_vars)
         if shape_invariants is not None and single:
             shape_invariants = [shape_invariants]
-        returned: list[
-            Any
-        ] = []  # the body's result as it came: the loop's result has its structure
+        returned: list[Any] = []  # what the body gave: the loop's result has its structure
         noted = _noting(body, returned)
         if maximum_iterations is not None:
             limit = _iteration_limit(maximum_iterations)
@@ -98,6 +88,18 @@ def while_loop(
     if single or (not return_same_structure and len(flat) == 1):
         return results[0]
     return _like_sequence(returned[-1], results)
+
+
+def _check_loop(cond: object, body: object, loop_vars: Any, parallel_iterations: int) -> None:
+    if not callable(cond):
+        raise TypeError("cond must be callable.")
+    if not callable(body):
+        raise TypeError("body must be callable.")
+    plain = isinstance(loop_vars, (list, tuple, int, float))
+    if (plain and not loop_vars) or loop_vars is None:
+        raise ValueError("No loop variables provided")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
 
 
 def _noting(function: Callable[..., Any], results: list[Any]) -> Callable[..., Any]:

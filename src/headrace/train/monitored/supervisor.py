@@ -81,23 +81,13 @@ class Supervisor:
         self._graph = graph or get_default_graph()
         if self._graph._is_eager:
             raise RuntimeError("Supervisors are not compatible with eager execution.")
-        keys = GraphKeys
         with self._graph.as_default():
-            self.ready_op = self._choose(ready_op, keys.READY_OP, report_uninitialized_variables)
-            self.ready_for_local_init_op = self._choose(
-                ready_for_local_init_op, keys.READY_FOR_LOCAL_INIT_OP, lambda: None
-            )
-            self.init_op = self._choose(init_op, keys.INIT_OP, global_variables_initializer)
-            self._local_init_op = self._choose(
-                local_init_op,
-                keys.LOCAL_INIT_OP,
-                lambda: group(local_variables_initializer(), tables_initializer()),
-            )
-            self.saver = self._choose(saver, keys.SAVERS, _saver_of_variables)
+            self._choose_init_ops(ready_op, ready_for_local_init_op, init_op, local_init_op)
+            self.saver = self._choose(saver, GraphKeys.SAVERS, _saver_of_variables)
             self.summary_op = self._choose(
-                summary_op, keys.SUMMARY_OP, training_files.merged_summaries
+                summary_op, GraphKeys.SUMMARY_OP, training_files.merged_summaries
             )
-            self.global_step = self._choose(global_step, keys.GLOBAL_STEP, self._named_step)
+            self.global_step = self._choose(global_step, GraphKeys.GLOBAL_STEP, self._named_step)
         self.init_feed_dict = init_feed_dict
         self.is_chief = is_chief
         self.coord = Coordinator()
@@ -119,6 +109,22 @@ class Supervisor:
         )
         self._check_devices()
         self._graph.finalize()
+
+    def _choose_init_ops(
+        self, ready_op: object, ready_for_local_init_op: object, init_op: object, local: object
+    ) -> None:
+        """What initialises the variables, and what tells that they are initialised."""
+        keys = GraphKeys
+        self.ready_op = self._choose(ready_op, keys.READY_OP, report_uninitialized_variables)
+        self.ready_for_local_init_op = self._choose(
+            ready_for_local_init_op, keys.READY_FOR_LOCAL_INIT_OP, lambda: None
+        )
+        self.init_op = self._choose(init_op, keys.INIT_OP, global_variables_initializer)
+        self._local_init_op = self._choose(
+            local,
+            keys.LOCAL_INIT_OP,
+            lambda: group(local_variables_initializer(), tables_initializer()),
+        )
 
     def _choose(self, given: object, key: str, make: Callable[[], Any]) -> Any:
         if given is not _DEFAULT:
