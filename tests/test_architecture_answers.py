@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -63,3 +64,22 @@ def test_the_walk_of_a_run_names_files_that_are_there() -> None:
     names = set(re.findall(r"`([a-z_]\w*\.py)`", PAGE))
     modules = {path.name for path in (ROOT / "src" / "headrace").rglob("*.py")}
     assert not names - modules
+
+
+MAX_MODULE_LINES, MAX_FUNCTION_LINES = 600, 60
+
+
+def test_modules_and_functions_have_a_size_that_one_reads_at_once() -> None:
+    """A module has one idea: split a longer one where the second idea begins."""
+    long = []
+    for path in sorted((ROOT / "src" / "headrace").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        place = path.relative_to(ROOT)
+        if (lines := text.count("\n")) > MAX_MODULE_LINES:
+            long.append(f"{place}: {lines} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if lines > MAX_FUNCTION_LINES:
+                    long.append(f"{place}:{node.lineno} {node.name}: {lines} lines")
+    assert not long, "\n".join(long)

@@ -156,11 +156,10 @@ def make_csv_dataset(
     if len(column_names) != len(set(column_names)):
         raise ValueError("Cannot have duplicate column names.")
     chosen = _chosen(select_columns, column_names)
-    total = len(column_names)
     if column_defaults is None:
         how = (header, num_rows_for_inference, na_value, compression_type)
-        column_defaults = _inferred(files, form, chosen, *how, total)
-    elif len(column_defaults) != len(chosen) and len(column_defaults) == total:
+        column_defaults = _inferred(files, form, chosen, *how, len(column_names))
+    elif len(column_defaults) != len(chosen) and len(column_defaults) == len(column_names):
         column_defaults = [column_defaults[i] for i in chosen]
     names = [column_names[i] for i in chosen]
     if label_name not in (None, *names):

@@ -218,7 +218,6 @@ def _loop(
         swap_memory=swap_memory,
     )
     outputs = [ta.stack() for ta in arrays]
-    known = [static_steps, static_batch]
     for output, size in zip(outputs, sizes):
-        output.set_shape(concat_shapes(known, size, static=True))
+        output.set_shape(concat_shapes([static_steps, static_batch], size, static=True))
     return nest.pack_sequence_as(cell.output_size, outputs), final
