@@ -8,7 +8,7 @@ penalties to ``REGULARIZATION_LOSSES``.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,15 @@ if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
     from headrace.variables.variable import Variable
 
-__all__ = ["InputSpec", "Layer", "apply_layer", "keras_style_scope", "set_keras_style"]
+__all__ = [
+    "InputSpec",
+    "Layer",
+    "apply_layer",
+    "call_layer",
+    "constructor_arguments",
+    "keras_style_scope",
+    "set_keras_style",
+]
 
 
 class _Style:
@@ -68,6 +76,23 @@ def apply_layer(layer: CoreLayer, inputs: TensorLike, **kwargs: object) -> Tenso
     """The output of a layer that has a single one."""
     outputs: Tensor = layer.apply(inputs, **kwargs)
     return outputs
+
+
+def call_layer(kind: Callable[..., CoreLayer], given: dict[str, Any], *of_call: str) -> Tensor:
+    """The functional form of a layer, ``tf.layers.conv2d``, from the ``locals()`` of its function.
+
+    ``inputs`` and the arguments named by ``of_call`` go to the layer that the other arguments make;
+    the layer has the variable scope ``name``, and with ``reuse`` the variables that are there.
+    """
+    options = {k: v for k, v in given.items() if k not in ("inputs", "reuse", *of_call)}
+    layer = kind(**options, _reuse=given["reuse"], _scope=given["name"])
+    return apply_layer(layer, given["inputs"], **{name: given[name] for name in of_call})
+
+
+def constructor_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor for that of its base class, from its ``locals()``."""
+    own = {k: v for k, v in given.items() if k not in ("self", "__class__", "kwargs")}
+    return {**own, **given["kwargs"]}
 
 
 class Layer(CoreLayer):

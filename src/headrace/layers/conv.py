@@ -10,7 +10,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.seeds import count_more
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer, apply_layer
+from headrace.layers.base import Layer, call_layer, constructor_arguments
 from headrace.layers.conv_arguments import (
     conv_output_length,
     convert_data_format,
@@ -305,26 +305,7 @@ class Conv1D(Conv1DCore, Layer):
         name: Any = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def conv1d(
@@ -351,28 +332,7 @@ def conv1d(
     """A convolution over sequences (batch, length, channels), with variables ``kernel`` and
     ``bias``.
     """
-    layer = Conv1D(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilation_rate=dilation_rate,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(Conv1D, locals())
 
 
 class Conv2D(Conv2DCore, Layer):
@@ -399,26 +359,7 @@ class Conv2D(Conv2DCore, Layer):
         name: Any = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def conv2d(
@@ -446,28 +387,7 @@ def conv2d(
 
     Example: ``tf.layers.conv2d(images, 32, 3, padding="same", activation=tf.nn.relu)``.
     """
-    layer = Conv2D(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilation_rate=dilation_rate,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(Conv2D, locals())
 
 
 class Conv3D(Conv3DCore, Layer):
@@ -494,26 +414,7 @@ class Conv3D(Conv3DCore, Layer):
         name: Any = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def conv3d(
@@ -538,25 +439,4 @@ def conv3d(
     reuse: object = None,
 ) -> Tensor:
     """A convolution over volumes, with variables ``kernel`` and ``bias``."""
-    layer = Conv3D(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilation_rate=dilation_rate,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(Conv3D, locals())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer, apply_layer
+from headrace.layers.base import Layer, call_layer, constructor_arguments
 from headrace.layers.conv import ConvCore
 from headrace.layers.conv_arguments import convert_data_format
 from headrace.layers.identifiers import (
@@ -191,30 +191,7 @@ class SeparableConv1D(SeparableConv1DCore, Layer):
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            depth_multiplier=depth_multiplier,
-            activation=activation,
-            use_bias=use_bias,
-            depthwise_initializer=depthwise_initializer,
-            pointwise_initializer=pointwise_initializer,
-            bias_initializer=bias_initializer,
-            depthwise_regularizer=depthwise_regularizer,
-            pointwise_regularizer=pointwise_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            depthwise_constraint=depthwise_constraint,
-            pointwise_constraint=pointwise_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def separable_conv1d(
@@ -243,32 +220,7 @@ def separable_conv1d(
     reuse: object = None,
 ) -> Tensor:
     """A convolution of each channel, then one of width 1 that mixes them, over sequences."""
-    layer = SeparableConv1D(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilation_rate=dilation_rate,
-        depth_multiplier=depth_multiplier,
-        activation=activation,
-        use_bias=use_bias,
-        depthwise_initializer=depthwise_initializer,
-        pointwise_initializer=pointwise_initializer,
-        bias_initializer=bias_initializer,
-        depthwise_regularizer=depthwise_regularizer,
-        pointwise_regularizer=pointwise_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        depthwise_constraint=depthwise_constraint,
-        pointwise_constraint=pointwise_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(SeparableConv1D, locals())
 
 
 class SeparableConv2D(SeparableConv2DCore, Layer):
@@ -303,30 +255,7 @@ class SeparableConv2D(SeparableConv2DCore, Layer):
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            depth_multiplier=depth_multiplier,
-            activation=activation,
-            use_bias=use_bias,
-            depthwise_initializer=depthwise_initializer,
-            pointwise_initializer=pointwise_initializer,
-            bias_initializer=bias_initializer,
-            depthwise_regularizer=depthwise_regularizer,
-            pointwise_regularizer=pointwise_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            depthwise_constraint=depthwise_constraint,
-            pointwise_constraint=pointwise_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def separable_conv2d(
@@ -355,29 +284,4 @@ def separable_conv2d(
     reuse: object = None,
 ) -> Tensor:
     """A convolution of each channel, then a 1x1 one that mixes them, over images."""
-    layer = SeparableConv2D(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilation_rate=dilation_rate,
-        depth_multiplier=depth_multiplier,
-        activation=activation,
-        use_bias=use_bias,
-        depthwise_initializer=depthwise_initializer,
-        pointwise_initializer=pointwise_initializer,
-        bias_initializer=bias_initializer,
-        depthwise_regularizer=depthwise_regularizer,
-        pointwise_regularizer=pointwise_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        depthwise_constraint=depthwise_constraint,
-        pointwise_constraint=pointwise_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(SeparableConv2D, locals())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.core.graph import get_default_graph
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer, apply_layer
+from headrace.layers.base import Layer, call_layer, constructor_arguments
 from headrace.layers.conv import ConvCore
 from headrace.layers.conv_arguments import (
     convert_data_format,
@@ -192,25 +192,7 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def conv2d_transpose(
@@ -234,27 +216,7 @@ def conv2d_transpose(
     reuse: object = None,
 ) -> Tensor:
     """A transposed convolution ("deconvolution") over images."""
-    layer = Conv2DTranspose(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(Conv2DTranspose, locals())
 
 
 class Conv3DTranspose(Conv3DTransposeCore, Layer):
@@ -283,25 +245,7 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def conv3d_transpose(
@@ -329,24 +273,4 @@ def conv3d_transpose(
     The functional form of ``Conv3DTranspose``; a second call with ``reuse=True`` shares its
     variables.
     """
-    layer = Conv3DTranspose(
-        filters=filters,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(Conv3DTranspose, locals())

@@ -10,7 +10,7 @@ from headrace.core.build import apply_op
 from headrace.core.graph import get_default_graph
 from headrace.core.shapes import TensorShape, dimension_value
 from headrace.core.tensor import Tensor
-from headrace.layers.base import Layer, apply_layer
+from headrace.layers.base import Layer, call_layer, constructor_arguments
 from headrace.layers.core_layer import FLOATX, CoreLayer
 from headrace.layers.identifiers import (
     get_activation,
@@ -160,21 +160,7 @@ class Dense(DenseCore, Layer):
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        super().__init__(
-            units,
-            activation,
-            use_bias,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(**constructor_arguments(locals()))
 
 
 def dense(
@@ -198,23 +184,7 @@ def dense(
 
     Example: ``tf.layers.dense(x, 10, activation=tf.nn.relu)``.
     """
-    layer = Dense(
-        units,
-        activation,
-        use_bias,
-        kernel_initializer,
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
-        activity_regularizer,
-        kernel_constraint,
-        bias_constraint,
-        trainable,
-        name,
-        _scope=name,
-        _reuse=reuse,
-    )
-    return apply_layer(layer, inputs)
+    return call_layer(Dense, locals())
 
 
 FullyConnected = Dense

@@ -22,8 +22,9 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies
-from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, register_type_spec
+from headrace.core.specs import SparseTensorSpec, TensorSpec, register_type_spec
 from headrace.data.api import structure
+from headrace.data.api.element_spec import ElementSpec
 from headrace.data.api.optional import Optional
 from headrace.data.functions.user_functions import restart_random_ops
 from headrace.data.runtime.iteration import MEASURE, IteratorResource
@@ -275,23 +276,14 @@ class OwnedIterator(IteratorBase):
         return super().get_next_as_optional(name)
 
 
-class IteratorSpec(TypeSpec):
+class IteratorSpec(ElementSpec):
     """Of an iterator that is an argument of a function."""
 
     value_type = OwnedIterator
 
-    def __init__(self, element_spec: Any) -> None:
-        self._element_spec = element_spec
-
     @property
     def element_spec(self) -> Any:
         return self._element_spec
-
-    def _key(self) -> tuple[Any, ...]:
-        return (
-            str(nest.map_structure(lambda _: 0, self._element_spec)),
-            *nest.flatten(self._element_spec),
-        )
 
     @property
     def component_specs(self) -> tuple[TensorSpec, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.core import dtypes, nest
+from headrace.core import dtypes
 from headrace.core.build import apply_list, apply_op
 from headrace.core.opdef import lookup
-from headrace.core.specs import TensorSpec, TypeSpec, register_type_spec
+from headrace.core.specs import TensorSpec, register_type_spec
 from headrace.data.api import structure
+from headrace.data.api.element_spec import ElementSpec
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
@@ -66,19 +67,10 @@ class Optional:
         return self._variant_tensor
 
 
-class OptionalSpec(TypeSpec):
+class OptionalSpec(ElementSpec):
     """Of an optional with values of a given structure."""
 
     value_type = Optional
-
-    def __init__(self, element_spec: Any) -> None:
-        self._element_spec = element_spec
-
-    def _key(self) -> tuple[Any, ...]:
-        return (
-            str(nest.map_structure(lambda _: 0, self._element_spec)),
-            *nest.flatten(self._element_spec),
-        )
 
     @property
     def component_specs(self) -> tuple[TensorSpec, ...]:

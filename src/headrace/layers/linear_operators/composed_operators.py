@@ -4,7 +4,7 @@ LowRankUpdate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.shapes import TensorShape
@@ -208,6 +208,23 @@ class _OfSeveral(LinearOperator):
         return all(getattr(o, hint) for o in self._operators)
 
 
+class _PartByPart(_OfSeveral):
+    """Operators whose inverse, Cholesky factor and adjoint are made of those of their parts."""
+
+    def _same_of(self, operators: list[Any]) -> Any:
+        kind: Callable[[list[Any]], Any] = type(self)
+        return kind(operators)
+
+    def _inverse(self) -> Any:
+        return self._same_of([o.inverse() for o in self._operators])
+
+    def _cholesky(self) -> Any:
+        return self._same_of([o.cholesky() for o in self._operators])
+
+    def _adjoint(self) -> Any:
+        return self._same_of([o.adjoint() for o in self._operators])
+
+
 class LinearOperatorComposition(_OfSeveral):
     """The product of operators, the last of which is applied first."""
 
@@ -266,7 +283,7 @@ class LinearOperatorComposition(_OfSeveral):
         return result
 
 
-class LinearOperatorBlockDiag(_OfSeveral):
+class LinearOperatorBlockDiag(_PartByPart):
     """Operators as blocks along the diagonal of a matrix that is zero elsewhere."""
 
     def __init__(
@@ -347,17 +364,8 @@ class LinearOperatorBlockDiag(_OfSeveral):
         wide = [ops.broadcast_to(p, ops.concat([batch, ops.shape(p)[-1:]], 0)) for p in parts]
         return ops.concat(wide, axis=-1)
 
-    def _inverse(self) -> Any:
-        return LinearOperatorBlockDiag([o.inverse() for o in self._operators])
 
-    def _cholesky(self) -> Any:
-        return LinearOperatorBlockDiag([o.cholesky() for o in self._operators])
-
-    def _adjoint(self) -> Any:
-        return LinearOperatorBlockDiag([o.adjoint() for o in self._operators])
-
-
-class LinearOperatorKronecker(_OfSeveral):
+class LinearOperatorKronecker(_PartByPart):
     """The Kronecker product of square operators, computed factor by factor."""
 
     def __init__(
@@ -438,15 +446,6 @@ class LinearOperatorKronecker(_OfSeveral):
         for operator in self._operators[1:]:
             result = result * operator.trace()
         return result
-
-    def _inverse(self) -> Any:
-        return LinearOperatorKronecker([o.inverse() for o in self._operators])
-
-    def _cholesky(self) -> Any:
-        return LinearOperatorKronecker([o.cholesky() for o in self._operators])
-
-    def _adjoint(self) -> Any:
-        return LinearOperatorKronecker([o.adjoint() for o in self._operators])
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):

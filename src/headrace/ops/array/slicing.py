@@ -187,6 +187,19 @@ def to_index(
     return tuple(index)
 
 
+def _checked_index(
+    begin: Array, end: Array, strides: Array, masks: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """:func:`to_index` of three arrays, which must have one size."""
+    if not begin.shape == end.shape == strides.shape:
+        first, second, third = (shapes.show(v.shape) for v in (begin, end, strides))
+        raise invalid(
+            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+            f"{first}, {second}, and {third} instead."
+        )
+    return to_index(begin.tolist(), end.tolist(), strides.tolist(), *masks)
+
+
 def _strided_slice_kernel(
     xp: ArrayNamespace,
     x: Array,
@@ -200,22 +213,8 @@ def _strided_slice_kernel(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Any:
-    if not begin.shape == end.shape == strides.shape:
-        first, second, third = (shapes.show(v.shape) for v in (begin, end, strides))
-        raise invalid(
-            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
-            f"{first}, {second}, and {third} instead."
-        )
-    index = to_index(
-        begin.tolist(),
-        end.tolist(),
-        strides.tolist(),
-        begin_mask,
-        end_mask,
-        ellipsis_mask,
-        new_axis_mask,
-        shrink_axis_mask,
-    )
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    index = _checked_index(begin, end, strides, masks)
     try:
         return x[index]
     except IndexError:
@@ -379,22 +378,8 @@ def _strided_slice_grad_kernel(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Array:
-    if begin.shape != end.shape or begin.shape != strides.shape:
-        first, second, third = (shapes.show(a.shape) for a in (begin, end, strides))
-        raise invalid(
-            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
-            f"{first}, {second}, and {third} instead."
-        )
-    index = to_index(
-        begin.tolist(),
-        end.tolist(),
-        strides.tolist(),
-        begin_mask,
-        end_mask,
-        ellipsis_mask,
-        new_axis_mask,
-        shrink_axis_mask,
-    )
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    index = _checked_index(begin, end, strides, masks)
     out = xp.zeros(shape.tolist(), dy.dtype)
     try:
         if xp.name != "numpy":

@@ -20,12 +20,32 @@ from headrace.ops.queues import accumulator_ops
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from headrace.core.opdef import OpDef
 
 __all__ = ["ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]
 
 
 def _int64(value: TensorLike) -> Any:
     return cast(convert_to_tensor(value), dtypes.int64)
+
+
+def _make(
+    op: OpDef,
+    dtype: DTypeLike,
+    shape: ShapeLike | None,
+    shared_name: str | None,
+    reduction_type: str,
+    name: str,
+) -> Tensor:
+    """The handle of a new accumulator."""
+    return apply(
+        op,
+        dtype=as_dtype(dtype),
+        shape=TensorShape(shape),
+        shared_name=shared_name or "",
+        reduction_type=reduction_type,
+        name=name,
+    )
 
 
 class ConditionalAccumulatorBase:
@@ -78,14 +98,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        ref = apply(
-            accumulator_ops.ACCUMULATOR,
-            dtype=as_dtype(dtype),
-            shape=TensorShape(shape),
-            shared_name=shared_name or "",
-            reduction_type=reduction_type,
-            name=name,
-        )
+        ref = _make(accumulator_ops.ACCUMULATOR, dtype, shape, shared_name, reduction_type, name)
         super().__init__(dtype, shape, ref)
 
     def apply_grad(
@@ -125,13 +138,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        ref = apply(
-            accumulator_ops.SPARSE_ACCUMULATOR,
-            dtype=as_dtype(dtype),
-            shape=TensorShape(shape),
-            shared_name=shared_name or "",
-            reduction_type=reduction_type,
-            name=name,
+        ref = _make(
+            accumulator_ops.SPARSE_ACCUMULATOR, dtype, shape, shared_name, reduction_type, name
         )
         super().__init__(dtype, shape, ref)
 

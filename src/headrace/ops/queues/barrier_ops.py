@@ -16,13 +16,17 @@ import numpy as np
 from headrace import errors
 from headrace.core.annotations import Array, ArrayNamespace
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
+from headrace.core.opdef import KernelNode
 from headrace.core.shapes import Shape, to_plain
-from headrace.ops.queues.waiting_resource import WaitingResource, boxed, resource_key, unboxed
+from headrace.ops.queues.waiting_resource import (
+    WaitingResource,
+    boxed,
+    define_op,
+    resource_key,
+    unboxed,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headrace.lower.session_state import RunContext
 
 __all__ = [
@@ -193,39 +197,20 @@ def _taken(c: Inference) -> list[Shape]:
     return [(None,), (None,), *[None] * len(c.attr("component_types"))]
 
 
-def _define(
-    name: str,
-    signature: str,
-    kernel: Callable[..., Any],
-    shape: Callable[..., Any],
-    blocking: bool = False,
-) -> OpDef:
-    return define(
-        name,
-        signature,
-        shape=shape,
-        kernel=kernel,
-        grad=NOT_DIFFERENTIABLE,
-        stateful=True,
-        host_only=True,
-        blocking=blocking,
-    )
-
-
-BARRIER = _define(
+BARRIER = define_op(
     "Barrier",
     "-> handle: &string; component_types: list(type), shapes: list(shape)=[], capacity: int=-1, "
     "container: str='', shared_name: str=''",
     _make,
     lambda c: [(2,)],
 )
-BARRIER_INSERT = _define(
+BARRIER_INSERT = define_op(
     "BarrierInsertMany",
     "handle: &string, keys: string, values: T -> ; T: type, component_index: int",
     _insert,
     lambda c: [],
 )
-BARRIER_TAKE = _define(
+BARRIER_TAKE = define_op(
     "BarrierTakeMany",
     "handle: &string, num_elements: int32 -> indices: int64, keys: string, "
     "values: *component_types; component_types: list(type), allow_small_batch: bool=False, "
@@ -234,16 +219,16 @@ BARRIER_TAKE = _define(
     _taken,
     blocking=True,
 )
-BARRIER_CLOSE = _define(
+BARRIER_CLOSE = define_op(
     "BarrierClose", "handle: &string -> ; cancel_pending_enqueues: bool=False", _close, lambda c: []
 )
-BARRIER_READY_SIZE = _define(
+BARRIER_READY_SIZE = define_op(
     "BarrierReadySize",
     "handle: &string -> size: int32",
     lambda xp, handle: np.int32(_of(handle).ready_size()),
     lambda c: [()],
 )
-BARRIER_INCOMPLETE_SIZE = _define(
+BARRIER_INCOMPLETE_SIZE = define_op(
     "BarrierIncompleteSize",
     "handle: &string -> size: int32",
     lambda xp, handle: np.int32(_of(handle).incomplete_size()),

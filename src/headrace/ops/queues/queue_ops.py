@@ -5,14 +5,13 @@ The value of a queue's handle is an array of rank 0 with its :class:`QueueResour
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core.dtypes import int64
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.opdef import KernelNode
 from headrace.core.shapes import to_plain
 from headrace.ops.queues.queue_resource import (
     FifoQueue,
@@ -21,10 +20,10 @@ from headrace.ops.queues.queue_resource import (
     QueueResource,
     ShuffleQueue,
 )
+from headrace.ops.queues.waiting_resource import define_op
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
-    from headrace.core.opdef import OpDef
     from headrace.lower.session_state import RunContext
 
 __all__ = [
@@ -85,42 +84,23 @@ def _shuffle(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
     return _make_queue(node, rt, ShuffleQueue, **options)
 
 
-def _define(
-    name: str,
-    signature: str,
-    kernel: Callable[..., Any],
-    shape: Callable[..., Any],
-    blocking: bool = False,
-) -> OpDef:
-    return define(
-        name,
-        signature,
-        shape=shape,
-        kernel=kernel,
-        grad=NOT_DIFFERENTIABLE,
-        stateful=True,
-        host_only=True,
-        blocking=blocking,
-    )
-
-
 def _handle(c: Inference) -> list[Any]:
     return [()]
 
 
 _QUEUE = "component_types: list(type), shapes: list(shape)=[], capacity: int=-1"
-FIFO_QUEUE = _define("FIFOQueueV2", f"-> handle: resource; {_QUEUE}, {_NAMES}", _fifo, _handle)
-PADDING_QUEUE = _define(
+FIFO_QUEUE = define_op("FIFOQueueV2", f"-> handle: resource; {_QUEUE}, {_NAMES}", _fifo, _handle)
+PADDING_QUEUE = define_op(
     "PaddingFIFOQueueV2", f"-> handle: resource; {_QUEUE}, {_NAMES}", _padding, _handle
 )
-PRIORITY_QUEUE = _define(
+PRIORITY_QUEUE = define_op(
     "PriorityQueueV2",
     "-> handle: resource; component_types: list(type)=[], shapes: list(shape), capacity: int=-1, "
     + _NAMES,
     _priority,
     _handle,
 )
-SHUFFLE_QUEUE = _define(
+SHUFFLE_QUEUE = define_op(
     "RandomShuffleQueueV2",
     f"-> handle: resource; {_QUEUE}, min_after_dequeue: int=0, seed: int=0, seed2: int=0, {_NAMES}",
     _shuffle,
@@ -177,25 +157,25 @@ def _unknown(c: Inference) -> list[Any]:
 
 _IN = "handle: resource, components: *Tcomponents -> ; timeout_ms: int=-1"
 _OUT = "-> components: *component_types; component_types: list(type), timeout_ms: int=-1"
-ENQUEUE = _define("QueueEnqueueV2", _IN, _enqueue, _none, blocking=True)
-ENQUEUE_MANY = _define("QueueEnqueueManyV2", _IN, _enqueue_many, _none, blocking=True)
-DEQUEUE = _define("QueueDequeueV2", f"handle: resource {_OUT}", _dequeue, _unknown, blocking=True)
-DEQUEUE_MANY = _define(
+ENQUEUE = define_op("QueueEnqueueV2", _IN, _enqueue, _none, blocking=True)
+ENQUEUE_MANY = define_op("QueueEnqueueManyV2", _IN, _enqueue_many, _none, blocking=True)
+DEQUEUE = define_op("QueueDequeueV2", f"handle: resource {_OUT}", _dequeue, _unknown, blocking=True)
+DEQUEUE_MANY = define_op(
     "QueueDequeueManyV2", f"handle: resource, n: int32 {_OUT}", _dequeue_many, _unknown, True
 )
-DEQUEUE_UP_TO = _define(
+DEQUEUE_UP_TO = define_op(
     "QueueDequeueUpToV2", f"handle: resource, n: int32 {_OUT}", _dequeue_up_to, _unknown, True
 )
-QUEUE_CLOSE = _define(
+QUEUE_CLOSE = define_op(
     "QueueCloseV2", "handle: resource -> ; cancel_pending_enqueues: bool=False", _close, _none
 )
-QUEUE_IS_CLOSED = _define(
+QUEUE_IS_CLOSED = define_op(
     "QueueIsClosedV2",
     "handle: resource -> is_closed: bool",
     lambda xp, handle: np.bool_(_queue(handle).closed),
     _handle,
 )
-QUEUE_SIZE = _define(
+QUEUE_SIZE = define_op(
     "QueueSizeV2",
     "handle: resource -> size: int32",
     lambda xp, handle: np.int32(_queue(handle).size()),

@@ -14,9 +14,9 @@ import numpy as np
 from headrace import errors
 from headrace.core.annotations import Array, ArrayNamespace
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
+from headrace.core.opdef import KernelNode, OpDef
 from headrace.core.shapes import Shape
-from headrace.ops.queues.waiting_resource import WaitingResource, resource_key
+from headrace.ops.queues.waiting_resource import WaitingResource, define_op, resource_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,17 +132,9 @@ def _define(
     shape: Callable[..., Any],
     blocking: bool = False,
 ) -> OpDef:
-    return define(
-        name,
-        signature + "; capacity: int=0, memory_limit: int=0, dtypes: list(type), "
-        "container: str='', shared_name: str=''",
-        shape=shape,
-        kernel=kernel,
-        grad=NOT_DIFFERENTIABLE,
-        stateful=True,
-        host_only=True,
-        blocking=blocking,
-    )
+    buffer = "capacity: int=0, memory_limit: int=0, dtypes: list(type), "
+    signature += f"; {buffer}container: str='', shared_name: str=''"
+    return define_op(name, signature, kernel, shape, blocking)
 
 
 STAGE = _define("Stage", "values: *dtypes ->", _stage, lambda c: [], True)

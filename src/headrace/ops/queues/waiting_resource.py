@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.core.annotations import Array
-from headrace.core.opdef import KernelNode
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 
-__all__ = ["WaitingResource", "boxed", "resource_key", "unboxed"]
+__all__ = ["WaitingResource", "boxed", "define_op", "resource_key", "unboxed"]
 
 
 class WaitingResource:
@@ -61,3 +62,23 @@ def unboxed(handle: Array) -> WaitingResource:
     """The resource of a handle."""
     found: WaitingResource = handle.item() if isinstance(handle, np.ndarray) else handle
     return found
+
+
+def define_op(
+    name: str,
+    signature: str,
+    kernel: Callable[..., Any],
+    shape: Callable[..., Any],
+    blocking: bool = False,
+) -> OpDef:
+    """An op on a queue, a barrier or another resource; ``blocking``: it may wait for others."""
+    return define(
+        name,
+        signature,
+        shape=shape,
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
+        blocking=blocking,
+    )

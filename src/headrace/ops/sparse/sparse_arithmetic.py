@@ -119,6 +119,21 @@ def _reduced(
     return apply_any(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
 
 
+def _reduced_v2(
+    what: str,
+    output_is_sparse: bool,
+    sp_input: object,
+    axis: object,
+    keepdims: object,
+    name: str | None,
+) -> Any:
+    """TF 2's one function for dense and sparse results of a reduction (``SUM`` or ``MAX``)."""
+    kind = f"SPARSE_REDUCE_{what}{'_SPARSE' if output_is_sparse else ''}"
+    op: OpDef = getattr(sparse_reductions, kind)
+    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
+    return SparseTensor(*found) if output_is_sparse else found
+
+
 def sparse_reduce_sum(
     sp_input: SparseLike,
     axis: TensorLike | None = None,
@@ -200,13 +215,8 @@ def sparse_reduce_max_v2(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    op = (
-        sparse_reductions.SPARSE_REDUCE_MAX_SPARSE
-        if output_is_sparse
-        else sparse_reductions.SPARSE_REDUCE_MAX
-    )
-    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
-    return SparseTensor(*found) if output_is_sparse else found
+    """The largest entry along ``axis`` (None: of all), dense or sparse."""
+    return _reduced_v2("MAX", output_is_sparse, sp_input, axis, keepdims, name)
 
 
 def sparse_reduce_sum_v2(
@@ -216,13 +226,8 @@ def sparse_reduce_sum_v2(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    op = (
-        sparse_reductions.SPARSE_REDUCE_SUM_SPARSE
-        if output_is_sparse
-        else sparse_reductions.SPARSE_REDUCE_SUM
-    )
-    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
-    return SparseTensor(*found) if output_is_sparse else found
+    """The sum of the entries along ``axis`` (None: of all), dense or sparse."""
+    return _reduced_v2("SUM", output_is_sparse, sp_input, axis, keepdims, name)
 
 
 def _extreme(op: OpDef, sp_a: object, sp_b: object, name: str | None) -> SparseTensor:

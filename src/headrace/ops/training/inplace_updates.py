@@ -274,17 +274,7 @@ def centered_rms_prop(
 
 
 def adagrad(var: Array, accum: Array, lr: Array, grad: Array, *, update_slots: bool) -> None:
-    def block(var: Array, accum: Array, g: Array) -> None:
-        t, u, _ = scratch(g)
-        if update_slots:
-            multiply(g, g, t)
-            add(accum, t, accum)
-        sqrt(accum, t)
-        multiply(g, lr, u)
-        divide(u, t, u)
-        subtract(var, u, var)
-
-    in_blocks(block, (var, accum), grad)
+    _adagrad(var, accum, lr, None, grad, update_slots)
 
 
 def adagrad_v2(
@@ -296,13 +286,20 @@ def adagrad_v2(
     *,
     update_slots: bool,
 ) -> None:
+    _adagrad(var, accum, lr, epsilon, grad, update_slots)
+
+
+def _adagrad(
+    var: Array, accum: Array, lr: Array, epsilon: Array | None, grad: Array, update_slots: bool
+) -> None:
     def block(var: Array, accum: Array, g: Array) -> None:
         t, u, _ = scratch(g)
         if update_slots:
             multiply(g, g, t)
             add(accum, t, accum)
         sqrt(accum, t)
-        add(t, epsilon, t)
+        if epsilon is not None:
+            add(t, epsilon, t)
         multiply(g, lr, u)
         divide(u, t, u)
         subtract(var, u, var)
