@@ -20,6 +20,7 @@ from headrace.layers.rnn.cell_base import (
     WEIGHTS,
     LayerRNNCell,
     LSTMStateTuple,
+    UnitState,
     check_input_dtypes,
     check_supported_dtypes,
     input_depth,
@@ -43,7 +44,7 @@ def _zeros(dtype: Any) -> Any:
     return zeros_initializer if dtype is None else zeros_initializer(dtype=dtype)
 
 
-class _SimpleCell(LayerRNNCell):
+class _SimpleCell(UnitState, LayerRNNCell):
     """Cells with ``num_units`` outputs, an activation and inputs of rank 2."""
 
     def __init__(
@@ -60,14 +61,6 @@ class _SimpleCell(LayerRNNCell):
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
         self._activation = _activation_of(activation)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -14,7 +14,7 @@ from headrace.core.shapes import TensorShape, dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.layers.base import Layer
 from headrace.layers.input_spec import InputSpec
-from headrace.layers.rnn.cell_base import LayerRNNCell, LSTMStateTuple
+from headrace.layers.rnn.cell_base import LayerRNNCell, LSTMStateTuple, LSTMUnitState
 from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
 from headrace.variables.initializers import constant_initializer
 
@@ -71,7 +71,7 @@ def _add_variables(
     layer.built = True
 
 
-class LSTMBlockCell(LayerRNNCell):
+class LSTMBlockCell(LSTMUnitState, LayerRNNCell):
     """An LSTM with optional peepholes and clipping of the cell."""
 
     def __init__(
@@ -90,14 +90,6 @@ class LSTMBlockCell(LayerRNNCell):
         self._use_peephole = use_peephole
         self._cell_clip = cell_clip if cell_clip is not None else -1
         self.input_spec = InputSpec(ndim=2)
-
-    @property
-    def state_size(self) -> Any:
-        return LSTMStateTuple(self._num_units, self._num_units)
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, inputs_shape: TensorShape) -> None:
         depth = dimension_value(TensorShape(inputs_shape)[1])

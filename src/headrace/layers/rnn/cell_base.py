@@ -29,12 +29,15 @@ __all__ = [
     "BIAS",
     "WEIGHTS",
     "LSTMStateTuple",
+    "LSTMUnitState",
     "LayerRNNCell",
     "RNNCell",
+    "UnitState",
     "assert_like_rnncell",
     "concat_shapes",
     "input_depth",
     "like_rnncell",
+    "width",
     "zero_state_tensors",
 ]
 
@@ -159,6 +162,14 @@ def input_depth(inputs_shape: TensorShape) -> int:
     return int(shape[-1])
 
 
+def width(inputs: Tensor) -> int:
+    """The number of columns of a matrix; ValueError if it is not known."""
+    size = dimension_value(inputs.shape.with_rank(2)[1])
+    if size is None:
+        raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
+    return size
+
+
 class RNNCell(Layer):
     """Base class of cells.
 
@@ -254,6 +265,28 @@ def _refuse_other_batch(
             "dtype from input tensor is different from the input param. "
             f"Input tensor dtype: {inputs.dtype}, dtype: {dtype}"
         )
+
+
+class UnitState:
+    """Beside a cell class: state and output have ``num_units`` numbers a row."""
+
+    _num_units: int
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+
+class LSTMUnitState(UnitState):
+    """Beside a cell class: cell and output have ``num_units`` numbers a row each."""
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._num_units, self._num_units)
 
 
 class LayerRNNCell(RNNCell):

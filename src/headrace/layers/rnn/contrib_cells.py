@@ -16,8 +16,11 @@ from headrace.layers.rnn.cell_base import (
     WEIGHTS,
     LayerRNNCell,
     LSTMStateTuple,
+    LSTMUnitState,
     RNNCell,
+    UnitState,
     input_depth,
+    width,
 )
 from headrace.layers.rnn.layer_norms import layer_norm_of_gate
 from headrace.layers.rnn.linear_map import Linear
@@ -48,7 +51,7 @@ __all__ = [
 ]
 
 
-class LayerNormBasicLSTMCell(RNNCell):
+class LayerNormBasicLSTMCell(LSTMUnitState, RNNCell):
     """An LSTM with layer normalization of its gates and its cell, and dropout of its candidates."""
 
     def __init__(
@@ -73,14 +76,6 @@ class LayerNormBasicLSTMCell(RNNCell):
         self._layer_norm = layer_norm
         self._norm_gain = norm_gain
         self._norm_shift = norm_shift
-
-    @property
-    def state_size(self) -> Any:
-        return LSTMStateTuple(self._num_units, self._num_units)
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def _norm(self, x: Tensor, scope: str) -> Any:
         return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
@@ -180,14 +175,7 @@ class NASCell(LayerRNNCell):
         return new_m, LSTMStateTuple(new_c, new_m)
 
 
-def _width(inputs: Tensor) -> int:
-    size = dimension_value(inputs.shape.with_rank(2)[1])
-    if size is None:
-        raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
-    return size
-
-
-class UGRNNCell(RNNCell):
+class UGRNNCell(UnitState, RNNCell):
     """An update gate between the state and a candidate."""
 
     def __init__(
@@ -205,16 +193,8 @@ class UGRNNCell(RNNCell):
         self._activation = activation
         self._linear: Linear | None = None
 
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
-
     def call(self, inputs: Tensor, state: TensorLike) -> Any:
-        _width(inputs)
+        width(inputs)
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             joined = ops.concat([inputs, state], 1)
             if self._linear is None:
@@ -226,7 +206,7 @@ class UGRNNCell(RNNCell):
         return new, new
 
 
-class IntersectionRNNCell(RNNCell):
+class IntersectionRNNCell(UnitState, RNNCell):
     """Two gates: between state and candidate, and between input and output."""
 
     def __init__(
@@ -247,18 +227,10 @@ class IntersectionRNNCell(RNNCell):
         self._linear1: Linear | None = None
         self._linear2: Linear | None = None
 
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
-
     def call(self, inputs: Tensor, state: Tensor) -> Any:
         n = self._num_units
         with variable_scope(get_variable_scope(), initializer=self._initializer):
-            if _width(inputs) != n:
+            if width(inputs) != n:
                 if not self._num_input_proj:
                     raise ValueError(
                         "Must have input size == output size for Intersection RNN. To "
@@ -280,7 +252,7 @@ class IntersectionRNNCell(RNNCell):
             return gy * inputs + (1.0 - gy) * y, gh * state + (1.0 - gh) * h
 
 
-class _Independent(LayerRNNCell):
+class _Independent(UnitState, LayerRNNCell):
     """Cells whose units see of the state their own entry alone."""
 
     def __init__(
@@ -290,14 +262,6 @@ class _Independent(LayerRNNCell):
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
         self._activation = activation or ops.tanh
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def _recurrent(self, name: str, size: int) -> Any:
         start = random_uniform_initializer(minval=-1, maxval=1, dtype=self.dtype or dtypes.float32)

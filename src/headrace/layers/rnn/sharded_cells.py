@@ -16,7 +16,9 @@ from headrace.layers.rnn.cell_base import (
     LayerRNNCell,
     LSTMStateTuple,
     RNNCell,
+    UnitState,
     input_depth,
+    width,
 )
 from headrace.layers.rnn.layer_norms import layer_norm_of_gate
 from headrace.layers.rnn.linear_map import Linear
@@ -30,15 +32,7 @@ if TYPE_CHECKING:
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
-__all__ = ["CoupledInputForgetGateLSTMCell", "GLSTMCell", "SRUCell", "TimeFreqLSTMCell", "width"]
-
-
-def width(inputs: Tensor) -> int:
-    """The number of columns of a matrix; ValueError if it is not known."""
-    size = dimension_value(inputs.shape.with_rank(2)[1])
-    if size is None:
-        raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
-    return size
+__all__ = ["CoupledInputForgetGateLSTMCell", "GLSTMCell", "SRUCell", "TimeFreqLSTMCell"]
 
 
 def clipped(x: TensorLike, limit: float | None) -> Any:
@@ -308,7 +302,7 @@ class GLSTMCell(RNNCell):
         return new_m, LSTMStateTuple(new_c, new_m)
 
 
-class SRUCell(LayerRNNCell):
+class SRUCell(UnitState, LayerRNNCell):
     """The simple recurrent unit: its gates see the input alone, not the state."""
 
     def __init__(
@@ -323,14 +317,6 @@ class SRUCell(LayerRNNCell):
         self._num_units = num_units
         self._activation = activation or ops.tanh
         self.input_spec = InputSpec(ndim=2)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, inputs_shape: TensorShape) -> None:
         n = self._num_units

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.core import dtypes
 from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops
-from headrace.layers.rnn.cell_base import LSTMStateTuple, RNNCell
+from headrace.layers.rnn.cell_base import LSTMStateTuple, LSTMUnitState, RNNCell
 from headrace.layers.rnn.linear_map import Linear
 from headrace.variables.initializers import constant_initializer, random_uniform_initializer
 from headrace.variables.variable_scope import get_variable, variable_scope
@@ -33,7 +33,7 @@ def _random_exp(minval: float, maxval: float) -> Any:
     return initializer
 
 
-class PhasedLSTMCell(RNNCell):
+class PhasedLSTMCell(LSTMUnitState, RNNCell):
     """An LSTM whose units are open in phases of their own; its inputs are ``(times, features)``."""
 
     def __init__(
@@ -56,14 +56,6 @@ class PhasedLSTMCell(RNNCell):
         self._period_init_min = period_init_min
         self._period_init_max = period_init_max
         self._maps: dict[str, Linear] = {}
-
-    @property
-    def state_size(self) -> Any:
-        return LSTMStateTuple(self._num_units, self._num_units)
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def _mapped(self, scope: str, args: list[Any], size: int, activation: Activation) -> Any:
         with variable_scope(scope):

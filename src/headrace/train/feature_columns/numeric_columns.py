@@ -20,6 +20,7 @@ from headrace.train.feature_columns.column_base import (
     Builder,
     CategoricalColumn,
     DenseColumn,
+    FeatureColumn,
     IdWeightPair,
     check_key,
 )
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "BucketizedColumn", "NumericColumn", "bucketized_column", "checked_shape", "numeric_column",
+    "BucketizedColumn", "Numbers", "NumericColumn", "bucketized_column", "checked_shape",
+    "numeric_column",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class NumericColumn(DenseColumn):
-    """Numbers as they are, or as ``normalizer_fn`` makes them."""
+class Numbers(FeatureColumn):
+    """Numbers of an example, or of each of its steps, as ``normalizer_fn`` makes them."""
 
     key: str
     shape: tuple[int, ...]
@@ -50,6 +52,18 @@ class NumericColumn(DenseColumn):
         return self.key
 
     @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape(self.shape)
+
+    def _normalized(self, numbers: Any) -> Any:
+        return numbers if self.normalizer_fn is None else self.normalizer_fn(numbers)
+
+
+@dataclass(frozen=True)
+class NumericColumn(Numbers, DenseColumn):
+    """Numbers as they are, or as ``normalizer_fn`` makes them."""
+
+    @property
     def parse_example_spec(self) -> dict[str, Any]:
         return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
 
@@ -60,13 +74,7 @@ class NumericColumn(DenseColumn):
                 "The corresponding Tensor of numerical column must be a Tensor. "
                 f"SparseTensor is not supported. key: {self.key}"
             )
-        if self.normalizer_fn is not None:
-            tensor = self.normalizer_fn(tensor)
-        return ops.cast(tensor, dtypes.float32)
-
-    @property
-    def variable_shape(self) -> TensorShape:
-        return TensorShape(self.shape)
+        return ops.cast(self._normalized(tensor), dtypes.float32)
 
 
 @dataclass(frozen=True)

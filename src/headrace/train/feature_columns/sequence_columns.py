@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
-from headrace.core.dtypes import DType, as_dtype
+from headrace.core.dtypes import as_dtype
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_more
-from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops
 from headrace.ops.io.parsing_features import VarLenFeature
 from headrace.ops.math.segments import segment_max
@@ -25,7 +24,6 @@ from headrace.train.feature_columns import categorical_columns as categorical
 from headrace.train.feature_columns.column_base import (
     Builder,
     CategoricalColumn,
-    FeatureColumn,
     IdWeightPair,
     check_key,
     sorted_columns,
@@ -36,7 +34,7 @@ from headrace.train.feature_columns.dense_columns import (
     IndicatorColumn,
     SharedEmbeddingColumn,
 )
-from headrace.train.feature_columns.numeric_columns import checked_shape
+from headrace.train.feature_columns.numeric_columns import Numbers, checked_shape
 from headrace.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
@@ -108,30 +106,15 @@ def sequence_length_of(ids: SparseTensor, num_elements: int = 1) -> Tensor:
 
 
 @dataclass(frozen=True)
-class SequenceNumericColumn(FeatureColumn):
+class SequenceNumericColumn(Numbers):
     """Numbers for each step; steps that a row does not have are ``default_value``."""
-
-    key: str
-    shape: tuple[int, ...]
-    default_value: float
-    dtype: DType
-    normalizer_fn: Callable[[Any], Any] | None
-
-    @property
-    def name(self) -> str:
-        return self.key
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
         return {self.key: VarLenFeature(self.dtype)}
 
     def _transform_feature(self, inputs: Builder) -> Any:
-        tensor = inputs.get(self.key)
-        return tensor if self.normalizer_fn is None else self.normalizer_fn(tensor)
-
-    @property
-    def variable_shape(self) -> TensorShape:
-        return TensorShape(self.shape)
+        return self._normalized(inputs.get(self.key))
 
     def _steps(self, inputs: Builder, collections: list[str], trainable: bool) -> _Steps:
         sparse = inputs.get(self)
