@@ -66,6 +66,13 @@ def test_the_walk_of_a_run_names_files_that_are_there() -> None:
     assert not names - modules
 
 
+def _docstring_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    if ast.get_docstring(function) is None:
+        return 0
+    text = function.body[0]
+    return (text.end_lineno or 0) - text.lineno + 1
+
+
 MAX_MODULE_LINES, MAX_FUNCTION_LINES = 600, 60
 
 
@@ -79,7 +86,7 @@ def test_modules_and_functions_have_a_size_that_one_reads_at_once() -> None:
             long.append(f"{place}: {lines} lines")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                lines = (node.end_lineno or 0) - node.lineno + 1
+                lines = (node.end_lineno or 0) - node.lineno + 1 - _docstring_lines(node)
                 if lines > MAX_FUNCTION_LINES:
                     long.append(f"{place}:{node.lineno} {node.name}: {lines} lines")
     assert not long, "\n".join(long)

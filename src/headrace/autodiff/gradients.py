@@ -87,7 +87,17 @@ def gradients(
     stop_gradients: object = None,
     unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """d(sum of ys)/dx for each x, as new tensors; None where no y depends on x."""
+    """d(sum of ys)/dx for each x in ``xs``, as new tensors; None where no y depends on x.
+
+    ``grad_ys`` are the gradients of the ys that the pass starts with (ones). Gradients do not flow
+    through ``stop_gradients``. ``unconnected_gradients`` "zero" gives zeros instead of None.
+    ``aggregation_method`` and ``colocate_gradients_with_ops`` change no number; ``gate_gradients``
+    counts only for the names and seeds that follow. A gradient may be IndexedSlices (of
+    ``tf.gather``).
+
+        loss = tf.reduce_sum(tf.square(w))
+        (g,) = tf.gradients(loss, [w])                          # 2 * w
+    """
     if get_default_graph()._is_eager:
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use "

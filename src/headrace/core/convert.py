@@ -52,7 +52,12 @@ def convert_to_tensor(
     preferred_dtype: Any = None,
     dtype_hint: Any = None,
 ) -> Tensor:
-    """TF's ``convert_to_tensor``: ``dtype`` is a demand, ``preferred_dtype`` a wish."""
+    """``value`` (a tensor, variable, number, list, array) as a tensor.
+
+    ``dtype`` is a demand: a value that does not fit raises. ``preferred_dtype`` (``dtype_hint`` in
+    TF 2) is a wish, taken where the value leaves the choice. Without both, Python's floats become
+    float32 and ints int32.
+    """
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint

@@ -30,7 +30,12 @@ __all__ = ["Graph", "get_default_graph", "has_default_graph", "reset_default_gra
 
 
 class Graph(GraphScopes):
-    """A dataflow graph that operations are appended to."""
+    """A dataflow graph: operations that each have a name, inputs, outputs and attributes.
+
+    Operations are only ever added. ``with graph.as_default():`` makes new ones go there, otherwise
+    they go to the global default graph (``tf.get_default_graph()``). ``get_tensor_by_name("x:0")``,
+    ``get_operations()`` and ``as_graph_def()`` look at it; a ``tf.Session(graph=graph)`` runs it.
+    """
 
     #: Holds operations of a GraphDef that a TensorFlow after 1.15 wrote: its ops take more types.
     _has_later_types = False

@@ -30,7 +30,12 @@ __all__ = [
 
 
 class name_scope:
-    """``with tf.name_scope(name, default_name, values) as scope:``."""
+    """``with tf.name_scope("layer1") as scope:`` puts operations made inside below "layer1/".
+
+    A name that is taken gets a number ("layer1_1"); one that ends with a slash is entered again.
+    ``default_name`` is used if ``name`` is None. ``values`` are tensors whose graph is the one
+    meant. Variables of ``tf.get_variable`` do not take part.
+    """
 
     def __init__(
         self, name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None

@@ -47,7 +47,16 @@ _passes = itertools.count()
 
 
 class GradientTape:
-    """Records operations for automatic differentiation."""
+    """Records what is computed in its block, for ``gradient(target, sources)`` afterwards.
+
+    Variables that are read are watched by themselves (``watch_accessed_variables``), other tensors
+    by ``watch(x)``. A tape gives gradients once unless ``persistent``. Tapes nest, for second
+    derivatives.
+
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(v * v)
+        tape.gradient(loss, v)                                  # 2 * v
+    """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent

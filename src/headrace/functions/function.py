@@ -489,9 +489,13 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """Compile a Python function into a graph that is called like it.
+    """Compile a Python function into a graph that is called like it; a decorator, with or without
+    arguments.
 
-    As decorator, with or without arguments.
+    The function is traced once for each combination of argument types and shapes and of Python
+    values; ``input_signature`` fixes one. Python's ``if``, ``while`` and ``for`` over tensors
+    become graph control flow unless ``autograph=False``. ``experimental_compile`` (``jit_compile``)
+    compiles with XLA. ``f.explain_retracing()`` tells why there are several traces.
     """
     if experimental_relax_shapes is not None:
         reduce_retracing = experimental_relax_shapes

@@ -280,8 +280,12 @@ class Conv3DCore(ConvCore):
 
 
 class Conv1D(Conv1DCore, Layer):
-    """A convolution over sequences: ``(batch, length, channels)`` to ``(batch, new_length,
-    filters)``.
+    """The layer behind ``tf.layers.conv1d``: a convolution over sequences (batch, length,
+    channels).
+
+    It makes its variables at the first call and shares them among all calls. ``filters`` is the
+    number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate`` are one number;
+    ``padding`` is "valid" or "same".
     """
 
     def __init__(
@@ -329,14 +333,27 @@ def conv1d(
     name: str | None = None,
     reuse: object = None,
 ) -> Tensor:
-    """A convolution over sequences (batch, length, channels), with variables ``kernel`` and
+    """A convolution over sequences (batch, length, channels), with new variables ``kernel`` and
     ``bias``.
+
+    ``filters`` is the number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate``
+    are one number (strides and dilation cannot both be above 1); ``padding`` is "valid" or "same";
+    ``data_format`` "channels_first" has channels second. A second call with the same ``name`` and
+    ``reuse=True`` shares the variables.
+
+        h = tf.layers.conv1d(x, 32, 8, padding="same", activation=tf.nn.relu)
     """
     return call_layer(Conv1D, locals())
 
 
 class Conv2D(Conv2DCore, Layer):
-    """A convolution over images: ``(batch, height, width, channels)``, or channels first."""
+    """The layer behind ``tf.layers.conv2d``: a convolution over images (batch, height, width,
+    channels).
+
+    It makes its variables at the first call and shares them among all calls. ``filters`` is the
+    number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate`` are one number or
+    a pair; ``padding`` is "valid" or "same".
+    """
 
     def __init__(
         self,
@@ -383,15 +400,27 @@ def conv2d(
     name: str | None = None,
     reuse: object = None,
 ) -> Tensor:
-    """A convolution over images, with variables ``kernel`` and ``bias``.
+    """A convolution over images (batch, height, width, channels), with new variables ``kernel`` and
+    ``bias``.
 
-    Example: ``tf.layers.conv2d(images, 32, 3, padding="same", activation=tf.nn.relu)``.
+    ``filters`` is the number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate``
+    are one number or a pair (strides and dilation cannot both be above 1); ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_first" has channels second. A second call with the same
+    ``name`` and ``reuse=True`` shares the variables.
+
+        h = tf.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)
     """
     return call_layer(Conv2D, locals())
 
 
 class Conv3D(Conv3DCore, Layer):
-    """A convolution over volumes ``(batch, depth, height, width, channels)``, or channels first."""
+    """The layer behind ``tf.layers.conv3d``: a convolution over volumes (batch, depth, height,
+    width, channels).
+
+    It makes its variables at the first call and shares them among all calls. ``filters`` is the
+    number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate`` are one number or
+    three; ``padding`` is "valid" or "same".
+    """
 
     def __init__(
         self,
@@ -438,5 +467,14 @@ def conv3d(
     name: str | None = None,
     reuse: object = None,
 ) -> Tensor:
-    """A convolution over volumes, with variables ``kernel`` and ``bias``."""
+    """A convolution over volumes (batch, depth, height, width, channels), with new variables
+    ``kernel`` and ``bias``.
+
+    ``filters`` is the number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate``
+    are one number or three (strides and dilation cannot both be above 1); ``padding`` is "valid" or
+    "same"; ``data_format`` "channels_first" has channels second. A second call with the same
+    ``name`` and ``reuse=True`` shares the variables.
+
+        h = tf.layers.conv3d(x, 32, 3, padding="same", activation=tf.nn.relu)
+    """
     return call_layer(Conv3D, locals())

@@ -219,7 +219,13 @@ def separable_conv1d(
     name: str | None = None,
     reuse: object = None,
 ) -> Tensor:
-    """A convolution of each channel, then one of width 1 that mixes them, over sequences."""
+    """A convolution of each channel by itself, then one that mixes them: over sequences, the second
+    one of width 1.
+
+    ``depth_multiplier`` is how many channels the first makes of each, ``filters`` how many come
+    out. The variables are ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``. The other
+    arguments are those of ``tf.layers.conv1d``.
+    """
     return call_layer(SeparableConv1D, locals())
 
 
@@ -283,5 +289,11 @@ def separable_conv2d(
     name: str | None = None,
     reuse: object = None,
 ) -> Tensor:
-    """A convolution of each channel, then a 1x1 one that mixes them, over images."""
+    """A convolution of each channel by itself, then one that mixes them: over images, the second
+    one 1x1.
+
+    ``depth_multiplier`` is how many channels the first makes of each, ``filters`` how many come
+    out. The variables are ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``. The other
+    arguments are those of ``tf.layers.conv2d``.
+    """
     return call_layer(SeparableConv2D, locals())

@@ -215,7 +215,12 @@ def conv2d_transpose(
     name: str | None = None,
     reuse: object = None,
 ) -> Tensor:
-    """A transposed convolution ("deconvolution") over images."""
+    """A transposed convolution ("deconvolution") over images: they become larger by ``strides``.
+
+    With padding "valid" a size n becomes (n - 1) * stride + kernel (n * stride if the kernel is
+    smaller), with "same" n * stride. ``filters`` is the number of output channels. The variables
+    are ``kernel`` [height, width, filters, channels] and ``bias``.
+    """
     return call_layer(Conv2DTranspose, locals())
 
 

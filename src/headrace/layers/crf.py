@@ -121,9 +121,11 @@ def crf_log_likelihood(
     sequence_lengths: TensorLike,
     transition_params: Any = None,
 ) -> tuple[Any, Any]:
-    """``(log_likelihood, transition_params)``.
+    """``(log_likelihood, transition_params)`` of tag sequences in a linear-chain CRF.
 
-    Without parameters the variable ``transitions`` is made.
+    ``inputs`` are scores [batch, length, tags], ``tag_indices`` [batch, length],
+    ``sequence_lengths`` [batch]. Without ``transition_params`` the variable ``transitions`` [tags,
+    tags] is made.
     """
     tags = dimension_value(inputs.shape[2])
     if transition_params is None:

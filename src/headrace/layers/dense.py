@@ -179,10 +179,14 @@ def dense(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """``activation(inputs · kernel + bias)`` with new variables ``<name>/kernel`` and
-    ``<name>/bias``.
+    """A fully connected layer: ``activation(inputs · kernel + bias)`` over the last dimension.
 
-    Example: ``tf.layers.dense(x, 10, activation=tf.nn.relu)``.
+    The new variables are ``<name>/kernel`` [inputs, units] and ``<name>/bias`` (unless
+    ``use_bias=False``). Leading dimensions stay. A second call with the same ``name`` and
+    ``reuse=True`` shares the variables.
+
+        logits = tf.layers.dense(x, 10)
+        h = tf.layers.dense(x, 64, activation=tf.nn.relu)
     """
     return call_layer(Dense, locals())
 

@@ -76,7 +76,10 @@ def exponential_decay(
 ) -> Tensor:
     """``learning_rate * decay_rate ** (global_step / decay_steps)``.
 
-    With ``staircase`` in whole steps.
+    With ``staircase`` in whole steps: the quotient is rounded down. Give the result to an
+    optimizer, and the same ``global_step`` to its ``minimize``.
+
+        rate = tf.train.exponential_decay(0.1, global_step, 1000, 0.96, staircase=True)
     """
     with name_scope(name or "ExponentialDecay") as scope:
         start = _initial(learning_rate)
@@ -181,9 +184,10 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``.
+    """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``, along ``(1 - step /
+    decay_steps) ** power``.
 
-    With ``cycle`` ever longer such descents.
+    It stays there; with ``cycle`` it starts again over twice, three times as many steps.
     """
     with name_scope(name or "PolynomialDecay") as scope:
         start = _initial(learning_rate)
@@ -216,8 +220,9 @@ def cosine_decay(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine from ``learning_rate`` to ``alpha * learning_rate``
-    (https://arxiv.org/abs/1608.03983).
+    """Half a cosine from ``learning_rate`` to ``alpha * learning_rate`` in ``decay_steps``.
+
+    It stays there (https://arxiv.org/abs/1608.03983).
     """
     with name_scope(name or "CosineDecay"):
         start = _initial(learning_rate)

@@ -33,7 +33,12 @@ def make_template(
     custom_getter_: object = None,
     **kwargs: object,
 ) -> Template:
-    """``func_`` (with ``kwargs`` filled in) as a template."""
+    """``func_`` (with ``kwargs`` filled in) as a template: all its calls share one set of
+    variables.
+
+    The first call makes the variables under ``name_`` (unless ``create_scope_now_``, then the scope
+    is made now), later calls find them. ``unique_name_`` says the scope exactly.
+    """
     if kwargs:
         func_ = functools.partial(func_, **kwargs)
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_)

@@ -198,7 +198,14 @@ def _nested_getter(inner: Any, outer: Any) -> Any:
 
 
 class variable_scope:
-    """``with tf.variable_scope(name_or_scope, ...) as scope:``."""
+    """``with tf.variable_scope("layer1", reuse=...):`` names for variables, and defaults for them.
+
+    ``tf.get_variable("w")`` inside makes or finds "layer1/w". ``reuse=True`` only finds variables,
+    ``tf.AUTO_REUSE`` makes what is missing. The arguments ``initializer``, ``regularizer``,
+    ``caching_device``, ``partitioner``, ``custom_getter``, ``dtype``, ``use_resource`` and
+    ``constraint`` hold for all variables inside. A scope object can be entered again.
+    ``auxiliary_name_scope=False`` opens no name scope for operations.
+    """
 
     def __init__(
         self,

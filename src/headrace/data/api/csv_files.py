@@ -145,7 +145,17 @@ def make_csv_dataset(
     ignore_errors: bool = False,
     kind: Any = None,
 ) -> Any:
-    """Batches of (dict of columns) or, with ``label_name``, of (dict of the others, label)."""
+    """Batches of dicts of columns from CSV files; with ``label_name`` of (dict of the others,
+    label).
+
+    ``file_pattern`` is one pattern or a list. Without ``column_names`` the first line is read,
+    without ``column_defaults`` the types are inferred from ``num_rows_for_inference`` rows.
+    ``select_columns`` takes some columns by name or number. Rows are shuffled and repeated for ever
+    unless ``shuffle=False`` and ``num_epochs`` say otherwise; ``ignore_errors`` drops rows that do
+    not parse.
+
+        tf.data.experimental.make_csv_dataset("prices*.csv", 32, label_name="price", num_epochs=1)
+    """
     files = _file_names(file_pattern, shuffle, shuffle_seed)
     quoting = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE
     form = {"delimiter": field_delim, "quoting": quoting}

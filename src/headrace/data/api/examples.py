@@ -66,7 +66,12 @@ def make_batched_features_dataset(
     drop_final_batch: bool = False,
     kind: type[Any] | None = None,
 ) -> Any:
-    """Batches of parsed Examples from files: dicts, or (dict, label) with ``label_key``."""
+    """Batches of parsed Examples from files: dicts, or (dict, label) with ``label_key``.
+
+    ``features`` describes the columns as for ``tf.parse_example``; ``reader`` makes a dataset of
+    records from a file name (TFRecordDataset). Records are shuffled and repeated for ever unless
+    ``shuffle=False`` and ``num_epochs`` say otherwise.
+    """
     if reader is None:
         is_v1 = kind is None or issubclass(kind, DatasetV1)
         reader = TFRecordDatasetV1 if is_v1 else TFRecordDatasetV2

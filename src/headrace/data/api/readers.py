@@ -130,7 +130,13 @@ class TFRecordDatasetV2(_TFRecord, DatasetV2):
 
 
 class TFRecordDatasetV1(_TFRecord, DatasetV1):
-    """The records of TFRecord files, as strings; compressed files need ``compression_type``."""
+    """The records of TFRecord files, one string each.
+
+    ``filenames`` is one name, a list or a dataset of names. ``compression_type`` is "", "ZLIB" or
+    "GZIP"; ``num_parallel_reads`` reads so many files at once, their records mixed.
+
+        tf.data.TFRecordDataset("train.tfrecord").map(parse)
+    """
 
 
 class TextLineDatasetV2(_TextLine, DatasetV2):

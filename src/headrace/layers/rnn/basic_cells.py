@@ -103,7 +103,11 @@ class BasicRNNCell(_SimpleCell):
 
 
 class GRUCell(_SimpleCell):
-    """A gated recurrent unit, with the reset gate before the product."""
+    """A gated recurrent unit, with the reset gate before the product with the state.
+
+    ``new = u * state + (1 - u) * activation(candidate)``. The variables are ``gates/kernel``,
+    ``gates/bias`` and ``candidate/kernel``, ``candidate/bias``.
+    """
 
     def __init__(
         self,
@@ -163,7 +167,12 @@ class GRUCell(_SimpleCell):
 
 
 class BasicLSTMCell(_SimpleCell):
-    """An LSTM without peepholes, clipping or projection. Its state is an LSTMStateTuple (c, h)."""
+    """An LSTM with ``num_units`` units, without peepholes, clipping or projection.
+
+    Its state is an LSTMStateTuple (c, h). ``forget_bias`` is added to the forget gate, so that the
+    cell remembers at first. The variables are ``kernel`` [inputs + units, 4 * units], gates in the
+    order i, j, f, o, and ``bias``.
+    """
 
     def __init__(
         self,
@@ -216,7 +225,12 @@ class BasicLSTMCell(_SimpleCell):
 
 
 class LSTMCell(_SimpleCell):
-    """An LSTM with optional peepholes, clipping of the cell, and a projection of the output."""
+    """An LSTM with optional peepholes, clipping of the cell and a projection of the output.
+
+    ``num_proj`` is the size of the projected output; ``cell_clip`` and ``proj_clip`` limit values;
+    ``use_peepholes`` lets gates see the cell. The state is an LSTMStateTuple (c, h), one tensor
+    with ``state_is_tuple=False``.
+    """
 
     def __init__(
         self,

@@ -207,7 +207,11 @@ def _dense(units: int, name: str, dtype: DTypeLike | None) -> Dense:
 
 
 class LuongAttention(BaseAttentionMechanism):
-    """Multiplicative attention: the query's product with each key, optionally scaled."""
+    """Multiplicative attention: the score of a memory position is the query's product with its key.
+
+    ``memory`` is [batch, time, depth]; ``num_units`` must be the depth of the queries; ``scale``
+    learns a factor. Give it to an AttentionWrapper.
+    """
 
     def __init__(
         self,
@@ -264,7 +268,12 @@ class _Additive(BaseAttentionMechanism):
 
 
 class BahdanauAttention(_Additive):
-    """Additive attention: ``v · tanh(query + key)``, optionally with a normalized ``v``."""
+    """Additive attention: the score of a memory position is ``v · tanh(query + key)``.
+
+    ``memory`` is [batch, time, depth], ``memory_sequence_length`` masks what lies past a row's end,
+    ``num_units`` is the depth of keys and queries; ``normalize`` learns the length of ``v`` apart.
+    Give it to an AttentionWrapper.
+    """
 
     def __init__(
         self,

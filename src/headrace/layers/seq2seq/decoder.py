@@ -206,7 +206,16 @@ def rnn_output_size(cell: RNNCell, output_layer: Any) -> Any:
 
 
 class BasicDecoder(Decoder):
-    """A cell whose inputs and samples a helper provides."""
+    """A decoder of a ``cell`` whose inputs and samples a ``helper`` provides; for
+    ``dynamic_decode``.
+
+    ``initial_state`` is the cell's first state; ``output_layer`` (a Dense) turns the cell's output
+    into logits before sampling.
+
+        helper = tf.contrib.seq2seq.TrainingHelper(embedded, lengths)
+        decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, state, output_layer)
+        outputs, state, _ = tf.contrib.seq2seq.dynamic_decode(decoder)
+    """
 
     def __init__(
         self,

@@ -90,7 +90,10 @@ REVERSE_V1 = define(
 
 
 def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
-    """Reverse the order along the dimensions in ``axis``."""
+    """Reverse the order of the elements along the dimensions in ``axis``, a list.
+
+    tf.reverse([[1, 2], [3, 4]], [1])                       # [[2, 1], [4, 3]]
+    """
     return apply(REVERSE, tensor, axis, name=name)
 
 
@@ -172,7 +175,13 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Reverse the first ``seq_lengths[i]`` elements of row i."""
+    """Reverse the first ``seq_lengths[i]`` elements of each row, the others stay.
+
+    ``seq_axis`` is the axis that is reversed, ``batch_axis`` (0) that of the rows; ``seq_dim`` and
+    ``batch_dim`` are the old names.
+
+        tf.reverse_sequence([[1, 2, 3]], [2], seq_axis=1)       # [[2, 1, 3]]
+    """
     seq = one_of("seq_axis", seq_axis, "seq_dim", seq_dim)
     if seq is None:
         raise TypeError("reverse_sequence needs seq_axis")

@@ -473,7 +473,12 @@ SCATTER_ND_NON_ALIASING_ADD = define(
 def scatter_nd(
     indices: TensorLike, updates: TensorLike, shape: ShapeLike, name: str | None = None
 ) -> Tensor:
-    """Zeros of ``shape`` with ``updates`` added at ``indices``."""
+    """Zeros of ``shape`` with ``updates[i]`` added at ``indices[i]``; equal indices add up.
+
+    The last axis of ``indices`` is a position (or the first part of one, then updates are slices).
+
+        tf.scatter_nd([[1], [3], [1]], [10, 20, 30], [4])       # [0, 40, 0, 20]
+    """
     return apply(SCATTER_ND, indices, updates, shape, name=name)
 
 
@@ -542,7 +547,10 @@ UNRAVEL_INDEX = define(
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """Flat indices as coordinates, one row per dimension."""
+    """Flat indices into a tensor of shape ``dims`` as coordinates, one row per dimension.
+
+    tf.unravel_index([5], [2, 3])                           # [[1], [2]]
+    """
     return apply(UNRAVEL_INDEX, indices, dims, name=name)
 
 

@@ -119,7 +119,11 @@ def extract_image_patches(
     name: str | None = None,
     sizes: object = None,
 ) -> Tensor:
-    """Windows of an image, each as one long channel vector."""
+    """Windows of images [n, height, width, channels], each as one vector of all its values.
+
+    ``ksizes``, ``strides`` and ``rates`` are [1, rows, columns, 1]. The result is [n, rows of
+    windows, columns of windows, window size * channels].
+    """
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
     return apply(
         EXTRACT_IMAGE_PATCHES,

@@ -84,9 +84,13 @@ def one_hot(
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``on_value`` at the positions given, ``off_value`` elsewhere.
+    """``on_value`` (1) at the positions given, ``off_value`` (0) elsewhere, on a new ``axis``
+    (last).
 
-    An index outside [0, depth) gives no ``on_value``.
+    An index outside of [0, depth) gives no ``on_value``. ``dtype`` is float32 unless the values say
+    it.
+
+        tf.one_hot([0, 2], 3)                                   # [[1, 0, 0], [0, 0, 1]]
     """
     wanted = _one_hot_dtype(on_value, off_value, dtype)
     given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))

@@ -115,14 +115,22 @@ PARALLEL_DYNAMIC_STITCH = define(
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """Row i goes into the list entry ``partitions[i]``."""
+    """A list of ``num_partitions`` tensors: row i of ``data`` goes into entry ``partitions[i]``.
+
+    tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2)        # [10, 30] and [20]
+    """
     return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(
     indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
 ) -> Tensor:
-    """``merged[indices[m][i]] = data[m][i]``; later entries win."""
+    """The inverse of ``dynamic_partition``: ``merged[indices[m][i]] = data[m][i]``.
+
+    Later entries win where an index occurs twice.
+
+        tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])      # [10, 20, 30]
+    """
     return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)
 
 

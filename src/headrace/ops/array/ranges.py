@@ -325,7 +325,10 @@ def _is_int32(value: TensorLike) -> bool:
 def linspace(
     start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None
 ) -> Tensor:
-    """``num`` numbers from ``start`` to ``stop``, both included."""
+    """``num`` numbers in equal steps from ``start`` to ``stop``, both included.
+
+    tf.lin_space(0.0, 1.0, 3)                               # [0.0, 0.5, 1.0]
+    """
     return apply(LINSPACE, start, stop, num, name=name)
 
 

@@ -432,7 +432,12 @@ def strided_slice(
     var: Variable | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Python slices with explicit masks. On a variable the result has ``assign``."""
+    """``input_[begin:end:strides]``, what ``tensor[...]`` calls.
+
+    Bit i of a mask is about the i-th entry: ``begin_mask`` and ``end_mask`` ignore it,
+    ``ellipsis_mask`` makes it ``...``, ``new_axis_mask`` a new axis, ``shrink_axis_mask`` an index
+    that drops the axis. Given a variable as ``var``, the result has ``assign``.
+    """
     if strides is None:
         from headrace.ops.array.filling import ones_like
 

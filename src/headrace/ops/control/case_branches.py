@@ -34,7 +34,13 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The first function whose predicate is true, else ``default``."""
+    """The result of the first function whose predicate is true, else of ``default``.
+
+    ``pred_fn_pairs`` are pairs (scalar bool tensor, function), or a dict. With ``exclusive`` it is
+    an error if several predicates are true. Without ``default`` one has to be true.
+
+        y = tf.case([(x < 0, lambda: -1.0), (x > 0, lambda: 1.0)], default=lambda: 0.0)
+    """
     pairs = _tested(pred_fn_pairs, exclusive)
     if not pairs and default is None:
         raise ValueError("pred_fn_pairs must not be empty when there is no default")

@@ -122,7 +122,14 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """``true_fn()`` if ``pred`` else ``false_fn()``; only one of them is computed."""
+    """``true_fn()`` if the scalar ``pred`` is true, else ``false_fn()``; only that one is computed.
+
+    Both functions return the same structure of tensors, with equal types. ``strict`` keeps a list
+    of one tensor a list. ``fn1`` and ``fn2`` are old names. Operations made outside of the
+    functions run in any case.
+
+        y = tf.cond(x > 0, lambda: x, lambda: -x)
+    """
     true_fn = _branch_function("true_fn", true_fn, "fn1", fn1)
     false_fn = _branch_function("false_fn", false_fn, "fn2", fn2)
     if get_default_graph()._is_eager:

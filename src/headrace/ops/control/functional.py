@@ -82,7 +82,15 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """``fn`` applied to each row of ``elems``, the results stacked."""
+    """``fn`` applied to each row of ``elems``, the results stacked along a new first axis.
+
+    ``elems`` may be a structure of tensors with equal first dimensions; ``fn`` gets the same
+    structure of rows. Say ``dtype`` if the result has another type or structure than ``elems``. It
+    is a loop: an operation on whole tensors is faster where there is one.
+
+        tf.map_fn(lambda row: tf.reduce_sum(row), x)            # like reduce_sum(x, 1)
+        tf.map_fn(lambda r: (r, -r), x, dtype=(tf.float32, tf.float32))
+    """
     if not callable(fn):
         raise TypeError("fn must be callable.")
     flat_in = nest.flatten(elems)
@@ -181,7 +189,10 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Like ``foldl`` from the last element to the first."""
+    """Like ``foldl`` from the last element to the first: ``fn(so_far, element)`` for each.
+
+    Without ``initializer`` the last element is the first value.
+    """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldr", True, options)
 
@@ -207,7 +218,13 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """All the intermediate values of ``foldl``, stacked."""
+    """All the intermediate values of ``foldl``, stacked: ``fn(so_far, element)`` for each row.
+
+    Without ``initializer`` the first row is the first value, and the result. The result has the
+    structure and types of ``initializer``; ``reverse`` begins with the last row.
+
+        tf.scan(lambda total, x: total + x, [1, 2, 3])          # [1, 3, 6]
+    """
     if not callable(fn):
         raise TypeError("fn must be callable.")
     with name_scope(name, "scan", nest.flatten(elems)):

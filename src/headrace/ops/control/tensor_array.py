@@ -23,7 +23,18 @@ __all__ = ["TensorArray"]
 
 
 class TensorArray:
-    """A handle and the flow that orders what was done to it; every change returns a new object."""
+    """A list of tensors that loops write and read: ``write(i, value)``, ``read(i)``, ``stack()``.
+
+    Every change returns a new object, which is to be used instead of the old one: it carries
+    ``flow``, the order of what was done. ``size`` is the number of elements, ``dynamic_size`` lets
+    writes go beyond it. An element is read once unless ``clear_after_read`` is False.
+    ``element_shape`` and ``infer_shape`` check that all elements have one shape.
+
+        array = tf.TensorArray(tf.float32, size=n)
+        body = lambda i, array: (i + 1, array.write(i, x[i] * 2))
+        _, array = tf.while_loop(lambda i, _: i < n, body, [0, array])
+        array.stack()
+    """
 
     def __new__(cls, *args: object, **kwargs: object) -> TensorArray:
         if cls is TensorArray and get_default_graph()._is_eager:

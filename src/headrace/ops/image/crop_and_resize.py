@@ -283,10 +283,11 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """The boxes of ``image`` cut out and resized to ``crop_size`` [height, width].
+    """A piece of an image for each box, all resized to ``crop_size`` [height, width]; float32.
 
-    ``boxes`` is [n, 4] in fractions [y1, x1, y2, x2], ``box_indices`` says from which picture each
-    is. Outside of the picture ``extrapolation_value`` is used.
+    ``boxes`` are [n, (y1, x1, y2, x2)] in shares of the image's height and width, ``box_ind``
+    (``box_indices``) says of which image each is. ``method`` is "bilinear" or "nearest"; outside of
+    the image the value is ``extrapolation_value``.
     """
     return crop_and_resize_v1(
         image, boxes, box_indices, crop_size, method, extrapolation_value, name

@@ -185,7 +185,12 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """height x width x 1 or 3 values as a JPEG file."""
+    """uint8 values [height, width, 1 or 3] as the bytes of a JPEG file.
+
+    ``quality`` is 0 to 100 (95). ``progressive``, ``optimize_size`` and ``chroma_downsampling``
+    choose the coding; ``x_density``, ``y_density`` and ``xmp_metadata`` are written into the
+    header.
+    """
     return apply(
         ENCODE_JPEG,
         image,
@@ -223,7 +228,11 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A JPEG file (a PNG or still GIF too) as height x width x channels values."""
+    """A JPEG file (a PNG or still GIF too) as uint8 values [height, width, channels].
+
+    ``channels`` 0 takes those of the file, 1 gives grey, 3 gives RGB. ``ratio`` 2, 4 or 8 decodes a
+    smaller picture. Pixels are TensorFlow's bit for bit.
+    """
     return apply(
         DECODE_JPEG,
         contents,

@@ -119,7 +119,11 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity of each pair of images."""
+    """The structural similarity of each pair of images, -1 to 1.
+
+    Images are [..., height, width, channels] with values up to ``max_val``. ``filter_size`` and
+    ``filter_sigma`` are the Gaussian window's, ``k1`` and ``k2`` the constants of the paper.
+    """
     for image in (img1, img2):
         require_tensor(image, "tf.image.ssim")
     with name_scope(None, "SSIM", [img1, img2]):

@@ -204,7 +204,14 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """CSV records to a list of tensors, one for each column."""
+    """CSV records to a list of tensors, one for each column, of the shape of ``records``.
+
+    ``record_defaults`` has one entry for each column: a tensor with the type and, for fields that
+    may be empty, the value. ``select_cols`` takes some columns by number; ``na_value`` counts as
+    empty.
+
+        a, b = tf.decode_csv(["1,x", "2,y"], [[0], [""]])
+    """
     chosen = [] if select_cols is None else list(select_cols)
     if any(a >= b for a, b in itertools.pairwise(chosen)):
         raise ValueError("select_cols is not strictly increasing.")

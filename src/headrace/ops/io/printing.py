@@ -160,7 +160,11 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``input_`` itself; when it is computed, ``data`` is written to stderr."""
+    """``input_`` itself; each time it is computed, ``message`` and ``data`` are written to stderr.
+
+    ``first_n`` writes only so often; ``summarize`` elements of each tensor are shown (3). Use the
+    result, or nothing is printed.
+    """
     if isinstance(data, (Tensor, str, bytes)) or not isinstance(data, (list, tuple)):
         data = [data]
     attrs = {

@@ -305,7 +305,15 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix product; over leading axes it broadcasts."""
+    """The matrix product of the last two axes; leading axes are batches, which broadcast.
+
+    ``transpose_a`` and ``adjoint_a`` use the (conjugate) transpose of ``a``; one of the two may be
+    set. ``a_is_sparse`` and ``b_is_sparse`` are hints of TensorFlow's; products are computed
+    densely. ``a @ b`` is the same.
+
+        tf.matmul(x, w)                     # [n, k] and [k, m] give [n, m]
+        tf.matmul(x, w, transpose_b=True)   # [n, k] and [m, k] give [n, m]
+    """
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         graph = get_default_graph()
         if graph._is_eager:
@@ -407,7 +415,10 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Matrices times vectors: [..., m, n] and [..., n] give [..., m]."""
+    """Matrices times vectors: [..., m, n] and [..., n] give [..., m].
+
+    ``transpose_a`` and ``adjoint_a`` use the (conjugate) transpose of the matrices.
+    """
     with name_scope(name, "MatVec", [a, b]):
         x = convert.convert(a, name="a")
         column = apply_op("ExpandDims", convert.convert(b, name="b"), -1)

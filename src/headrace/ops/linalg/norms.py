@@ -168,7 +168,11 @@ def eye(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Identity matrices, square unless ``num_columns`` is given."""
+    """Identity matrices [*batch_shape, num_rows, num_columns], square unless ``num_columns`` is
+    given.
+
+        tf.eye(2)                                               # [[1, 0], [0, 1]]
+    """
     kind = dtypes.as_dtype(dtype)
     with name_scope(
         name, "eye", [x for x in (num_rows, num_columns, batch_shape) if isinstance(x, Tensor)]

@@ -288,7 +288,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
 
 @dispatched("binary")
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """``x - y`` element by element, broadcast."""
+    """``x - y`` element by element, broadcast; what ``x - y`` of tensors calls."""
     return apply(SUB, x, y, name=name)
 
 

@@ -346,7 +346,12 @@ def reduce_mean(
     reduction_indices: AxisLike | None = None,
     keep_dims: object = None,
 ) -> Tensor:
-    """The mean over some axes; of integers it is rounded towards zero."""
+    """The mean along ``axis``: one dimension, a list of them, or None for all.
+
+    ``keepdims`` leaves the dimensions with size 1; ``reduction_indices`` and ``keep_dims`` are the
+    old names. The type is that of the input, so the mean of integers is an integer, rounded towards
+    zero: cast first.
+    """
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -359,7 +364,10 @@ def reduce_prod(
     reduction_indices: AxisLike | None = None,
     keep_dims: object = None,
 ) -> Tensor:
-    """The product of the elements along ``axis`` (None: of all); see ``tf.reduce_sum``."""
+    """The product of the elements along ``axis`` (None: of all), of the input's type.
+
+    The arguments are those of ``tf.reduce_sum``.
+    """
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -454,7 +462,10 @@ def reduce_logsumexp(
     reduction_indices: AxisLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow."""
+    """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow for large elements.
+
+    The arguments are those of ``tf.reduce_sum``.
+    """
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     keep = False if given is None else given
@@ -509,7 +520,10 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: object = None,
 ) -> Tensor:
-    """How many elements differ from zero (for strings: from the empty one)."""
+    """How many elements along ``axis`` (None: of all) differ from zero, as ``dtype`` (int64).
+
+    Of strings, how many are not empty. The other arguments are those of ``tf.reduce_sum``.
+    """
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     return count_nonzero_v2(

@@ -464,7 +464,11 @@ def sparse_segment_sum(
     name: str | None = None,
     num_segments: TensorLike | None = None,
 ) -> Tensor:
-    """``segment_sum(tf.gather(data, indices), segment_ids)`` in one op."""
+    """The sum of the rows ``data[indices]`` with equal ids, without gathering them first.
+
+    ``segment_ids`` is sorted and as long as ``indices``; with ``num_segments`` ids may be missing
+    (they give 0).
+    """
     return _sparse_apply(SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
 

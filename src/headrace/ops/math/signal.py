@@ -153,7 +153,11 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Overlapping pieces of an axis, on a new axis before it."""
+    """Overlapping pieces of an axis: [..., samples] gives [..., frames, frame_length].
+
+    A new frame begins every ``frame_step`` elements; ``pad_end`` fills the last ones with
+    ``pad_value``.
+    """
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         x = convert.convert(signal, name="signal")
         length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
@@ -255,9 +259,11 @@ def stft(
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Fourier transforms of windowed, overlapping frames.
+    """Fourier transforms of windowed, overlapping frames of signals [..., samples].
 
-    [..., samples] -> [..., frames, fft_length // 2 + 1].
+    ``frame_length`` and ``frame_step`` are in samples; ``fft_length`` is the next power of two by
+    default; ``window_fn`` (Hann) may be None; ``pad_end`` keeps the last, incomplete frames. The
+    result is complex, [..., frames, fft_length // 2 + 1].
     """
     with name_scope(name, "stft", [signals, frame_length, frame_step]):
         length = _required(frame_length, "frame_length")

@@ -88,7 +88,15 @@ def conv2d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """Images (n, height, width, in) with filters (height, width, in, out)."""
+    """Convolve images (n, height, width, in) with filters (height, width, in, out).
+
+    ``strides`` is [1, rows, columns, 1]; ``padding`` "SAME" keeps the size (divided by the stride),
+    "VALID" pads nothing, a list of pairs says how much. ``data_format`` "NCHW" has channels second.
+    ``dilations`` spreads the filter. ``input`` is computed in the type it has: float16, bfloat16,
+    float32 or float64.
+
+        tf.nn.conv2d(images, filters, strides=[1, 2, 2, 1], padding="SAME")
+    """
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NHWC"
     at = _channel_index(data_format, 2)
@@ -130,7 +138,11 @@ def conv3d(
     name: str | None = None,
     filters: object = None,
 ) -> Tensor:
-    """Volumes (n, depth, height, width, in) with filters (depth, height, width, in, out)."""
+    """Convolve volumes (n, depth, height, width, in) with filters (depth, height, width, in, out).
+
+    ``strides`` and ``dilations`` have five numbers, the first and the last of which are 1.
+    ``padding`` is "SAME" or "VALID".
+    """
     filter = deprecated("filters", filters, "filter", filter)
     return apply(
         nn_conv.CONV3D,
@@ -177,7 +189,11 @@ def conv1d(
     input: object = None,
     dilations: TensorLike | None = None,
 ) -> Tensor:
-    """Sequences (n, width, in) with filters (width, in, out), as a Conv2D of height 1."""
+    """Convolve sequences (n, width, in) with filters (width, in, out).
+
+    ``stride`` is one number, ``padding`` "SAME" or "VALID", ``data_format`` "NWC" or "NCW". The
+    operation is a Conv2D of height 1, as in TF. ``value`` is the old name of ``input``.
+    """
     value = deprecated("input", input, "value", value)
     with name_scope(name, "conv1d", [value, filters]) as scope:
         data_format, axis = _as_2d(data_format)
@@ -306,7 +322,11 @@ def convolution(
     filters: object = None,
     dilations: object = None,
 ) -> Tensor:
-    """1-D, 2-D or 3-D by the rank of the input, with strides or with dilation."""
+    """A convolution in one, two or three dimensions, by the rank of the input.
+
+    Filters are (spatial…, in, out). ``strides`` and ``dilation_rate`` have a number per spatial
+    dimension; only one of them may be larger than 1. ``padding`` is "SAME" or "VALID".
+    """
     filter = deprecated("filters", filters, "filter", filter)
     dilation_rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
     input = convert_to_tensor(input, name="input")
@@ -357,7 +377,10 @@ def convolution_v2(
 def atrous_conv2d(
     value: Tensor, filters: Tensor, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """conv2d with ``rate - 1`` zeros between filter values."""
+    """A convolution whose filter has ``rate - 1`` zeros between its values (dilated).
+
+    The same as ``conv2d`` with ``dilations=[1, rate, rate, 1]`` and strides of 1.
+    """
     return convolution(
         value, filters, padding, dilation_rate=np.broadcast_to(rate, (2,)).tolist(), name=name
     )
@@ -372,7 +395,11 @@ def depthwise_conv2d_native(
     dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """A filter of its own per channel: filters (height, width, in, multiplier)."""
+    """A filter of its own for each channel: filters (height, width, in, multiplier).
+
+    Output channel ``k * multiplier + q`` comes from input channel k. ``strides`` is [1, s, s, 1];
+    ``padding`` "SAME" or "VALID".
+    """
     return apply(
         nn_conv.DEPTHWISE,
         input,
@@ -505,7 +532,11 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: object = None,
 ) -> Tensor:
-    """A depthwise convolution, then a 1x1 convolution that mixes the channels."""
+    """A filter for each channel, then a 1x1 convolution that mixes the channels.
+
+    ``depthwise_filter`` is (height, width, in, multiplier), ``pointwise_filter`` (1, 1, in *
+    multiplier, out). ``strides`` is [1, s, s, 1]; ``rate`` dilates the first convolution.
+    """
     rate = deprecated("dilations", dilations, "rate", rate)
     data_format = data_format or "NHWC"
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:

@@ -211,7 +211,12 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """The cross entropy per row, differentiable in logits and labels."""
+    """The cross entropy of each row between ``labels`` and the softmax of ``logits``.
+
+    Both are [..., classes] along ``axis``; labels are probabilities (one-hot or soft) and get a
+    gradient, which ``tf.stop_gradient`` keeps away. Give logits, not probabilities: the softmax is
+    computed inside, without overflow.
+    """
     axis = deprecated("axis", axis, "dim", dim)
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
@@ -317,7 +322,11 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: TensorLike | None = None,
 ) -> Tensor:
-    """The sigmoid cross entropy with positive labels weighted."""
+    """The sigmoid cross entropy, with the part of positive labels times ``pos_weight``.
+
+    A weight above 1 makes missed positives dearer. ``labels`` (``targets`` is the old name) has the
+    shape and the type of ``logits``.
+    """
     labels = deprecated("labels", labels, "targets", targets)
     return weighted_cross_entropy_with_logits_v2(labels, logits, pos_weight, name)
 

@@ -234,9 +234,12 @@ def ctc_loss(
     time_major: bool = True,
     logits: TensorLike | None = None,
 ) -> Tensor:
-    """-log p(labels | inputs) per item.
+    """-log p(labels | inputs) of each item, summed over all alignments (connectionist temporal
+    classification).
 
-    ``labels`` are sparse, the last class of the inputs is the blank.
+    ``labels`` is an int32 SparseTensor [batch, length]; ``inputs`` are logits [time, batch,
+    classes] ([batch, time, classes] with ``time_major=False``), the last class is the blank.
+    ``sequence_length`` says how many steps of each item count.
     """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 

@@ -178,7 +178,13 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: TensorLike | None = None,
 ) -> Tensor:
-    """Per row of the sparse ids, the (weighted) sum, mean or sqrtn of their embeddings."""
+    """For each row of ids, their embeddings joined to one vector.
+
+    ``sp_ids`` is a SparseTensor [rows, ids], ``sp_weights`` None or a SparseTensor of the same
+    shape. ``combiner`` "sum" adds, "mean" divides by the sum of the weights, "sqrtn" by the root of
+    the sum of their squares. ``max_norm`` limits the length of each embedding. Every row needs an
+    id (see ``safe_embedding_lookup_sparse``).
+    """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
         raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")

@@ -235,7 +235,11 @@ def compute_weighted_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Losses times weights, reduced, added to the collection."""
+    """``losses * weights``, reduced to a scalar and added to ``loss_collection``.
+
+    ``weights`` broadcasts (a scalar, or one number per row). ``reduction`` is one of
+    ``tf.losses.Reduction``; the default divides the sum by the number of weights that are not zero.
+    """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", [losses]):
         losses = convert_to_tensor(losses)
@@ -306,7 +310,10 @@ def absolute_difference(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The loss ``|predictions - labels|``, weighted, reduced and added to LOSSES."""
+    """The mean of ``|predictions - labels|``, weighted; added to the collection LOSSES.
+
+    ``weights`` broadcasts against the predictions; ``reduction`` as in ``compute_weighted_loss``.
+    """
     _pair(labels, predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -381,7 +388,10 @@ def huber_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Quadratic up to an error of delta, linear beyond."""
+    """Half the squared error up to ``delta``, ``delta`` times the error less a constant beyond.
+
+    Weighted, reduced and collected as ``compute_weighted_loss`` does.
+    """
     _pair(labels, predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -479,9 +489,10 @@ def softmax_cross_entropy(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Softmax cross entropy with one-hot labels.
+    """The softmax cross entropy with one-hot labels, weighted, reduced and collected.
 
-    Smoothing spreads a part of them over all classes.
+    ``label_smoothing`` s makes labels ``labels * (1 - s) + s / classes``. ``weights`` is a scalar
+    or one number per row.
     """
     if onehot_labels is None:
         raise ValueError("onehot_labels must not be None.")
@@ -517,9 +528,9 @@ def sparse_softmax_cross_entropy(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Softmax cross entropy with class numbers.
+    """The softmax cross entropy with class numbers as labels, weighted, reduced and collected.
 
-    A last dimension of 1 in labels or weights is dropped.
+    ``labels`` is [batch] (a last dimension of 1 is dropped), ``logits`` [batch, classes].
     """
     _pair(labels, logits, "logits")
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:

@@ -463,7 +463,12 @@ def fused_batch_norm(
     is_training: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(y, batch mean, batch variance); with is_training False the given statistics are used."""
+    """Batch normalisation over images in one step: (y, batch mean, batch variance).
+
+    With ``is_training`` the statistics are those of the batch, otherwise ``mean`` and ``variance``
+    are used. ``scale``, ``offset`` and the statistics have an element per channel. The variance
+    that is returned has Bessel's correction.
+    """
     x = convert_to_tensor(x, name="input")
     scale = convert_to_tensor(scale, name="scale")
     offset = convert_to_tensor(offset, name="offset")
@@ -495,7 +500,12 @@ def batch_normalization(
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+    """``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``, with given statistics.
+
+    ``mean``, ``variance``, ``offset`` and ``scale`` (both may be None) broadcast against ``x``;
+    ``tf.nn.moments`` computes the statistics. ``tf.layers.batch_normalization`` has moving
+    averages.
+    """
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
         inv = apply_op("Rsqrt", variance + variance_epsilon)  # (arrays add up without an op)
         if scale is not None:
@@ -560,7 +570,10 @@ def l2_normalize(
     name: str | None = None,
     dim: AxisLike | None = None,
 ) -> Tensor:
-    """x / sqrt(max(sum(x**2), epsilon)) over the axis."""
+    """``x / sqrt(max(sum(x ** 2), epsilon))`` along ``axis``: vectors of length 1.
+
+    ``axis`` may be a list; ``dim`` is its old name. Vectors of zeros stay zeros.
+    """
     return l2_normalize_v2(x, deprecated("axis", axis, "dim", dim), epsilon, name)
 
 

@@ -132,7 +132,13 @@ def avg_pool(
     name: str | None = None,
     input: object = None,
 ) -> Tensor:
-    """The mean of each window, over the elements that are inside the image."""
+    """The mean of each window of images [n, height, width, channels].
+
+    ``ksize`` and ``strides`` are [1, rows, columns, 1]. With padding "SAME" the mean is over the
+    elements that are inside the image.
+
+        tf.nn.avg_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    """
     value = deprecated("input", input, "value", value)
     return _pool_nd(AVG_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
 
@@ -265,7 +271,11 @@ def max_pool_with_argmax(
     output_dtype: object = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Maxima, and their indices in the flattened image (or batch)."""
+    """The largest element of each window, and its position.
+
+    Positions are those in the flattened image (row, column, channel) or, with
+    ``include_batch_in_index``, in the flattened batch; their type is ``Targmax``.
+    """
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
@@ -317,7 +327,12 @@ def pool(
     data_format: str | None = None,
     dilations: object = None,
 ) -> Tensor:
-    """Pooling in 1 to 3 dimensions, with strides or (VALID only) with dilation."""
+    """Pooling over windows in one to three spatial dimensions.
+
+    ``window_shape``, ``strides`` and ``dilation_rate`` have a number per spatial dimension; strides
+    and dilation cannot be combined, and dilation needs padding "VALID". ``pooling_type`` is "AVG"
+    or "MAX".
+    """
     rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
     n = len(window_shape)
     if not 1 <= n <= 3:

@@ -54,8 +54,11 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: a sigmoid for the true classes and one for each sampled
-    class.
+    """Noise-contrastive estimation: a sigmoid for the true classes and for ``num_sampled`` others.
+
+    ``weights`` is [classes, dim], ``biases`` [classes], ``labels`` [batch, num_true], ``inputs``
+    [batch, dim]. The loss has one element per row. Classes are sampled log-uniformly by default, so
+    sort them by falling frequency.
     """
     before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
@@ -125,7 +128,12 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss",
     seed: object = None,
 ) -> Tensor:
-    """A softmax over the true and the sampled classes only."""
+    """A softmax over the true and ``num_sampled`` other classes, for training with many classes.
+
+    ``weights`` is [classes, dim], ``biases`` [classes], ``labels`` [batch, num_true] of class
+    numbers, ``inputs`` [batch, dim]. The loss has one element per row. ``remove_accidental_hits``
+    drops samples that are true classes. For evaluation compute the full softmax.
+    """
     before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
         weights,

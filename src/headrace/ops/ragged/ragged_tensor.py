@@ -99,7 +99,14 @@ def _assert_sorted(x: Tensor, message: str) -> Operation:
 
 
 class RaggedTensor:
-    """Rows of different lengths: ``values`` and ``row_splits``."""
+    """Rows of different lengths: ``values`` holds them one after the other, ``row_splits`` where
+    each begins.
+
+    Made by ``tf.ragged.constant`` or ``RaggedTensor.from_row_lengths`` and its like. ``values`` may
+    be ragged itself. Element-wise functions of ``tf`` take ragged tensors.
+
+        tf.ragged.constant([[1, 2], [], [3]]).row_lengths()     # [2, 0, 1]
+    """
 
     def __init__(self, values: Any, row_splits: Tensor, internal: object = False) -> None:
         if internal is not _OWN:

@@ -362,7 +362,11 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers in [minval, maxval), of a floating or integer type."""
+    """Numbers of ``shape`` drawn uniformly from [minval, maxval); new ones in every run.
+
+    Integers need ``maxval``. With ``seed`` (or ``tf.set_random_seed``) the numbers are TensorFlow's
+    and begin anew with each session.
+    """
     dtype = dtypes.as_dtype(dtype)
     maxval = uniform_bounds(dtype, maxval)
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
@@ -403,7 +407,10 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers; those more than two standard deviations off are drawn again."""
+    """Normal numbers of ``shape``; those more than two standard deviations off are drawn again.
+
+    The usual first values of weights. With ``seed`` the numbers are TensorFlow's.
+    """
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
         return _scaled(TRUNCATED_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope)
 
@@ -466,7 +473,10 @@ def multinomial(
     name: str | None = None,
     output_dtype: object = None,
 ) -> Tensor:
-    """For each row of unnormalised log-probabilities ``num_samples`` class numbers."""
+    """``num_samples`` class numbers for each row of unnormalised log-probabilities [rows, classes].
+
+    ``output_dtype`` is int64 or int32. ``tf.random.categorical`` is the newer name.
+    """
     with name_scope(name, "multinomial", [logits]):
         return _drawn(logits, num_samples, output_dtype, seed)
 

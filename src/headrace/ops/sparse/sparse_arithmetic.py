@@ -175,7 +175,10 @@ def sparse_reduce_sum_sparse(
     reduction_axes: object = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """As ``sparse_reduce_sum``, as a SparseTensor."""
+    """The sum of the entries along ``axis`` (None: of all), as a SparseTensor.
+
+    The arguments are those of ``sparse_reduce_sum``.
+    """
     return SparseTensor(
         *_reduced(
             sparse_reductions.SPARSE_REDUCE_SUM_SPARSE,
@@ -195,7 +198,10 @@ def sparse_reduce_max_sparse(
     reduction_axes: TensorLike | None = None,
     keep_dims: object = None,
 ) -> SparseTensor:
-    """As ``sparse_reduce_max``, as a SparseTensor."""
+    """The largest entry along ``axis`` (None: of all), as a SparseTensor.
+
+    The arguments are those of ``sparse_reduce_max``.
+    """
     return SparseTensor(
         *_reduced(
             sparse_reductions.SPARSE_REDUCE_MAX_SPARSE,

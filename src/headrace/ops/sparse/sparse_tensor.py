@@ -45,7 +45,12 @@ __all__ = [
 
 
 class SparseTensor:
-    """``dense[indices[i]] = values[i]``, zero elsewhere."""
+    """A tensor by the elements that are not zero: ``dense[indices[i]] = values[i]``.
+
+    ``indices`` is [n, rank] of int64, in row-major order for most operations
+    (``tf.sparse_reorder``); ``values`` has n elements; ``dense_shape`` is the shape. It can be fed
+    (``tf.sparse_placeholder``) and fetched (a ``SparseTensorValue``).
+    """
 
     #: What is known of the shape though the tensor that gives it does not tell (an argument of a
     #: function).
@@ -250,7 +255,11 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A dense tensor with ``sparse_values`` at ``sparse_indices``."""
+    """A dense tensor of ``output_shape`` with ``sparse_values`` at ``sparse_indices``.
+
+    The other elements are ``default_value``. ``sparse_values`` may be one number for all. Indices
+    must be in row-major order, without repetition, unless ``validate_indices`` is False.
+    """
     values = convert_to_tensor(sparse_values)
     if type(default_value) is int and values._dtype._base._kind in "sb":
         default_value = "" if values._dtype._base is dtypes.string else bool(default_value)

@@ -129,7 +129,11 @@ def scatter_add(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] += updates[i]``; equal indices accumulate."""
+    """Add to rows of a variable: ``ref[indices[i]] += updates[i]``; equal indices add up.
+
+    ``updates`` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar. The result is the
+    variable after the update.
+    """
     return _scatter(SCATTER_ADD, "ResourceScatterAdd", ref, indices, updates, use_locking, name)
 
 

@@ -301,7 +301,12 @@ def mean_iou(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of intersection over union; the update gives the confusion matrix."""
+    """Streaming intersection over union, averaged over ``num_classes`` classes: (value, update).
+
+    Run the update for every batch, then the value. Classes that occur in neither labels nor
+    predictions do not count. The update gives the confusion matrix. Its local variable needs
+    ``tf.local_variables_initializer()``.
+    """
     refuse_eager("tf.metrics.mean_iou")
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
         predictions.shape.assert_is_compatible_with(labels.shape)

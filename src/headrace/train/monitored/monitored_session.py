@@ -78,7 +78,11 @@ class _ScaffoldSessionCreator(SessionCreator):
 
 
 class ChiefSessionCreator(_ScaffoldSessionCreator):
-    """Initializes or restores the model."""
+    """Makes the session of the process that initializes or restores the model.
+
+    ``scaffold`` has the init ops and the saver; ``checkpoint_dir`` or
+    ``checkpoint_filename_with_path`` says what to restore, if it is there.
+    """
 
     def __init__(
         self,

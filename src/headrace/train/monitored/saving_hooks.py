@@ -43,7 +43,12 @@ class CheckpointSaverListener:
 
 
 class CheckpointSaverHook(SessionRunHook):
-    """Saves at the beginning, every ``save_steps`` or ``save_secs``, and at the end."""
+    """Saves at the beginning, every ``save_steps`` or ``save_secs`` (one of the two), and at the
+    end.
+
+    Into ``checkpoint_dir`` as ``checkpoint_basename``, by ``saver`` or that of ``scaffold``.
+    ``listeners`` are told before and after each save.
+    """
 
     def __init__(
         self,
@@ -185,7 +190,11 @@ class StepCounterHook(SessionRunHook):
 
 
 class SummarySaverHook(SessionRunHook):
-    """Writes summaries every ``save_steps`` or ``save_secs``."""
+    """Writes summaries every ``save_steps`` or ``save_secs`` (one of the two).
+
+    To ``summary_writer``, or to a new one for ``output_dir``. ``summary_op`` is what is run;
+    ``scaffold`` may have it instead.
+    """
 
     def __init__(
         self,

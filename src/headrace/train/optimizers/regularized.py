@@ -89,7 +89,12 @@ def _refuse_negative(**values: float) -> None:
 
 
 class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
-    """Follow the regularized leader, with l1, l2 and shrinkage-type l2 penalties."""
+    """Follow the regularized leader: sparse linear models with l1 and l2 penalties.
+
+    ``learning_rate_power`` (-0.5) shapes the fall of the learning rate;
+    ``l1_regularization_strength`` makes weights exactly zero;
+    ``l2_shrinkage_regularization_strength`` shrinks them in each step.
+    """
 
     _l2_shrinkage_regularization_strength: float
 

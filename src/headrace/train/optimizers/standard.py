@@ -130,7 +130,14 @@ class MomentumOptimizer(RuleOptimizer, Optimizer):
 
 
 class AdamOptimizer(RuleOptimizer, Optimizer):
-    """Adam (https://arxiv.org/abs/1412.6980). A sparse gradient decays the moments of all rows."""
+    """Adam (https://arxiv.org/abs/1412.6980): steps by running means of the gradient and its
+    square.
+
+    ``beta1`` and ``beta2`` are their decays; ``epsilon`` is added to the root, outside of the bias
+    correction as in TF. A sparse gradient decays the moments of all rows.
+
+        train = tf.train.AdamOptimizer(1e-3).minimize(loss)
+    """
 
     def __init__(
         self,
@@ -232,9 +239,10 @@ class AdamOptimizer(RuleOptimizer, Optimizer):
 
 
 class RMSPropOptimizer(RuleOptimizer, Optimizer):
-    """Gradients divided by a running root mean square.
+    """Gradients divided by the root of a running mean of their squares.
 
-    ``centered`` takes the mean off (a running variance).
+    ``decay`` is that mean's; ``centered`` subtracts the square of the mean gradient; ``momentum``
+    accumulates steps; ``epsilon`` is added inside of the root.
     """
 
     def __init__(
@@ -339,7 +347,11 @@ class AdagradOptimizer(RuleOptimizer, Optimizer):
 
 
 class AdadeltaOptimizer(RuleOptimizer, Optimizer):
-    """Steps in units of the running mean of past steps (https://arxiv.org/abs/1212.5701)."""
+    """Steps in units of the running mean of past steps (https://arxiv.org/abs/1212.5701).
+
+    ``rho`` is the decay of both means, ``epsilon`` is added inside of the roots. The paper's
+    learning rate is 1; TF's default of 0.001 is small.
+    """
 
     def __init__(
         self,
