@@ -211,7 +211,7 @@ def test_narrow_weights(onednn: Any, shape: tuple[int, int, int], kind: str) -> 
     a, w, bias = _random(m, k, salt=1), _random(k, n, salt=2), _random(n, salt=3)
     w *= np.linspace(0.01, 5, n, dtype=np.float32)  # columns of very different sizes
     packed = onednn.pack(w, m, kind)
-    way = onednn.weights_way("int8" if kind == "int7" else kind)
+    way = onednn.weights_form("int8" if kind == "int7" else kind)
     if packed is None:
         assert way.kind != kind or (way.way.startswith("bfloat16 up to") and m > 4)
         return

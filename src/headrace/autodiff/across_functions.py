@@ -74,7 +74,7 @@ def backprop_outwards(
     arrived = [(outer, grad) for (outer, _), grad in zip(ways, found) if grad is not None]
     for home in dict.fromkeys(o._op.graph for o, _ in arrived):
         here = [(o, g) for o, g in arrived if o._op.graph is home]
-        more = _beyond(tape.graph, home, here, xs, stops)
+        more = _backprop_outside(tape.graph, home, here, xs, stops)
         out = [_sum(a, b) for a, b in zip(out, more)]
     return out
 
@@ -90,14 +90,14 @@ def _ways_out(
         if home._is_eager or outer in stops:
             continue
         if home not in aims:
-            aims[home] = _aims(home, xs, stops)
+            aims[home] = _targets_in(home, xs, stops)
         between = _OuterTape(function, home).ops_between([outer], aims[home], stops)
         if outer._op in between or (outer not in xs and outer in aims[home]):
             found.append((outer, inner))
     return found
 
 
-def _aims(home: Any, xs: Sequence[Tensor], stops: set[Tensor]) -> list[Tensor]:
+def _targets_in(home: Any, xs: Sequence[Tensor], stops: set[Tensor]) -> list[Tensor]:
     """What the xs, and tensors further outside that lead to them, are known by in a graph."""
     here = [x for x in xs if x._op.graph is home]
     if not home._is_function:
@@ -110,7 +110,7 @@ def _aims(home: Any, xs: Sequence[Tensor], stops: set[Tensor]) -> list[Tensor]:
     ]
 
 
-def _beyond(
+def _backprop_outside(
     function: Graph,
     home: Graph,
     arrived: list[tuple[Tensor, Any]],

@@ -134,14 +134,14 @@ class _Backward:
         grown = True
         while grown:
             grown = False
-            reached = self.behind([v.next._op._inputs[0] for v in chosen])
+            reached = self.ops_behind([v.next._op._inputs[0] for v in chosen])
             for v in self.variables:
                 if v not in chosen and is_trainable(v.merge) and v.inside._op in reached:
                     chosen[v] = None
                     grown = True
         return [v for v in self.variables if v in chosen]
 
-    def behind(self, tensors: list[Tensor]) -> set[Operation]:
+    def ops_behind(self, tensors: list[Tensor]) -> set[Operation]:
         seen: set[Operation] = {t._op for t in tensors}
         stack = list(seen)
         while stack:
@@ -159,7 +159,7 @@ class _Backward:
         return seen
 
     def is_used(self, inside: Tensor, active: list[Any]) -> bool:
-        return inside._op in self.behind([v.next._op._inputs[0] for v in active])
+        return inside._op in self.ops_behind([v.next._op._inputs[0] for v in active])
 
     def start(self, v: Any) -> Tensor:
         grad = self.exit_grads[v]

@@ -42,10 +42,10 @@ def make_xla(program: Program, options: Options, otherwise: Callable[[], Executa
         _check(program.body)
         return _made(program, options, otherwise)
     except Unfit as reason:
-        return _other(otherwise, str(reason))
+        return _fall_back(otherwise, str(reason))
 
 
-def _other(otherwise: Callable[[], Executable], why: str) -> Executable:
+def _fall_back(otherwise: Callable[[], Executable], why: str) -> Executable:
     made = otherwise()
     made.details.executor, made.details.why = "numpy", why
     return made
@@ -91,7 +91,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
         with _wide(jax):
             fetched, new = compiled([np.float32(0) if n is None else n for n in now], feeds)
         with state.lock:
-            state.settle([v.key for v in written])
+            state.wait_until_idle([v.key for v in written])
             for v, value in zip(written, new):
                 values[v.key] = _own(value, v.dtype.np_dtype)
         return tuple(None if t is None else _own(f, t) for f, t in zip(fetched, types))
@@ -111,7 +111,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
             why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         # what jax cannot trace, from now on; or an error of the program's, said as it should be
         if not instead:
-            instead.append(_other(otherwise, why))
+            instead.append(_fall_back(otherwise, why))
         result = instead[0].run(state, values, *feeds)
         details.executor, details.why = "numpy", why
         given_up[0] = True

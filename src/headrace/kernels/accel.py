@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array
     from headrace.kernels.numpy.im2col import Geometry
     from headrace.kernels.numpy.pooling_kernels import Axes
-    from headrace.kernels.packed_weights import WeightsWay
+    from headrace.kernels.packed_weights import WeightsForm
 
 __all__ = [
     "Library",
@@ -184,7 +184,7 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
 
     def steps_product(self, weights: Array, rows: int) -> Callable[..., Array] | None: ...
 
-    def weights_way(self, asked: str) -> WeightsWay: ...
+    def weights_form(self, asked: str) -> WeightsForm: ...
 
     def as_pixels(self, rows: int, shape: tuple[int, ...], kind: str = "float32") -> bool: ...
 

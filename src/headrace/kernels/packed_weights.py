@@ -20,7 +20,7 @@ from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["Held", "WeightsWay", "product", "product_key"]
+__all__ = ["Held", "WeightsForm", "product", "product_key"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -32,7 +32,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
-class WeightsWay:
+class WeightsForm:
     """How products with weights of a type that the user asked for are computed on this machine."""
 
     asked: str  # "int8", "bfloat16"

@@ -48,11 +48,11 @@ __all__ = ["BoundRuns", "runs_for"]
 
 #: Signatures that are bound at first sight, and how often a further one must have come. Steps that
 #: threads of ours run (step_threads.py) have as many more as there are such threads.
-AT_ONCE, OFTEN = 4, 8
+MAX_BINDINGS, MIN_RUNS = 4, 8
 #: Training steps come with ever new batch sizes, too: theirs must have come so often.
-STEPS = 3
+MIN_TRAINING_RUNS = 3
 #: Memory that all bindings of a session may take.
-MOST_BYTES = 512 << 20
+MAX_BYTES = 512 << 20
 
 
 class _General:
@@ -215,7 +215,7 @@ class BoundRuns(SessionRun):
         """A bound run failed: the general way computes it, or says what is wrong with the feeds."""
         made = self.general(state, values, *feeds)
         found.failures, found.failure = found.failures + 1, said
-        if found.failures >= OFTEN:
+        if found.failures >= MIN_RUNS:
             _put(table, signature, _General(f"runs failed: {found.failure}"))
         return made
 
@@ -232,7 +232,7 @@ class BoundRuns(SessionRun):
         if kernels is None:
             _put(table, signature, _no_library)
             return _no_library
-        most = AT_ONCE + (most_threads() if self.takes_turns else 0)
+        most = MAX_BINDINGS + (most_threads() if self.takes_turns else 0)
         if not self._wanted(signature, len(table) < most):
             return _unwanted
         tell_threads()  # primitives are made for a number of threads
@@ -244,7 +244,7 @@ class BoundRuns(SessionRun):
             if not is_within_bounds(state):
                 state.kept.clear()
                 made = _General("packed weights would take too much memory")
-            elif _bytes(state) + binding.notes["bytes"] > MOST_BYTES:
+            elif _bytes(state) + binding.notes["bytes"] > MAX_BYTES:
                 made = _General("the session's bindings would take too much memory")
         except NotBound as reason:
             made = _General(str(reason))
@@ -257,7 +257,9 @@ class BoundRuns(SessionRun):
         if room and not self.trains:
             return True
         # those that take turns are not bound again and again
-        return self.counts.reaches(signature, STEPS if room else OFTEN * (1 + self.evicted))
+        return self.counts.reaches(
+            signature, MIN_TRAINING_RUNS if room else MIN_RUNS * (1 + self.evicted)
+        )
 
 
 def _bytes(state: State) -> int:
@@ -266,7 +268,7 @@ def _bytes(state: State) -> int:
     return sum(f.binding.notes["bytes"] for f in found if type(f) is _Bound)
 
 
-def _put(table: dict[Any, Any], signature: Any, made: object, most: int = AT_ONCE) -> int:
+def _put(table: dict[Any, Any], signature: Any, made: object, most: int = MAX_BINDINGS) -> int:
     """Remember it; how many had to go. Other threads may do the same at this moment."""
     old = [] if signature in table else [*table][: max(0, len(table) + 1 - most)]
     for s in old:

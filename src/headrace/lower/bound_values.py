@@ -124,12 +124,12 @@ class BoundValues:
         return found if len(outputs_of(step)) > 1 else (found,)
 
     # memory -------------------------------------------------------------------------------------
-    def room(
+    def reserve(
         self, values: Sequence[int], shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]
     ) -> Any:
         """Memory that stays until the last use of these values (none: until this step is done)."""
         last = max([self._last_use(v) for v in values], default=self.position)
-        return self.arena.room(shape, dtype, max(last, self.position))
+        return self.arena.reserve(shape, dtype, max(last, self.position))
 
     def _last_use(self, value: int) -> int:
         return self.lives.group_last.get(self.lives.root(value), self.position)

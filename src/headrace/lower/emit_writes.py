@@ -54,7 +54,7 @@ def _small_update(code: CodeLines, node: Node, args: list[str]) -> None:
     form = node.opdef.traits.update
     assert form is not None
     new = form.format(f"v{i}", *args)
-    code.emit(f"if {key} in S.busy: S.settle(({key},))")
+    code.emit(f"if {key} in S.busy: S.wait_until_idle(({key},))")
     code.emit(f"v{i} = V.get({key})")
     code.emit(f"if v{i} is None: v{i} = S.need({key}, {op})")
     code.emit(f"S.versions[{key}] += 1")

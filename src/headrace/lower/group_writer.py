@@ -64,11 +64,11 @@ class GroupWriter:
         values = state.values
         with state.lock:
             if state.busy:
-                state.settle(self.keys)
+                state.wait_until_idle(self.keys)
             whole: _Whole | None = state.groups.get(self)
             stamps = state.stamps(self.keys)
             kept = whole if whole is not None and whole.stamps == stamps else None
-            arrays = self._together(state) if kept is None else kept.arrays
+            arrays = self._join_variables(state) if kept is None else kept.arrays
             made = None
             if self.native is not None:
                 made = self.native(state.hot, arrays, shared, gradients)
@@ -83,7 +83,7 @@ class GroupWriter:
             state.groups[self] = _Whole(made, stamps)
         return views
 
-    def _together(self, state: State) -> tuple[Any, ...]:
+    def _join_variables(self, state: State) -> tuple[Any, ...]:
         flat = []
         for key, op in zip(self.keys, self.ops):
             value = state.values.get(key)

@@ -367,7 +367,7 @@ class NativeSegment:
         found = state.hot.get(self.number)
         if type(found) is _Bindings:
             made = found.current(*inputs)
-            return made if made is not None else self._other(found, inputs)
+            return made if made is not None else self._bind_again(found, inputs)
         return self._count(state.hot, found or 0, inputs)
 
     def _weight(self, inputs: Sequence[Any]) -> int:
@@ -388,13 +388,13 @@ class NativeSegment:
             counts.clear()
         if setting == "always":
             counts[self.number] = found = _Bindings()
-            return self._other(found, inputs)
+            return self._bind_again(found, inputs)
         done += self._weight(inputs)
         hot = done >= HOT_STEPS and setting != "off"
         counts[self.number] = _Bindings() if hot else done
         return None
 
-    def _other(self, found: _Bindings, inputs: Sequence[Any]) -> Any:
+    def _bind_again(self, found: _Bindings, inputs: Sequence[Any]) -> Any:
         """Inputs that the last function is not for."""
         try:
             signature = tuple([x.shape for x in inputs])

@@ -127,7 +127,7 @@ class Binder(BoundValues):
             if array.nbytes >= LEFT:
                 self._take_feed(value, f"f{n}", array)
                 continue
-            room = self.room([value], array.shape, array.dtype)
+            room = self.reserve([value], array.shape, array.dtype)
             room[...] = array
             self.place(value, room)
             self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, f{n})")
@@ -151,7 +151,7 @@ class Binder(BoundValues):
             array = np.zeros(shape, np.float32)
             self.place(value, array)
             return array, name
-        array = self.room([value, *also], shape, np.float32)
+        array = self.reserve([value, *also], shape, np.float32)
         self.place(value, array)
         return array, self.name(value)
 
@@ -196,7 +196,7 @@ class Binder(BoundValues):
 
     def aim(self, call: Call, place: int, value: int) -> None:
         """An argument of a call that is a value of any kind."""
-        lies = _lies(self.array(value))
+        lies = _layout_of(self.array(value))
         if self.kind(value) == MOVING:
             self.aim_at(call, place, self.name(value))
         elif self.kind(value) == STEADY:
@@ -341,7 +341,7 @@ class Binder(BoundValues):
         for n, (value, array) in enumerate(zip(outputs, arrays)):
             if not self.uses.get(value):
                 continue
-            self.place(value, self.room([value], array.shape, array.dtype))
+            self.place(value, self.reserve([value], array.shape, array.dtype))
             one = what if len(outputs) == 1 else f"made[{n}]"
             self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, {one})")
 
@@ -389,11 +389,11 @@ def _fail() -> None:
     raise NotBound("the kernel library refused a call")
 
 
-def _lies(array: Array) -> tuple[Any, ...]:
+def _layout_of(array: Array) -> tuple[Any, ...]:
     return array.shape, array.strides, array.dtype
 
 
-def _alike(array: Array, lies: tuple[Any, ...]) -> Array:
-    if _lies(array) != lies:
-        raise NotBound("an array lies in another way")
+def _alike(array: Array, layout: tuple[Any, ...]) -> Array:
+    if _layout_of(array) != layout:
+        raise NotBound("an array has another shape, stride or type than the one bound")
     return array

@@ -51,18 +51,18 @@ def bind_lstm(s: Binder, node: Node) -> str:
     order, forget = tuple(node.attrs["order"]), node.attrs["forget_bias"]
     s.renew(partial(_aim_lstm, s, call, node, (n, rows, wide), order, forget))
     if not x.flags.c_contiguous:
-        whole = s.room([], x.shape, np.float32)
+        whole = s.reserve([], x.shape, np.float32)
         s.copy_line(s.library.copy(x, whole), x, whole)
         x = whole
     call.aim(0, x)
     for place, value in ((1, h), (2, c)):
         s.aim(call, place, value)
-    outputs = s.room(node.outputs[:n], (n, rows, hidden), np.float32)
-    last = s.room([node.outputs[n]], (rows, hidden), np.float32)
-    for place, array in ((6, outputs), (7, s.room([], (rows, hidden), np.float32)), (8, last)):
+    outputs = s.reserve(node.outputs[:n], (n, rows, hidden), np.float32)
+    last = s.reserve([node.outputs[n]], (rows, hidden), np.float32)
+    for place, array in ((6, outputs), (7, s.reserve([], (rows, hidden), np.float32)), (8, last)):
         call.aim(place, array)
     if notes_size:
-        call.aim(9, s.room([], (notes_size,), np.uint8))
+        call.aim(9, s.reserve([], (notes_size,), np.uint8))
     compiled = ""
     if 16 * hidden * hidden <= MAX_STATE and native_expected():
         native = _Compiled(s, node, (x, outputs, last))
@@ -85,7 +85,7 @@ class _Compiled:
         self._node, self._done = node, 0
         self._pack, self._product = s.accelerator.pack, s.accelerator.product
         x, outputs, last = arrays
-        gates = s.room([], (x.shape[0] * x.shape[1], 4 * outputs.shape[2]), np.float32)
+        gates = s.reserve([], (x.shape[0] * x.shape[1], 4 * outputs.shape[2]), np.float32)
         self._arrays = (x.reshape(len(gates), -1), gates, outputs, last)
         self._weights: Any = None
         self._steps: Any = None

@@ -16,7 +16,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import OpDef, lookup
 from headrace.kernels import accel
-from headrace.kernels.packed_weights import Held, WeightsWay
+from headrace.kernels.packed_weights import Held, WeightsForm
 from headrace.lower.stage_split import makers_of
 from headrace.ops.internal.packed_ops import HELD, held_arguments
 from headrace.program.nodes import (
@@ -49,9 +49,9 @@ def pack(program: Program, weights: str = "float32") -> Program:
     large = [s for s in nodes if _wanted(s, program, steady)]
     if weights == "float32" and any(v.written for v in program.variables):
         large = [s for s in large if not _is_product_of_variable(s, program)]
-    way = _way(weights) if large and weights != "float32" else None
+    way = _weights_form(weights) if large and weights != "float32" else None
     if way is not None:
-        program = program._replace(weights_way=way)
+        program = program._replace(weights_form=way)
         if way.kind == "float32":
             _warn(way)
     if not large or accel.library() is None:
@@ -68,17 +68,17 @@ def count_packed(program: Program, packed: Program) -> int:
     return sum(n.opdef is not HELD for n in made)
 
 
-def _way(asked: str) -> WeightsWay:
+def _weights_form(asked: str) -> WeightsForm:
     """What becomes of weights of a type on this machine."""
     found = accel.library()
     if found is None:
         why = f"there is no kernel library: {accel.status()}"
-        return WeightsWay(asked, "float32", "float32", why, "float32's rounding")
-    return found.weights_way(asked)
+        return WeightsForm(asked, "float32", "float32", why, "float32's rounding")
+    return found.weights_form(asked)
 
 
 @functools.cache
-def _warn(way: WeightsWay) -> None:
+def _warn(way: WeightsForm) -> None:
     """Once: what was asked for is not done."""
     warnings.warn(
         f"weights={way.asked!r} has no effect: products are computed in float32 ({way.reason}).",
@@ -120,7 +120,7 @@ def _weights(s: Node) -> int:
     return s.inputs[s.opdef.traits.packed_input]
 
 
-def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
+def _kind_of(s: Node, program: Program, way: WeightsForm | None, misses: list[NearMiss]) -> str:
     """The type in which a product reads its weights."""
     if way is None:
         return "float32"
@@ -138,7 +138,7 @@ class _Replacing:
     block, before the first statement that reads it, also for products inside of loops.
     """
 
-    def __init__(self, program: Program, chosen: set[int], way: WeightsWay | None) -> None:
+    def __init__(self, program: Program, chosen: set[int], way: WeightsForm | None) -> None:
         self.program, self.chosen, self.way = program, chosen, way
         self.values, self.constants = list(program.values), dict(program.constants)
         self.misses: list[NearMiss] = []
@@ -185,7 +185,7 @@ class _Replacing:
         return held
 
 
-def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Program:
+def _replaced(program: Program, chosen: set[int], way: WeightsForm | None) -> Program:
     work = _Replacing(program, chosen, way)
     body = work.outermost(program.body)
     return program._replace(

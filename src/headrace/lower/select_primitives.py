@@ -72,7 +72,7 @@ def _sum_of_rows(s: Binder, node: Node) -> str:
         return "the axes are not known, or the input is no float32 matrix"
     if np.ravel(axes).tolist() not in ([0], [-2]):
         return "it is not over the first axis"
-    s.place(node.outputs[0], s.room(node.outputs, (x.shape[1],), np.float32))
+    s.place(node.outputs[0], s.reserve(node.outputs, (x.shape[1],), np.float32))
     if x.size >= gemm.HOLD_FROM:
         s.emit(f"{s.param('hold', hold_blas)}()")
     ones = s.new_param(gemm.ones(len(x), x.dtype))
@@ -91,7 +91,7 @@ def _gather(s: Binder, node: Node) -> str:
         return "its table is made in every run"
     turned = _is_turned(s, node.outputs[0], at.ndim)
     order = at.T if turned else at  # steps first, as what follows wants them
-    out = s.room(node.outputs, order.shape + params.shape[1:], params.dtype)
+    out = s.reserve(node.outputs, order.shape + params.shape[1:], params.dtype)
     s.place(node.outputs[0], out.swapaxes(0, 1) if turned else out)
     if at.size:  # seen without their sign, negative indices are large
         plain = at.view(f"u{at.itemsize}")
@@ -124,7 +124,7 @@ def _fused(s: Binder, step: Fused) -> str:
         or like.dtype != s.program.values[step.output].dtype.np_dtype
     ):
         return "its result has another type than planned"
-    out = s.room([step.output], like.shape, like.dtype)
+    out = s.reserve([step.output], like.shape, like.dtype)
     s.place(step.output, out)
     names = [s.name(v) for v in (*step.inputs, step.output)]
     s.emit(f"{s.new_param(bound_group(step, s.program, arrays, out))}({', '.join(names)})")
@@ -142,7 +142,7 @@ def _into(s: Binder, node: Node) -> str:
         return "its result is no array of numbers"
     if like.dtype != info.dtype.np_dtype:
         return "its result has another type than planned"
-    s.place(node.outputs[0], s.room(node.outputs, like.shape, like.dtype))
+    s.place(node.outputs[0], s.reserve(node.outputs, like.shape, like.dtype))
     names = [s.name(i) for i in node.inputs]
     s.emit(form.format(*names, out=s.name(node.outputs[0])))
     return TAKEN

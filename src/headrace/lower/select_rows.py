@@ -115,7 +115,7 @@ def _attend(
         if made is None:
             return None
         after = ((), [])
-    scores = s.room([], shape, np.float32)
+    scores = s.reserve([], shape, np.float32)
     last = s.library.batch_product(scores, v, out)
     if last is None:
         return None
@@ -147,7 +147,7 @@ def bind_cross_entropy(s: Binder, node: Node) -> str:
     s.emit(f"if {s.param('largest', np.maximum.reduce)}({numbers}) >= {classes}: fail()")
     s.call(call, [node.inputs[0], None], (1, out, name))
     s.emit(f"{s.param('mend', s.library.mend)}({name}, 0.0)")
-    s.place(node.outputs[0], s.room(node.outputs[:1], (rows,), np.float32))
+    s.place(node.outputs[0], s.reserve(node.outputs[:1], (rows,), np.float32))
     starts = s.new_param(row_starts(rows, classes))
     loss = f"picked({s.name(node.inputs[0])}, {name}, {starts} + {s.name(node.inputs[1])})"
     s.param("picked", picked_loss)

@@ -132,15 +132,15 @@ def _in_own_order(s: Binder, made: Any, places: list[int | None], value: int) ->
     """A convolution that wants its arrays in an order of its own."""
     inside: dict[int, Any] = {}
     for place, way, size in made.enter:
-        inside[place] = s.room([], (size,), np.uint8)
+        inside[place] = s.reserve([], (size,), np.uint8)
         s.call(way, [places[place]], (1, inside[place], ""))
         places[place] = None
     place, way, size = made.leave
-    inside[place] = s.room([], (size,), np.uint8)
+    inside[place] = s.reserve([], (size,), np.uint8)
     for at, array in inside.items():
         made.call.aim(at, array)
     s.call(made.call, places, (place, inside[place], ""))
-    out = s.room([value], made.results, np.float32)
+    out = s.reserve([value], made.results, np.float32)
     s.copy_line(way, inside[place], out)
     s.place(value, out)
 
@@ -169,7 +169,7 @@ def bind_mean(s: Binder, node: Node) -> str:
     if not s.is_fixed(node.inputs[0]) or s.kind(node.inputs[1]) != KNOWN or not is_plain(x):
         return "its input moves, or is not float32 and contiguous"
     if x.ndim == 1 and axes.size == 1 and not node.attrs["keep_dims"]:
-        s.place(node.outputs[0], s.room(node.outputs, (), np.float32))
+        s.place(node.outputs[0], s.reserve(node.outputs, (), np.float32))
         total = f"{s.param('vector_sum', gemm.vector_sum)}({s.name(node.inputs[0])})"
         s.emit(f"{s.name(node.outputs[0])}[()] = {total} / {s.new_param(np.float32(x.size))}")
         return TAKEN
@@ -179,7 +179,7 @@ def bind_mean(s: Binder, node: Node) -> str:
     made = s.library.pool("avg", x, nn_pool.axes_of(x.shape, windows, windows, "VALID"))
     if made is None:
         return "the library has no pooling for it"
-    out = s.room(node.outputs, made[1], np.float32)
+    out = s.reserve(node.outputs, made[1], np.float32)
     for place, array in enumerate((x, out)):
         made[0].aim(place, array)
     s.execute(made[0])

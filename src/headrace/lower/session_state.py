@@ -155,11 +155,11 @@ class State:
         with self.lock:
             value = self.values.get(key)
             if value is None and key in self.busy:
-                self.settle((key,))
+                self.wait_until_idle((key,))
                 value = self.values.get(key)
             return value
 
-    def settle(self, keys: Sequence[str]) -> None:
+    def wait_until_idle(self, keys: Sequence[str]) -> None:
         """Wait until nobody computes one of the variables (with the lock, which is given up
         meanwhile).
         """
@@ -168,14 +168,14 @@ class State:
 
     def set(self, key: str, value: Any) -> None:
         with self.lock:
-            self.settle((key,))
+            self.wait_until_idle((key,))
             self.versions[key] += 1
             self.values[key] = value[()] if value.ndim == 0 and value.dtype.kind != "O" else value
 
     def drop(self, key: str) -> None:
         """The variable has no value any more."""
         with self.lock:
-            self.settle((key,))
+            self.wait_until_idle((key,))
             self.versions[key] += 1
             self.values.pop(key, None)
 
@@ -286,7 +286,7 @@ class Writer:
         values = state.values
         with state.lock:
             if state.busy:
-                state.settle(self.keys)
+                state.wait_until_idle(self.keys)
             current = [values.get(key) for key in self.keys]
             if self.inplace is not None and self._worth_it(current):
                 current = None  # type: ignore[assignment]
@@ -311,7 +311,7 @@ class Writer:
         values = state.values
         with state.lock:
             if state.busy:
-                state.settle(self.keys)
+                state.wait_until_idle(self.keys)
             current = values.get(key)
             if current is None:
                 if not self.uninit_ok:

@@ -1,7 +1,7 @@
 """Memory of a run that is bound to shapes: set aside once, used again when nobody reads it.
 
 arena = Arena(library.aligned)
-x = arena.room((64, 128), np.float32, until=7)      # free after step 7
+x = arena.reserve((64, 128), np.float32, until=7)      # free after step 7
 arena.end_of_step(7)
 """
 
@@ -34,7 +34,7 @@ class Arena:
         self.free: list[Array] = []
         self.dying: dict[int, list[Array]] = {}
 
-    def room(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any], until: int) -> Any:
+    def reserve(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any], until: int) -> Any:
         """An array of zeros that nobody else writes until a step is done."""
         dtype = np.dtype(dtype)
         elements = int(np.prod(shape, dtype=np.int64))

@@ -18,7 +18,7 @@ from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.kernels.packed_weights import WeightsWay
+from headrace.kernels.packed_weights import WeightsForm
 from headrace.program.constants import Constants
 
 __all__ = [
@@ -139,7 +139,7 @@ class Program(NamedTuple):
     effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
     firings: tuple[Firing, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
-    weights_way: WeightsWay | None = None  # how weights of another type than float32 are used
+    weights_form: WeightsForm | None = None  # how weights of another type than float32 are used
     borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
 
 

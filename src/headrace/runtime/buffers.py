@@ -82,7 +82,7 @@ def empty(
     return made
 
 
-def _alone() -> int:
+def _references_if_unshared() -> int:
     """What getrefcount says in ``give`` of an array that only its caller's variable holds."""
 
     def look(array: Array) -> int:
@@ -92,7 +92,7 @@ def _alone() -> int:
     return look(array)
 
 
-_ALONE = _alone()
+_ALONE = _references_if_unshared()
 
 
 def give(array: Array | np.generic) -> None:

@@ -53,7 +53,7 @@ class Events:
         self.emit("plan", session=session, executable=executable)
         for firing in program.firings:
             self.emit("rewrite", session=session, rule=firing.rule, op=firing.op)
-        way = program.weights_way
+        way = program.weights_form
         if way is not None and way.falls_back:
             self.emit(
                 "fallback",

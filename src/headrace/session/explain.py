@@ -12,7 +12,7 @@ import numpy as np
 from headrace.core import shapes, trace
 from headrace.kernels import accel
 from headrace.kernels.numpy import philox
-from headrace.kernels.packed_weights import WeightsWay
+from headrace.kernels.packed_weights import WeightsForm
 from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
@@ -90,7 +90,7 @@ class Explanation:
     refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
     kernel_library: str
     native: str  # the compiler of fused steps, or why there is none
-    weights: WeightsWay | None  # how weights of another type than float32 are used, and why
+    weights: WeightsForm | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
     listing: str = field(repr=False, default="")  # what runs while shapes are not known, as text
     bound_listings: list[str] = field(repr=False, default_factory=list)  # and what is bound
@@ -154,7 +154,7 @@ def explain(
         refused=_refused(session, run),
         kernel_library=accel.status(),
         native=compiler_status(),
-        weights=program.weights_way,
+        weights=program.weights_form,
         source="" if listing is None else "\n".join(listing.lines),
         listing="" if listing is None else text_of_listing(listing),
         bound_listings=_bound_listings(session, run),

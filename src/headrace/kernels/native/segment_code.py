@@ -131,7 +131,7 @@ class Loop(Unit):
         self.members: list[tuple[str, tuple[tuple[str, int], ...], str, Any, Ref]] = []
         self.made: dict[tuple[int, int], int] = {}
 
-    def joins(self, size: int, columns: int, inputs: Sequence[_Operand]) -> bool:
+    def accepts_member(self, size: int, columns: int, inputs: Sequence[_Operand]) -> bool:
         """Whether a member may come into this loop."""
         if size != self.size or (columns and self.columns and columns != self.columns):
             return False
@@ -292,7 +292,7 @@ class SegmentCode:
             columns, extents = _extents([i.shape for i in inputs], shape)
         operands = [_Operand(self.contiguous(i), x) for i, x in zip(inputs, extents)]
         loop = self._loop
-        if loop is None or not loop.joins(out.size, columns, operands):
+        if loop is None or not loop.accepts_member(out.size, columns, operands):
             loop = self._loop = Loop(out.size, columns)
             self.units.append(loop)
         loop.add(op, operands, columns, out, attrs)

@@ -27,7 +27,7 @@ from headrace.runtime.thread_pool import parallel, thread_count
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["STEPS", "attention", "for_library", "layer_norm", "room_for", "softmax_rows"]
+__all__ = ["STEPS", "attention", "for_library", "layer_norm", "empty_result", "softmax_rows"]
 
 #: Elements of a piece of scores, and of rows to be normalised.
 PIECE = 128 * 1024
@@ -100,10 +100,10 @@ def attention(q: Array, k: Array, v: Array, steps: Steps, turned: bool = True) -
 
 
 def _result(lead: tuple[int, ...], rows: int, v: Array) -> Any:
-    return room_for(np.empty, (*lead, rows, v.shape[-1]), v.dtype)
+    return empty_result(np.empty, (*lead, rows, v.shape[-1]), v.dtype)
 
 
-def room_for(empty: Callable[..., Any], shape: tuple[int, ...], dtype: object) -> Any:
+def empty_result(empty: Callable[..., Any], shape: tuple[int, ...], dtype: object) -> Any:
     """Room for a result.
 
     With one axis of heads that lies behind the rows: they are put side by side next.

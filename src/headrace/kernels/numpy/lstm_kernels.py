@@ -32,7 +32,7 @@ LARGE = 96 * 1024
 BLOCK = 48 * 1024
 
 #: Elements of gates that are computed before the steps that need them: they stay in a core's cache.
-AT_ONCE = 256 * 1024
+MAX_BLOCK_BYTES = 256 * 1024
 #: Rows from which a kernel library computes the gates of a step in one pass.
 ASK_FROM = 4
 
@@ -162,7 +162,7 @@ def layer(
     """
     rows = max(x.shape[0] for x in inputs)
     width, wide = kernel.shape[1] // 4, inputs[0].shape[1]
-    at_once = len(inputs) if training else max(1, AT_ONCE // (rows * 4 * width))
+    at_once = len(inputs) if training else max(1, MAX_BLOCK_BYTES // (rows * 4 * width))
     outputs = np.empty((len(inputs), rows, width), kernel.dtype)
     kept = len(inputs) if training else 2
     states, tanhs = (np.empty((kept, rows, width), kernel.dtype) for _ in range(2))

@@ -56,7 +56,7 @@ class OneDnn:
         self.batch_matmul, self.pack = products.batch_matmul, products.pack
         self.scores, self.as_pixels = products.scores, products.as_pixels
         self.product, self.matmul_bias = products.product, products.matmul_bias
-        self.weights_way = partial(choose_way, isa=self.api.isa)
+        self.weights_form = partial(choose_way, isa=self.api.isa)
         recurrent = Recurrent(self.api)
         self.gates, self.steps_product = recurrent.gates, recurrent.product
         lstms = Lstms(self.api)

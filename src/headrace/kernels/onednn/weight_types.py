@@ -10,7 +10,7 @@ alone.
 
 from __future__ import annotations
 
-from headrace.kernels.packed_weights import WeightsWay
+from headrace.kernels.packed_weights import WeightsForm
 from headrace.runtime.cpu_features import AVX2_VNNI, AVX512, AVX512_BF16, AVX512_VNNI, isa_name
 
 __all__ = ["FEW_ROWS", "LEVELS", "MAX_INNER", "choose_way"]
@@ -33,41 +33,41 @@ _BFLOAT16_BOUND = "1/128 of the sum of |input · weight| (8 significant bits on 
 _FLOAT32_BOUND = "float32's rounding"
 
 
-def choose_way(asked: str, isa: int) -> WeightsWay:
+def choose_way(asked: str, isa: int) -> WeightsForm:
     """How weights of the asked-for type are used with an instruction set (cpu_features.py)."""
     if asked == "int8":
         return _int8(isa)
     if asked == "bfloat16":
         return _bfloat16(isa)
-    return WeightsWay(asked, "float32", "float32", "float32 was asked for", _FLOAT32_BOUND)
+    return WeightsForm(asked, "float32", "float32", "float32 was asked for", _FLOAT32_BOUND)
 
 
-def _int8(isa: int) -> WeightsWay:
+def _int8(isa: int) -> WeightsForm:
     name = isa_name(isa)
     if isa & AVX512_VNNI == AVX512_VNNI or isa & AVX2_VNNI == AVX2_VNNI:
         bound = _INT_BOUND.format(levels=127)
         why = f"{name} multiplies bytes exactly"
-        return WeightsWay("int8", "int8", "int8", why, bound, MAX_INNER)
+        return WeightsForm("int8", "int8", "int8", why, bound, MAX_INNER)
     if isa & AVX512 == AVX512:
         why = (
             f"{name} without VNNI adds products of bytes in 16 bits, which weights of 8 bits "
             "would overflow"
         )
         bound = _INT_BOUND.format(levels=63)
-        return WeightsWay("int8", "int7", "int8 with weights of 7 bits", why, bound, MAX_INNER)
+        return WeightsForm("int8", "int7", "int8 with weights of 7 bits", why, bound, MAX_INNER)
     why = f"{name} without VNNI has no int8 product that is both right and faster than float32"
-    return WeightsWay("int8", "float32", "float32", why, _FLOAT32_BOUND)
+    return WeightsForm("int8", "float32", "float32", why, _FLOAT32_BOUND)
 
 
-def _bfloat16(isa: int) -> WeightsWay:
+def _bfloat16(isa: int) -> WeightsForm:
     name = isa_name(isa)
     if isa & AVX512_BF16 == AVX512_BF16:
-        return WeightsWay(
+        return WeightsForm(
             "bfloat16", "bfloat16", "bfloat16", f"{name} multiplies bfloat16", _BFLOAT16_BOUND
         )
     if isa & AVX512 == AVX512:
         why = f"{name} has no instructions for bfloat16; a few rows gain from reading half as much"
         way = f"bfloat16 up to {FEW_ROWS} rows, float32 beyond"
-        return WeightsWay("bfloat16", "bfloat16", way, why, _BFLOAT16_BOUND)
+        return WeightsForm("bfloat16", "bfloat16", way, why, _BFLOAT16_BOUND)
     why = f"{name}: oneDNN has no bfloat16 product without AVX-512"
-    return WeightsWay("bfloat16", "float32", "float32", why, _FLOAT32_BOUND)
+    return WeightsForm("bfloat16", "float32", "float32", why, _FLOAT32_BOUND)

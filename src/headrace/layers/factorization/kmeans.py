@@ -108,7 +108,7 @@ class KMeans:
         ).op()
         inputs, centers = self._inputs, state.centers
         if self._cosine:
-            inputs = [self._beside(t, _unit_rows, t) for t in inputs]
+            inputs = [self._call_beside(t, _unit_rows, t) for t in inputs]
             if not self._keeps_unit_centers:
                 centers = _unit_rows(centers)
         all_scores, scores, cluster_idx = self._assignments(inputs, centers)
@@ -143,16 +143,16 @@ class KMeans:
     # assignments --------------------------------------------------------------------------------
 
     @staticmethod
-    def _beside(place: Any, function: Callable[..., Any], *args: Any) -> Any:
+    def _call_beside(place: Any, function: Callable[..., Any], *args: Any) -> Any:
         with colocate_with(place, ignore_existing=True):
             return function(*args)
 
     def _assignments(self, inputs: list[Any], centers: TensorLike) -> tuple[Any, Any, Any]:
         measure = _cosine_distances if self._cosine else _squared_distances
-        all_scores = [self._beside(t, measure, t, centers) for t in inputs]
+        all_scores = [self._call_beside(t, measure, t, centers) for t in inputs]
         if self._cosine and not self._keeps_unit_centers:
-            centers = self._beside(centers, _unit_rows, centers)
-        nearest = [self._beside(t, self._nearest, t, centers) for t in inputs]
+            centers = self._call_beside(centers, _unit_rows, centers)
+        nearest = [self._call_beside(t, self._nearest, t, centers) for t in inputs]
         distances, indices = zip(*nearest)
         return tuple(all_scores), distances, indices
 

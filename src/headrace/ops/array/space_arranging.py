@@ -389,7 +389,7 @@ def _depth_to_space_kernel(
 _DEPTH = "input: T -> output: T; block_size: int, data_format: str='NHWC'"
 
 
-def _other(name: str) -> Callable[..., Any]:
+def _gradient_by(name: str) -> Callable[..., Any]:
     def grad(op: Operation, g: TensorLike) -> list[Any]:
         attrs = {k: op._attrs[k] for k in ("block_size", "data_format")}
         return [apply_op(name, g, **attrs)]
@@ -402,7 +402,7 @@ SPACE_TO_DEPTH = define(
     _DEPTH,
     shape=_depth_shape(True),
     kernel=_space_to_depth_kernel,
-    grad=_other("DepthToSpace"),
+    grad=_gradient_by("DepthToSpace"),
     view=True,
 )
 
@@ -412,7 +412,7 @@ DEPTH_TO_SPACE = define(
     _DEPTH,
     shape=_depth_shape(False),
     kernel=_depth_to_space_kernel,
-    grad=_other("SpaceToDepth"),
+    grad=_gradient_by("SpaceToDepth"),
     view=True,
 )
 

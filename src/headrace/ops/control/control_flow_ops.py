@@ -50,7 +50,7 @@ def _merge_shape(c: Inference) -> list[Shape]:
     return [out, ()]
 
 
-def _twice(c: Inference) -> list[Shape]:
+def _two_outputs(c: Inference) -> list[Shape]:
     return [c.shape(0), c.shape(0)]
 
 
@@ -59,14 +59,14 @@ _COMMON: dict[str, Any] = {"kernel": _structural, "grad": _by_engine, "stateful"
 SWITCH = define(
     "Switch",
     "data: T, pred: bool -> output_false: T, output_true: T",
-    shape=_twice,
+    shape=_two_outputs,
     **_COMMON,
     role="switch",
 )
 REF_SWITCH = define(
     "RefSwitch",
     "data: &T, pred: bool -> output_false: &T, output_true: &T",
-    shape=_twice,
+    shape=_two_outputs,
     **_COMMON,
     role="switch",
 )

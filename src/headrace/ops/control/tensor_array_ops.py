@@ -375,12 +375,12 @@ def _read_grad(op: Operation, grad: Tensor) -> list[Any]:
 def _write_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     handle, index, _, flow = op.inputs
     grads, grad_flow = _gradient_array(handle, flow, flow_grad)
-    read = apply(READ, grads, index, _after(flow_grad, grad_flow), dtype=op._attrs["T"])
+    read = apply(READ, grads, index, _flow_after_writes(flow_grad, grad_flow), dtype=op._attrs["T"])
     read._shape = op.inputs[2]._shape
     return [None, None, read, flow_grad]
 
 
-def _after(flow_grad: Tensor, grad_flow: Tensor) -> Tensor:
+def _flow_after_writes(flow_grad: Tensor, grad_flow: Tensor) -> Tensor:
     """The flow to read gradients with: all writes that produced ``flow_grad`` come before."""
     from headrace.core.build import apply_op
 
@@ -401,7 +401,7 @@ def _scatter_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
         GATHER,
         grads,
         indices,
-        _after(flow_grad, grad_flow),
+        _flow_after_writes(flow_grad, grad_flow),
         dtype=op._attrs["T"],
         element_shape=None if shape is None else shape[1:],
     )
@@ -421,7 +421,7 @@ def _split_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     value, _ = apply_many(
         CONCAT,
         grads,
-        _after(flow_grad, grad_flow),
+        _flow_after_writes(flow_grad, grad_flow),
         dtype=op._attrs["T"],
         element_shape_except0=None if shape is None else shape[1:],
     )

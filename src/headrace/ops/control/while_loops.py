@@ -64,7 +64,7 @@ def while_loop(
         if shape_invariants is not None and single:
             shape_invariants = [shape_invariants]
         returned: list[Any] = []  # what the body gave: the loop's result has its structure
-        noted = _noting(body, returned)
+        noted = _keep_results(body, returned)
         if maximum_iterations is not None:
             limit = _iteration_limit(maximum_iterations)
             if not single:
@@ -102,7 +102,7 @@ def _check_loop(cond: object, body: object, loop_vars: Any, parallel_iterations:
         raise TypeError("parallel_iterations must be a positive integer.")
 
 
-def _noting(function: Callable[..., Any], results: list[Any]) -> Callable[..., Any]:
+def _keep_results(function: Callable[..., Any], results: list[Any]) -> Callable[..., Any]:
     def noted(*values: object) -> Any:
         results.append(function(*values))
         return results[-1]

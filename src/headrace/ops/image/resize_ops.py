@@ -135,7 +135,7 @@ def _through(grad_op: str) -> Callable[..., list[Any]]:
     return grad
 
 
-def _back(forward_op: str) -> Callable[..., list[Any]]:
+def _resize_gradient(forward_op: str) -> Callable[..., list[Any]]:
     """The gradient of a resize's gradient is the resize."""
 
     def grad(op: Operation, g: TensorLike) -> list[Any]:
@@ -175,7 +175,7 @@ def _define(name: str, function: str, without_half: bool = False) -> OpDef:
         f"grads: float32, original_image: T -> output: T; {_FLAGS}, T: type(float)",
         shape=_as_original,
         kernel=_grad_kernel(f"{function}_grad"),
-        grad=_back(name),
+        grad=_resize_gradient(name),
     )
     return define(
         name,
@@ -210,7 +210,7 @@ define(
     f"grads: T, size: int32 -> output: T; {_FLAGS}, T: type(real)",
     shape=_resized,
     kernel=_nearest_grad_kernel,
-    grad=_back("ResizeNearestNeighbor"),
+    grad=_resize_gradient("ResizeNearestNeighbor"),
     known_inputs=(1,),
 )
 

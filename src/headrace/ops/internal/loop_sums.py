@@ -57,9 +57,9 @@ class RowSum:
         self.n_bytes += right.nbytes
         self.n_rows += right.shape[0]
         if self.n_rows >= MOST_ROWS or self.n_bytes >= MOST_BYTES:
-            self.settle()
+            self.add_kept_rows()
 
-    def settle(self) -> None:
+    def add_kept_rows(self) -> None:
         """Take the rows that were kept into the sum."""
         if not self.rights:
             return
@@ -104,7 +104,7 @@ def _same_columns(kept: list[Any], new: Array) -> None:
 
 
 def _sum(xp: ArrayNamespace, handle: RowSum, start: Array, *, from_zero: bool) -> Any:
-    handle.settle()
+    handle.add_kept_rows()
     total = handle.total
     if total is None:  # no round
         return np.array(start)

@@ -94,7 +94,7 @@ def _column(
     """One column, converted; ``default`` has no element where a value is required."""
     fallback = default.reshape(-1).tolist()[0] if default.size else None
     if dtype is dtypes.string:
-        read: Any = _same
+        read: Any = _unchanged
     else:
         read = float if dtype.is_floating else int
     out: list[Any] = []
@@ -115,7 +115,7 @@ def _column(
     return _numbers(out, values, dtype, column)
 
 
-def _same(text: bytes) -> bytes:
+def _unchanged(text: bytes) -> bytes:
     return text
 
 

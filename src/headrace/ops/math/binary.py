@@ -41,7 +41,7 @@ from headrace.ops.math.binary_gradients import (
     xdivy_grad,
     xlogy_grad,
 )
-from headrace.ops.math.unary import again
+from headrace.ops.math.unary import apply_over
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
@@ -115,7 +115,7 @@ def _truncated_div(xp: ArrayNamespace, x: Array, y: Array) -> Array:
 
 def _floor_div(xp: ArrayNamespace, x: Array, y: Array) -> Any:
     if x.dtype.kind not in "iu":
-        return again(xp.floor, xp.divide(x, y))
+        return apply_over(xp.floor, xp.divide(x, y))
     _check_divisor(xp, x, y)
     return xp.floor_divide(x, y)
 
@@ -177,16 +177,16 @@ _POWERS: dict[Any, Callable[[Any], Any]] = {
     1.0: np.positive,
     2.0: np.square,
     3.0: _cube,
-    4.0: lambda x: again(np.square, np.square(x)),
+    4.0: lambda x: apply_over(np.square, np.square(x)),
     0.5: np.sqrt,
     -1.0: np.reciprocal,
-    -2.0: lambda x: again(np.reciprocal, np.square(x)),
+    -2.0: lambda x: apply_over(np.reciprocal, np.square(x)),
 }
 
 
 def _squared_difference(xp: ArrayNamespace, x: Array, y: Array) -> Array:
     d = xp.subtract(x, y)
-    return xp.multiply(d, xp.conjugate(d)) if d.dtype.kind == "c" else again(xp.square, d)
+    return xp.multiply(d, xp.conjugate(d)) if d.dtype.kind == "c" else apply_over(xp.square, d)
 
 
 def _zero_where(xp: ArrayNamespace, where: Array, value: Array) -> Array:

@@ -30,7 +30,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
 class RandomWords:
     """32-bit words of the stream of ``seed``, and numbers made of them, one at a time."""
 
-    _AT_ONCE = 256
+    _NUMBERS_DRAWN = 256
 
     def __init__(self, seed: int) -> None:
         self._next = philox.Philox(seed & (2**64 - 1), 0, 0)
@@ -38,8 +38,8 @@ class RandomWords:
 
     def word(self) -> int:
         if not self._words:
-            fresh = philox.groups(self._next, self._AT_ONCE).reshape(-1)
-            self._next = self._next.skip(self._AT_ONCE)
+            fresh = philox.groups(self._next, self._NUMBERS_DRAWN).reshape(-1)
+            self._next = self._next.skip(self._NUMBERS_DRAWN)
             self._words = fresh[::-1].tolist()
         return self._words.pop()
 

@@ -143,12 +143,12 @@ def unsorted_sum_kernel(
     count = _count(num_segments)
     if xp.name != "numpy":
         start = xp.zeros((count, *data.shape[segment_ids.ndim :]), data.dtype)
-        return xp.index_add(start, _beyond(xp, segment_ids, count), data)
+        return xp.index_add(start, _negative_to_end(xp, segment_ids, count), data)
     rows, ids = _flat_rows(data, segment_ids, count)
     return _row_sums(rows, ids, count).reshape(count, *data.shape[segment_ids.ndim :])
 
 
-def _beyond(xp: ArrayNamespace, ids: Array, count: int) -> Array:
+def _negative_to_end(xp: ArrayNamespace, ids: Array, count: int) -> Array:
     """Negative ids moved behind the end, where a traced scatter drops them."""
     return xp.where(ids < 0, count, ids)
 

@@ -92,7 +92,7 @@ GROUPS["wide"] = frozenset((dtypes.float32, dtypes.float64))
 # kernels ----------------------------------------------------------------------------------------
 
 
-def again(ufunc: Callable[..., Any], fresh: TensorLike) -> Any:
+def apply_over(ufunc: Callable[..., Any], fresh: TensorLike) -> Any:
     """``ufunc(fresh)``, written over ``fresh`` where that is an array of our own making."""
     return ufunc(fresh, out=fresh) if type(fresh) is np.ndarray else ufunc(fresh)
 
@@ -114,13 +114,13 @@ _LARGE = 1 << 15
 def _sigmoid(xp: ArrayNamespace, x: object) -> Any:
     # exp overflows to inf for very negative x, which gives the right 0; small results keep their
     # relative accuracy
-    y = again(xp.exp, xp.negative(x))
+    y = apply_over(xp.exp, xp.negative(x))
     y += 1
-    return again(xp.reciprocal, y)
+    return apply_over(xp.reciprocal, y)
 
 
 def _rsqrt(xp: ArrayNamespace, x: Array) -> Any:
-    return again(xp.reciprocal, xp.sqrt(x))
+    return apply_over(xp.reciprocal, xp.sqrt(x))
 
 
 def _round(xp: ArrayNamespace, x: Array) -> Array:
@@ -175,7 +175,7 @@ def _rsqrt_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
 def _reciprocal_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
     t = xp.square(_conjugate(xp, y))
     t *= dy
-    return _zero_where(xp, dy, again(xp.negative, t))
+    return _zero_where(xp, dy, apply_over(xp.negative, t))
 
 
 # gradients --------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class _SignOptimizer(RuleOptimizer):
         self._lr, self._beta, self._sign_decay_fn = learning_rate, beta, sign_decay_fn
         self._tensors: dict[str, Any] = {}
 
-    def _own(self) -> tuple[str, Any]:
+    def _base_number(self) -> tuple[str, Any]:
         """The name and value of the number that only this kind has."""
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ class _SignOptimizer(RuleOptimizer):
         return ("m",)
 
     def _prepare(self) -> None:
-        key, value = self._own()
+        key, value = self._base_number()
         self._tensors["lr"] = convert_to_tensor(self._lr, name="learning_rate")
         self._tensors["beta"] = convert_to_tensor(self._beta, name="beta")
         self._tensors[key] = convert_to_tensor(value, name=key)
@@ -95,7 +95,7 @@ class _SignOptimizer(RuleOptimizer):
         return found
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
-        key, _ = self._own()
+        key, _ = self._base_number()
         lr, beta, decay, own = (
             cast(self._scalar(n), var.dtype.base_dtype) for n in ("lr", "beta", "sign_decay", key)
         )
@@ -132,7 +132,7 @@ class PowerSignOptimizer(_SignOptimizer, Optimizer):
     def _rule(self) -> Rule:
         return RULES["PowerSign"]
 
-    def _own(self) -> tuple[str, Any]:
+    def _base_number(self) -> tuple[str, Any]:
         return "logbase", self._logbase
 
     def _multiplier(self, own: Any, agreement: Any) -> Tensor:
@@ -157,7 +157,7 @@ class AddSignOptimizer(_SignOptimizer, Optimizer):
     def _rule(self) -> Rule:
         return RULES["AddSign"]
 
-    def _own(self) -> tuple[str, Any]:
+    def _base_number(self) -> tuple[str, Any]:
         return "alpha", self._alpha
 
     def _multiplier(self, own: Any, agreement: Any) -> Any:

@@ -115,9 +115,9 @@ class MovingAverageOptimizer(_Wrapping):
             )
         given = global_variables() if var_list is None else var_list
         named = given if isinstance(given, dict) else {v.op.name: v for v in given}
-        return Saver({n: self._other(named, n) for n in named}, name=name, **kwargs)
+        return Saver({n: self._swapped_variable(named, n) for n in named}, name=name, **kwargs)
 
-    def _other(self, named: dict[str, Any], name: str) -> Any:
+    def _swapped_variable(self, named: dict[str, Any], name: str) -> Any:
         assert self._swapped is not None
         other = self._swapped.get(name)
         if other is None:
@@ -169,7 +169,7 @@ class VariableClippingOptimizer(_Wrapping):
             return group(step, *clipped, name=scope)
 
     @contextlib.contextmanager
-    def _beside(self, var: TensorLike) -> Iterator[None]:
+    def _colocated_with(self, var: TensorLike) -> Iterator[None]:
         if not self._colocate:
             yield
             return
@@ -179,14 +179,14 @@ class VariableClippingOptimizer(_Wrapping):
     def _clip(self, grad: IndexedSlices | Tensor, var: Variable) -> Any:
         dims = self._dims[id(var)]
         if isinstance(grad, Tensor) or 0 in dims:
-            with self._beside(var):
+            with self._colocated_with(var):
                 value: Any = var.read_value()
                 delta = value - clip_by_norm(value, self._max_norm, dims)
             with colocate_with(var):
                 return var.assign_sub(delta, use_locking=self._use_locking)
         with colocate_with(var):
             rows: Any = gather(var, grad.indices)
-        with self._beside(var):
+        with self._colocated_with(var):
             over = rows - clip_by_norm(rows, self._max_norm, dims)
             slices = IndexedSlices(over, grad.indices, grad.dense_shape)
         with colocate_with(var):
