@@ -41,7 +41,7 @@ KNOWN = {
     "lower/native_groups.py:extents_of": "shapes that do not broadcast: NumPy raises",
     "lower/native_groups.py:NativeStep.run": "an array that is not contiguous: NumPy's run",
     "lower/native_groups.py:NativeReduction.run": "an array that is not contiguous: NumPy's run",
-    "lower/native_segments.py:NativeSegment._other": "an input that is no array: the steps run",
+    "lower/native_segments.py:NativeSegment._bind_again": "an input is no array: steps run",
     "kernels/native/segment_code.py:SegmentCode.elements": "inputs of another shape are repeated",
     "kernels/numpy/openblas.py:_Blas.__init__": "a library that does not load is not OpenBLAS",
     "kernels/onednn/onednn_library.py:_openmp": "without OpenMP nothing is told to its threads",

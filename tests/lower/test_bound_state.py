@@ -509,12 +509,12 @@ def test_more_signatures_than_are_settled() -> None:
         y = dense(dense(x, 8, tf.nn.relu), 4)
     session = started(graph)
     reference = like(session, graph)
-    for _ in range(2 * bound_runs.OFTEN):
+    for _ in range(2 * bound_runs.MIN_RUNS):
         for rows in range(1, 10):
             feed = {x: array(rows, 12)}
             same(session.run(y, feed), reference.run(y, feed))
-        assert len(bindings(session)) <= bound_runs.AT_ONCE
-    for _ in range(8 * bound_runs.OFTEN):
+        assert len(bindings(session)) <= bound_runs.MAX_BINDINGS
+    for _ in range(8 * bound_runs.MIN_RUNS):
         session.run(y, {x: array(20, 12)})
     assert 20 in {shape[0] for t in session._state.bindings.values() for (*_, shape) in t}
 
@@ -719,7 +719,9 @@ def test_many_short_threads() -> None:
         for t in threads:
             t.join()
     assert not wrong
-    assert len(bindings(session)) < bound_runs.AT_ONCE + 6  # threads that came at the same moment
+    assert (
+        len(bindings(session)) < bound_runs.MAX_BINDINGS + 6
+    )  # threads that came at the same moment
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -100,7 +100,7 @@ def test_trains_as_the_reference_does(activation: str, optimizer: str, sparse: b
 def test_bound_after_a_few_steps_only() -> None:
     graph, x, y, fetches = classifier()
     session = started(graph)
-    for n in range(bound_runs.STEPS):
+    for n in range(bound_runs.MIN_TRAINING_RUNS):
         assert not bindings(session), n
         session.run(fetches, dict(zip((x, y), batch())))
     assert len(bindings(session)) == 1

@@ -58,6 +58,7 @@ from headrace.ops.nn import embedding as _embedding
 from headrace.ops.nn import local_response as _local_response
 from headrace.ops.nn import moments as _moments
 from headrace.ops.nn import normalization as _normalization
+from headrace.ops.nn import sparse_cross_entropy as _sparse_cross_entropy
 from headrace.ops.random import random_ops as _random
 
 _MODULES = (
@@ -97,6 +98,7 @@ _MODULES = (
     _dropout,
     _convolution,
     _cross_entropy,
+    _sparse_cross_entropy,
     _bias,
     _embedding,
     _normalization,

@@ -85,7 +85,7 @@ def bind_attention(s: Binder, node: Node) -> str:
     if parts is None:
         return "the library has no code for these scores"
     shape = (*q.shape[:-1], v.shape[-1])
-    out = attention.room_for(partial(s.room, node.outputs), shape, np.float32)
+    out = attention.empty_result(partial(s.reserve, node.outputs), shape, np.float32)
     made = [_attend(s, q[o], keys[o], v[o], mine, out[o]) for o, mine in parts]
     if None in made:
         return "the library has no code for some examples"
