@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.core.dtypes import DType
 
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
+__all__ += ["find_compiled", "is_hot"]
 
 #: Updates of a group of small variables in a session before they are compiled.
 HOT_GROUP = 1000
@@ -46,7 +47,8 @@ def _kernels() -> Any:
     return update_kernels
 
 
-def _is_hot(uses: int, size: int) -> bool:
+def is_hot(uses: int, size: int) -> bool:
+    """Whether the next update of a variable that was overwritten so often is compiled."""
     if uses * size < HOT_ELEMENTS and native_setting() != "always":
         return False
     return not isinstance(_kernels(), str)
@@ -82,10 +84,10 @@ class DenseUpdate(NativeUpdate):
 
     def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         var = inputs[0]
-        if not _is_hot(uses, var.size):
+        if not is_hot(uses, var.size):
             return False
         variables, rest = inputs[: self.count], inputs[self.count :]
-        found = _find(self.rule, variables, rest, attrs)
+        found = find_compiled(self.rule, variables, rest, attrs)
         if found is None or any(v.shape != var.shape for v in variables):
             return False
         if rest[self.at].shape != var.shape:
@@ -105,10 +107,10 @@ class SparseUpdate(NativeUpdate):
         var, rest = inputs[0], list(inputs[self.count :])
         indices = rest.pop(self.at + 1)
         grad = rest[self.at]
-        if not _is_hot(uses, grad.size):
+        if not is_hot(uses, grad.size):
             return False
         variables = inputs[: self.count]
-        found = _find(self.rule, variables, tuple(rest), attrs)
+        found = find_compiled(self.rule, variables, tuple(rest), attrs)
         fits = indices.ndim == 1 and grad.shape == (indices.size, *var.shape[1:])
         if found is None or not fits or any(v.shape != var.shape for v in variables):
             return False
@@ -120,7 +122,7 @@ class SparseUpdate(NativeUpdate):
         return True
 
 
-def _find(
+def find_compiled(
     rule: Rule, variables: tuple[Any, ...], rest: tuple[Any, ...], attrs: dict[str, Any]
 ) -> Any | None:
     """The compiled update; None where it is NumPy's."""
