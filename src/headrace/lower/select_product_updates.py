@@ -13,7 +13,7 @@ from collections import Counter
 
 from headrace.core import shapes
 from headrace.core.dtypes import float32
-from headrace.lower.fusion import Fused, PlanBlock, PlanStatement, PlanWhile, statements
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile, statements
 from headrace.lower.select_updates import gradient_position
 from headrace.lower.session_state import SMALL
 from headrace.ops.training.product_updates import MAX_PAIRS, with_products
@@ -121,6 +121,6 @@ def _uses(block: PlanBlock, program: Program) -> Counter[int]:
             found.update(i for v in s.loop.values for i in (v.init, v.next))
             found[s.loop.cond] += 1
         else:
-            found.update([s.pred] if hasattr(s, "pred") else s.inputs)
+            found.update([s.pred] if isinstance(s, PlanIf) else s.inputs)
     found.update(f for f in (*program.fetches, *program.effects) if f is not None)
     return found

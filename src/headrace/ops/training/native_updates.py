@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
 __all__ += ["find_compiled", "is_hot"]
 
-#: Updates of a group of small variables in a session before they are compiled.
-HOT_GROUP = 1000
+#: Updates of a group of small variables in a session before they are compiled, each of which counts
+#: as so many elements more than it has.
+HOT_GROUP, GROUP_CALL = 1 << 23, 8192
 
 #: Elements that updates of one variable must have written before they are compiled.
 HOT_ELEMENTS = 1 << 24
@@ -169,7 +170,8 @@ class GroupUpdate:
     def _count(self, runs: int, dtype: DTypeLike) -> Any:
         """The number of runs, the compiled update, or None if there is none."""
         setting = native_setting()
-        if setting == "off" or (setting == "hot" and runs < HOT_GROUP):
+        work = (runs + 1) * (sum(self.sizes) + GROUP_CALL)
+        if setting == "off" or (setting == "hot" and work < HOT_GROUP):
             return runs + 1
         kernels = _kernels()
         if isinstance(kernels, str):
