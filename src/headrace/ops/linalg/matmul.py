@@ -356,6 +356,8 @@ def matmul(
 
 def _eager_value(value: TensorLike, name: str) -> Any:
     """A tensor; a variable's value without the detour of a conversion."""
+    if isinstance(value, Tensor):
+        return value
     read = getattr(value, "_eager_read", None)
     return convert.convert(value, name=name) if read is None else read()
 
