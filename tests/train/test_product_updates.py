@@ -156,3 +156,13 @@ def test_not_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     program.feed[x][3, 7] = np.nan
     first, _ = program.values(1)
     assert np.isnan(first).all()
+
+
+def test_explain_says_who_computes_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_NATIVE", "always")
+    program = Program(sizes=(64, 300, 200, 150))
+    program.values()
+    steps = program.session.explain([program.train, program.loss, ()], program.feed).steps
+    by = {s.op_type: s.by for s in steps}
+    assert by["MatMul + ApplyAdam"] == "native"
+    assert by["MatMul"] in ("library", "NumPy or library")  # (without a library nothing is bound)
