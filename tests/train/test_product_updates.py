@@ -102,7 +102,14 @@ def test_every_optimizer(
 
 
 @pytest.mark.parametrize(
-    "sizes", [(1, 129, 128, 129), (5, 140, 160, 129), (64, 182, 131, 144), (513, 129, 130, 135)]
+    "sizes",
+    [
+        (1, 129, 128, 129),
+        (5, 140, 160, 129),
+        (64, 182, 131, 144),
+        (700, 129, 300, 135),
+        (2049, 129, 130, 131),
+    ],
 )
 def test_sizes_that_tiles_do_not_divide(
     monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int, int, int]

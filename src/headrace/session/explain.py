@@ -123,7 +123,7 @@ def explain(
     fused = [s for s in steps_of(plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
     segments = {id(s): g for g in executable.details.segments for s in g.steps}
-    compiled = _Compiled(session._state, segments, _otherwise(session, run))
+    compiled = _Compiled(session._state, segments, *_when_bound(session, run))
     _steps(executable.plan.block, program, steps, 0, compiled)
     notes = program.notes
     listing = executable.details.listing
@@ -224,6 +224,7 @@ class _Compiled(NamedTuple):
     state: State
     segments: dict[int, NativeSegment]
     otherwise: dict[int, str]
+    bound_segments: dict[int, NativeSegment]  # by value
 
     def by(self, outputs: tuple[int, ...], why_not_native: str) -> str:
         if not why_not_native:
@@ -232,22 +233,32 @@ class _Compiled(NamedTuple):
 
     def reason(self, segment: NativeSegment, outputs: tuple[int, ...]) -> str:
         """Why a segment's step is not native; empty if it is."""
+        for o in outputs:
+            if o in self.bound_segments:
+                return self.bound_segments[o].reason(self.state.hot)
         if any(o in self.otherwise for o in outputs):
             return "a run that is bound to memory takes it by itself"
         return segment.reason(self.state.hot)
 
 
-def _otherwise(session: Session, run: BoundRuns | Callable[..., Any]) -> dict[int, str]:
-    """Who computes a value: the library or NumPy, as the newest bound plan has it."""
+def _when_bound(
+    session: Session, run: BoundRuns | Callable[..., Any]
+) -> tuple[dict[int, str], dict[int, NativeSegment]]:
+    """Who computes a value, the library or NumPy, as the newest bound plan has it; and the
+    segments that it has.
+    """
+    found: dict[int, str] = {}
+    segments: dict[int, NativeSegment] = {}
     if not isinstance(run, BoundRuns):
-        return {}
-    found = {}
+        return found, segments
     for _, listing in run.listings(session._state)[-1:]:
         for instr in listing.instrs:
             by = _IMPLEMENTATIONS.get(instr.implementation)
             if by is not None:
                 found.update(dict.fromkeys(instr.outputs, by))
-    return found
+            if isinstance(instr.detail, NativeSegment):
+                segments.update(dict.fromkeys(instr.outputs, instr.detail))
+    return found, segments
 
 
 def _steps(

@@ -6,10 +6,10 @@ registers and updates that part of the variable and its slots at once, while the
 an update costs the time to fetch them at most. Several pairs of matrices are summed one after the
 other, as for a layer that is used twice.
 
-A thread takes some rows of a panel of columns. The right matrix's panel is laid out first, so that
-the columns of a tile lie one behind the other. Each element is summed along the batch from its
-first to its last term, pair by pair: results depend neither on the tiles nor on the number of
-threads.
+A thread takes some rows of the variable, a row of tiles after the other, so that memory is read and
+written along its rows. The right matrix is laid out in panels first, so that the columns of a tile
+lie one behind the other. Each element is summed along the batch from its first to its last term,
+pair by pair: results depend neither on the tiles nor on the number of threads.
 
     update = find_update(rule, dtype, attrs)
     update_of_products(update, [var, m, v], numbers, [(left, right)], [var, m, v])
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_DEPTH", "panel_width", "update_of_products"]
 
-#: Rows of the batch at most: a panel of so many stays in the second cache.
-MAX_DEPTH = 512
+#: Rows of the batch at most, of all pairs together.
+MAX_DEPTH = 2048
+#: Numbers of the right matrices that are laid out at a time: they stay in the second cache.
+PACKED = 1 << 16
 #: Registers of columns in a tile.
 REGISTERS = 2
 #: Rows of a tile, by the width of registers: of 32 registers and of 16.
 TILE_ROWS = {512: 14, 256: 6, 128: 6}
-#: Tiles that a thread computes with a panel that it has laid out, at least.
-MIN_TILES = 8
+#: Rows of tiles that a thread computes with what it has laid out, at least.
+MIN_TILES = 6
 #: Multiplications that a thread takes at least.
 GRAIN = 1 << 19
 
@@ -67,7 +69,8 @@ class _Code:
     """A kernel under construction.
 
     Operands: left and right of each pair, the variables, the numbers, the variables' new values.
-    Sizes: rows, columns, the rows of an item, the items of a panel, then the depth of each pair.
+    Sizes: rows, columns, the rows of an item, the columns that are laid out together, then the
+    depth of each pair.
     """
 
     def __init__(self, update: Update, form: _Form) -> None:
@@ -86,21 +89,66 @@ class _Code:
         given = given[2 * form.pairs :]
         self.variables, self.made = given[: self.count], given[-self.count :]
         self.numbers = [f.load(p, "f32") for p in given[self.count : -self.count]]
-        self.rows, self.columns, share, parts = (f.load(sizes, "i64", k) for k in range(4))
+        self.rows, self.columns, share, self.group = (f.load(sizes, "i64", k) for k in range(4))
         self.depths = [f.load(sizes, "i64", 4 + k) for k in range(form.pairs)]
-        self.packed = f.local("f32", form.pairs * MAX_DEPTH * self.width)
+        self.packed = f.local("f32", PACKED)
         self.partial = f.local("f32", _tile_rows() * self.width)
         with f.loop(first, end) as items:
-            column = f.binary("div", items.index, parts) * self.width
-            start = f.binary("rem", items.index, parts) * share
+            start = items.index * share
             stop = f.minimum(start + share, self.rows)
-            left = self.columns - column
-            with f.when(left >= self.width):
-                self._panel(column, start, stop, None)
-            if form.last_columns:
-                with f.when(left < self.width):
-                    self._panel(column, start, stop, form.last_columns)
+            with f.loop(0, self.columns, self.group) as groups:
+                left = groups.index
+                right = f.minimum(left + self.group, self.columns)
+                whole = right - f.binary("rem", right - left, self.width)
+                self._pack(left, whole, right)
+                tile = _tile_rows()
+                last = stop - f.binary("rem", stop - start, tile)
+                with f.loop(start, last, tile) as tiles:
+                    self._row_of_tiles(tiles.index, tile, left, whole, right)
+                if form.last_rows:
+                    with f.when(last < stop):
+                        self._row_of_tiles(last, form.last_rows, left, whole, right)
         return module(f)
+
+    def _pack(self, left: Value, whole: Value, right: Value) -> None:
+        """The columns of the right matrices in panels, the last of which may be narrower."""
+        f = self.f
+        self.starts = []
+        start: Value = f.constant("i64", 0)
+        for (_, matrix), depth in zip(self.pairs, self.depths):
+            self.starts.append(start)
+            with f.loop(0, depth) as rows:
+                at = rows.index * self.columns
+                with f.loop(left, whole, self.width) as panels:
+                    self._pack_row(matrix, at, panels.index, None, (start, left, depth, rows.index))
+                if self.form.last_columns:
+                    there = self.form.last_columns
+                    with f.when(whole < right):
+                        self._pack_row(matrix, at, whole, there, (start, left, depth, rows.index))
+            start = start + self.group * depth
+
+    def _pack_row(
+        self,
+        matrix: Value,
+        at: Value,
+        column: Value,
+        there: int | None,
+        place: tuple[Value, Value, Value, Value],
+    ) -> None:
+        f, (start, left, depth, row) = self.f, place
+        to = start + (column - left) * depth + row * self.width
+        for r in range(self._registers(there)):
+            mask = self._mask(there, r)
+            found = f.load(matrix, "f32", at + column + r * self.lanes, self.lanes, mask)
+            f.store(found, self.packed, to + r * self.lanes)
+
+    def _row_of_tiles(self, row: Value, rows: int, left: Value, whole: Value, right: Value) -> None:
+        f = self.f
+        with f.loop(left, whole, self.width) as panels:
+            self._tile(row, rows, panels.index, left, None)
+        if self.form.last_columns:
+            with f.when(whole < right):
+                self._tile(row, rows, whole, left, self.form.last_columns)
 
     def _registers(self, there: int | None) -> int:
         return REGISTERS if there is None else -(-there // self.lanes)
@@ -112,35 +160,18 @@ class _Code:
             return None
         return self.f.lanes_below(self.f.constant("i64", left), self.lanes)
 
-    def _panel(self, column: Value, start: Value, stop: Value, there: int | None) -> None:
-        """Some rows of some columns; ``there``: how many columns there are, if not all."""
-        f = self.f
-        for k, ((_, right), depth) in enumerate(zip(self.pairs, self.depths)):
-            with f.loop(0, depth) as loop:
-                for r in range(self._registers(there)):
-                    at = loop.index * self.columns + column + r * self.lanes
-                    found = f.load(right, "f32", at, self.lanes, self._mask(there, r))
-                    place = (loop.index + k * MAX_DEPTH) * self.width + r * self.lanes
-                    f.store(found, self.packed, place)
-        tile = _tile_rows()
-        whole = stop - f.binary("rem", stop - start, tile)
-        with f.loop(start, whole, tile) as tiles:
-            self._tile(tiles.index, tile, column, there)
-        if self.form.last_rows:
-            with f.when(whole < stop):
-                self._tile(whole, self.form.last_rows, column, there)
-
-    def _tile(self, row: Value, rows: int, column: Value, there: int | None) -> None:
+    def _tile(
+        self, row: Value, rows: int, column: Value, first_column: Value, there: int | None
+    ) -> None:
         f, lanes, registers = self.f, self.lanes, self._registers(there)
         self._fetch(row, rows, column)
         sums = [f.constant("f32", 0.0, lanes)] * (rows * registers)
-        for k, ((left, _), depth) in enumerate(zip(self.pairs, self.depths)):
+        for (left, _), depth, start in zip(self.pairs, self.depths, self.starts):
+            panel = f.at(self.packed, "f32", start + (column - first_column) * depth)
             with f.loop(0, depth, 1, sums) as loop:
                 at = f.at(left, "f32", loop.index * self.rows + row)
-                place = (loop.index + k * MAX_DEPTH) * self.width
-                rights = [
-                    f.load(self.packed, "f32", place + c * lanes, lanes) for c in range(registers)
-                ]
+                place = loop.index * self.width
+                rights = [f.load(panel, "f32", place + c * lanes, lanes) for c in range(registers)]
                 found = []
                 for r in range(rows):
                     factor = f.splat(f.load(at, "f32", r), lanes)
@@ -197,18 +228,17 @@ def update_of_products(
     rows, columns = variables[0].shape
     tile, wide = _tile_rows(), panel_width()
     kernel = _kernel(update, _Form(len(pairs), rows % tile, columns % wide))
-    panels, tiles = -(-columns // wide), -(-rows // tile)
-    threads = thread_count()
-    # (threads side by side work on other rows: neighbouring panels have cache lines in common)
-    parts = max(1, min(max(threads, -(-16 // panels)), tiles // MIN_TILES))
-    share = -(-tiles // parts) * tile
-    parts = -(-rows // share)
     depths = [len(left) for left, _ in pairs]
+    together = max(wide, min(PACKED // (sum(depths) * wide), -(-columns // wide)) * wide)
+    threads, tiles = thread_count(), -(-rows // tile)
+    items = max(1, min(2 * threads, tiles // MIN_TILES))
+    share = -(-tiles // items) * tile
+    items = -(-rows // share)
     given = [*(m for pair in pairs for m in pair), *variables, *numbers, *made]
     operands = kernel.operands(given)
-    sizes = kernel.sizes([rows, columns, share, parts, *depths])
-    threads = min(threads, panels * parts, sum(depths) * rows * columns // GRAIN)
+    sizes = kernel.sizes([rows, columns, share, together, *depths])
+    threads = min(threads, items, sum(depths) * rows * columns // GRAIN)
     if threads < 2 or helpers_wait():
-        kernel.call(operands, sizes, 0, panels * parts)
+        kernel.call(operands, sizes, 0, items)
     else:
-        kernel.share(operands, sizes, panels * parts, 1, threads)
+        kernel.share(operands, sizes, items, 1, threads)

@@ -90,11 +90,12 @@ class ProductUpdate(NativeUpdate):
             is_sound = left.ndim == right.ndim == 2 and len(left) == len(right)
             if not is_sound or (left.shape[1], right.shape[1]) != shape:
                 return False
-            if not 0 < len(left) <= MAX_DEPTH or left.dtype != right.dtype:
+            if not len(left) or left.dtype != right.dtype:
                 return False
             if not (left.flags.c_contiguous and right.flags.c_contiguous):
                 return False
-        return all(right.dtype == np.float32 for _, right in pairs)
+        depth = sum(len(left) for left, _ in pairs)
+        return depth <= MAX_DEPTH and all(right.dtype == np.float32 for _, right in pairs)
 
 
 def _kernel(opdef: OpDef, inputs: _Inputs) -> Callable[..., Any]:
