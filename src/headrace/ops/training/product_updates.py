@@ -3,7 +3,7 @@
 The gradient of a dense layer's weights is ``left.T @ right``. Where an ``Apply…`` op is all that
 reads it, a plan puts both together (lower/select_product_updates.py): the op is then one of these,
 with ``left, right`` (or several such pairs) in the place of its gradient. Compiled code updates a
-variable while it computes the product (kernels/native/product_updates.py); until the update is hot,
+variable while it computes the product (kernels/native/tile_updates.py); until the update is hot,
 and for what has no such code, the product is made first and the update is the usual one.
 """
 
@@ -74,14 +74,14 @@ class ProductUpdate(NativeUpdate):
         found = find_compiled(self.rule, tuple(variables), tuple(rest), attrs)
         if found is None:
             return self.dense(uses, made, *self.inputs.multiplied(numpy_xp, inputs), **attrs)
-        from headrace.kernels.native.product_updates import update_of_products
+        from headrace.kernels.native.tile_updates import update_of_products
 
         update_of_products(found, variables, found.numbers(rest, var.dtype), pairs, made)
         return True
 
     @staticmethod
     def _fits(variables: Sequence[Array], pairs: Sequence[tuple[Array, Array]]) -> bool:
-        from headrace.kernels.native.product_updates import MAX_DEPTH
+        from headrace.kernels.native.tile_updates import MAX_DEPTH
 
         shape = variables[0].shape
         if any(v.shape != shape or v.dtype != np.float32 for v in variables):
