@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.lower.bound_segments import parts_of, wrap
 from headrace.lower.bound_values import MOVING, look_of, outputs_of
 from headrace.lower.emit_bound import BoundLowering
 from headrace.lower.emit_lines import Compiled
@@ -121,13 +122,16 @@ def _selected(binder: Binder) -> list[Instr]:
     """The instructions after those of bound steps, which the binder holds; the last gives the
     results.
     """
-    for step in binder.plan.block[: binder.count]:
-        assert isinstance(step, (Node, Fused))
-        try:
-            binder.step(step, bind_step)
-        except NotBound as reason:
-            last = step.nodes[-1] if isinstance(step, Fused) else step
-            raise NotBound(f"{last.op.name}: {reason}") from None
+    for facts, part in parts_of(binder):
+        first = len(binder.instrs)
+        for step in part:
+            try:
+                binder.step(step, bind_step)
+            except NotBound as reason:
+                last = step.nodes[-1] if isinstance(step, Fused) else step
+                raise NotBound(f"{last.op.name}: {reason}") from None
+        if facts is not None:
+            wrap(binder, facts, part, binder.instrs[first:])
     if not binder.calls:
         raise NotBound("nothing for the kernel library")
     if binder.trains and binder.work < MIN_WORK:

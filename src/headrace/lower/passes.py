@@ -24,6 +24,7 @@ from headrace.lower.native_groups import native_expected
 from headrace.lower.plan import Plan, steps
 from headrace.lower.plan_verify import checked_plan
 from headrace.lower.select_packed import count_packed, pack
+from headrace.lower.select_product_updates import take_products
 from headrace.lower.select_steps import Selection, give_results
 from headrace.lower.select_updates import Grouped, group
 from headrace.lower.stage_split import split
@@ -31,7 +32,8 @@ from headrace.lower.step_order import read_first
 from headrace.lower.storage_appends import find_appends
 from headrace.lower.storage_lifetimes import Lifetimes, kept_starts, lifetimes
 from headrace.lower.storage_reuse import place_results
-from headrace.program.nodes import Program
+from headrace.ops.training.product_updates import ProductUpdate
+from headrace.program.nodes import Node, Program
 
 __all__ = [
     "PASSES",
@@ -87,6 +89,18 @@ def _fuse_groups(plan: Plan, choices: Choices) -> Plan:
     return plan._replace(block=read_first(block) if choices.fusion and native else block)
 
 
+def _take_products(plan: Plan, choices: Choices) -> Plan:
+    if not choices.fusion or not native_expected():
+        return plan
+    return plan._replace(block=take_products(plan.block, plan.program))
+
+
+def _count_products(plan: Plan) -> int:
+    return sum(
+        isinstance(s, Node) and isinstance(s.opdef.native, ProductUpdate) for s in steps(plan.block)
+    )
+
+
 def _group_updates(plan: Plan, choices: Choices) -> Plan:
     return plan._replace(block=group(plan.block, plan.program)) if choices.fusion else plan
 
@@ -113,6 +127,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("select", "packed weights", _pack_weights, lambda plan: plan.packed),
     Pass("stages", "values kept until a write", _take_out, lambda plan: plan.kept),
     Pass("select", "fused groups", _fuse_groups, _count(Fused)),
+    Pass("select", "products in updates", _take_products, _count_products),
     Pass("select", "grouped updates", _group_updates, _count(Grouped)),
     Pass("storage", "appended loop variables", _append, lambda plan: len(plan.appends)),
     Pass("storage", "values that may be overwritten", _live, lambda plan: len(plan.lives.fresh)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Step:
     shape: str
     line: str
     depth: int = 0
-    by: str = ""  # "native" or "NumPy or library"
+    by: str = ""  # "native", "library", "NumPy"; "NumPy or library" where a kernel decides
     why_not_native: str = ""
 
 
@@ -123,7 +123,8 @@ def explain(
     fused = [s for s in steps_of(plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
     segments = {id(s): g for g in executable.details.segments for s in g.steps}
-    _steps(executable.plan.block, program, steps, 0, session._state, segments)
+    compiled = _Compiled(session._state, segments, *_when_bound(session, run))
+    _steps(executable.plan.block, program, steps, 0, compiled)
     notes = program.notes
     listing = executable.details.listing
     return Explanation(
@@ -213,29 +214,75 @@ def _feed_label(program: Program, value: int) -> str:
     return "?" if tensor is None else tensor.name
 
 
+class _Compiled(NamedTuple):
+    """What is known of who computes a plan's steps.
+
+    ``segments``: by a step's id, the one that it belongs to. ``otherwise``: who computes a value if
+    compiled code does not, where that has been decided.
+    """
+
+    state: State
+    segments: dict[int, NativeSegment]
+    otherwise: dict[int, str]
+    bound_segments: dict[int, NativeSegment]  # by value
+
+    def by(self, outputs: tuple[int, ...], why_not_native: str) -> str:
+        if not why_not_native:
+            return "native"
+        return next((self.otherwise[o] for o in outputs if o in self.otherwise), OTHERWISE)
+
+    def reason(self, segment: NativeSegment, outputs: tuple[int, ...]) -> str:
+        """Why a segment's step is not native; empty if it is."""
+        for o in outputs:
+            if o in self.bound_segments:
+                return self.bound_segments[o].reason(self.state.hot)
+        if any(o in self.otherwise for o in outputs):
+            return "a run that is bound to memory takes it by itself"
+        return segment.reason(self.state.hot)
+
+
+def _when_bound(
+    session: Session, run: BoundRuns | Callable[..., Any]
+) -> tuple[dict[int, str], dict[int, NativeSegment]]:
+    """Who computes a value, the library or NumPy, as the newest bound plan has it; and the
+    segments that it has.
+    """
+    found: dict[int, str] = {}
+    segments: dict[int, NativeSegment] = {}
+    if not isinstance(run, BoundRuns):
+        return found, segments
+    for _, listing in run.listings(session._state)[-1:]:
+        for instr in listing.instrs:
+            by = _IMPLEMENTATIONS.get(instr.implementation)
+            if by is not None:
+                found.update(dict.fromkeys(instr.outputs, by))
+            if isinstance(instr.detail, NativeSegment):
+                segments.update(dict.fromkeys(instr.outputs, instr.detail))
+    return found, segments
+
+
 def _steps(
     block: PlanBlock,
     program: Program,
     out: list[Step],
     depth: int,
-    state: State,
-    segments: dict[int, NativeSegment],
+    compiled: _Compiled,
 ) -> None:
-    """``segments``: by a step's id, the one that it belongs to."""
+    state, segments = compiled.state, compiled.segments
     for s in block:
         if isinstance(s, PlanIf):
             tensor = program.values[s.pred].tensor
             name = tensor.name if tensor is not None else "a constant"
             out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
-            _steps(s.body, program, out, depth + 1, state, segments)
+            _steps(s.body, program, out, depth + 1, compiled)
         elif isinstance(s, PlanWhile):
             out.append(
                 Step(
                     "while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth
                 )
             )
-            _steps(s.test, program, out, depth + 1, state, segments)
-            _steps(s.body, program, out, depth + 1, state, segments)
+            _steps(s.test, program, out, depth + 1, compiled)
+            _steps(s.body, program, out, depth + 1, compiled)
         elif isinstance(s, Grouped):
             kind = f"{s.nodes[0].opdef.name} x {len(s.nodes)}"
             names = ", ".join(n.op.name for n in s.nodes)
@@ -244,18 +291,20 @@ def _steps(
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
             segment = segments.get(id(s))
-            of_segment = "no segment" if segment is None else segment.reason(state.hot)
+            of_segment = "no segment" if segment is None else compiled.reason(segment, (s.output,))
             why = of_segment and reason_fused(s, program, state.hot)
-            by = OTHERWISE if why else "native"
+            by = compiled.by((s.output,), why)
             shape = _shape(program, s.output)
             out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
             segment = segments.get(id(s))
             why = (
-                _why_not_native(s, program, state) if segment is None else segment.reason(state.hot)
+                _why_not_native(s, program, state)
+                if segment is None
+                else compiled.reason(segment, s.outputs)
             )
-            by = OTHERWISE if why else "native"
+            by = compiled.by(s.outputs, why)
             out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, by, why))
 
 
@@ -367,4 +416,6 @@ _MISSES_SHOWN = 10
 #: The columns of the text.
 WIDTH = 100
 OTHERWISE = "NumPy or library"
+#: By the implementation of a bound instruction; the kernels of other ops decide when they run.
+_IMPLEMENTATIONS = {"primitive": "library", "in a product": "library", "NumPy out=": "NumPy"}
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])

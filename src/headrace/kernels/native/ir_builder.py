@@ -78,6 +78,15 @@ class Loop:
         self.following = values
 
 
+class _Open:
+    """Where a loop that is being written begins: the line that enters it, and its phis."""
+
+    __slots__ = ("phis", "start")
+
+    def __init__(self, start: int, phis: int) -> None:
+        self.start, self.phis = start, phis
+
+
 class Function:
     """A function ``void name(arguments)`` (or of another result) that is being written."""
 
@@ -91,6 +100,8 @@ class Function:
         self.n_values = 0
         self.n_blocks = 0
         self.block = "entry"
+        self.open: list[_Open] = []  # the loops around what is being written
+        self.depths: dict[str, int] = {}  # of values: the number of loops around them
         self.parameters = [(f"%{n}", Type(t)) for n, t in arguments]
         self.arguments = tuple(Value(self, n, t) for n, t in self.parameters)
 
@@ -102,7 +113,24 @@ class Function:
         """An instruction with a result."""
         name = f"%t{self.n_values}"
         self.n_values += 1
+        self.depths[name] = len(self.open)
         self.emit(f"{name} = {text}")
+        return Value(self, name, type)
+
+    def once(self, text: str, type: Type, *operands: Value) -> Value:
+        """A function of floats, computed before all loops in which its operands do not change (LLVM
+        does so with cheap instructions alone, and a root or a quotient takes as long as ten).
+        """
+        depth = max([self.depths.get(o.name, 0) for o in operands], default=0)
+        if depth >= len(self.open):
+            return self.new(text, type)
+        name = f"%t{self.n_values}"
+        self.n_values += 1
+        self.depths[name] = depth
+        self.lines.insert(self.open[depth].start, f"  {name} = {text}")
+        for loop in self.open[depth:]:
+            loop.start += 1
+            loop.phis += 1
         return Value(self, name, type)
 
     def constant(self, element: str, number: Number, lanes: int = 0) -> Value:
@@ -126,9 +154,9 @@ class Function:
         if not lanes or scalar.type.lanes == lanes:
             return scalar
         kind = Type(scalar.type.element, lanes)
-        one = self.new(f"insertelement {kind.text} poison, {scalar!r}, i64 0", kind)
+        one = self.once(f"insertelement {kind.text} poison, {scalar!r}, i64 0", kind, scalar)
         zeros = f"<{lanes} x i32> zeroinitializer"
-        return self.new(f"shufflevector {one!r}, {kind.text} poison, {zeros}", kind)
+        return self.once(f"shufflevector {one!r}, {kind.text} poison, {zeros}", kind, one)
 
     def pair(self, x: Operand, y: Operand) -> tuple[Value, Value]:
         """Two operands of one type."""
@@ -141,7 +169,8 @@ class Function:
         x, y = self.pair(x, y)
         name = _BINARY[operation][self._column(x.type)]
         assert name is not None, f"{operation} of floats"
-        return self.new(f"{name} {x!r}, {y.name}", x.type)
+        text = f"{name} {x!r}, {y.name}"
+        return self.once(text, x.type, x, y) if x.type.is_float else self.new(text, x.type)
 
     def compare(self, relation: str, x: Operand, y: Operand) -> Value:
         x, y = self.pair(x, y)
@@ -174,7 +203,8 @@ class Function:
         full = f"@llvm.{name}.{kind.suffix}"
         types = ", ".join(o.type.text for o in operands)
         self.declarations.add(f"declare {kind.text} {full}({types})")
-        return self.new(f"call {kind.text} {full}({', '.join(map(repr, operands))})", kind)
+        text = f"call {kind.text} {full}({', '.join(map(repr, operands))})"
+        return self.once(text, kind, *operands) if kind.is_float else self.new(text, kind)
 
     def call(self, name: str, result: Type | None, *operands: Value) -> Value | None:
         """A C function, found in the process by its name."""
@@ -455,11 +485,13 @@ class Function:
         )
         head, body, after = (self.fresh_label(n) for n in ("head", "body", "after"))
         before = self.block
+        entered = _Open(len(self.lines), len(self.lines) + 2)
         self.emit(f"br label %{head}")
         self.label(head)
-        at = len(self.lines)
+        self.open.append(entered)
         index = Value(self, f"%i{self.n_blocks}", Type("i64"))
         values = [Value(self, f"%c{self.n_blocks}.{k}", v.type) for k, v in enumerate(carried)]
+        self.depths.update(dict.fromkeys([v.name for v in (index, *values)], len(self.open)))
         more = self.compare("lt", index, end)
         self.emit(f"br {more!r}, label %{body}, label %{after}")
         self.label(body)
@@ -474,9 +506,11 @@ class Function:
                 [index, *values], [start, *carried], [following, *loop.following]
             )
         ]
-        self.lines[at:at] = phis
+        self.lines[entered.phis : entered.phis] = phis
+        self.open.pop()
         self.label(after)
         loop.results = tuple(values)
+        self.depths.update(dict.fromkeys([v.name for v in values], len(self.open)))
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:

@@ -101,7 +101,7 @@ class Update:
         self.rule, self.element, self.attrs = rule, element, dict(attrs)
         self.at = rule.rest.index(rule.gradient)
 
-    def _body(self, f: Function, values: Sequence[Value]) -> Sequence[Value]:
+    def body(self, f: Function, values: Sequence[Value]) -> Sequence[Value]:
         """Values of the variables, the gradient and the numbers to the variables' new ones."""
         count = len(self.rule.variables)
         variables, gradient, numbers = values[:count], values[count], values[count + 1 :]
@@ -114,7 +114,7 @@ class Update:
         array, number = Access(self.element), Access(self.element, "scalar")
         arrays = [array] * len(self.rule.variables)
         inputs = [*arrays, array, *[number] * (len(self.rule.rest) - 1)]
-        return Kernel(element_loop("update", inputs, arrays, self._body), "update")
+        return Kernel(element_loop("update", inputs, arrays, self.body), "update")
 
     def dense(self, variables: Sequence[Any], rest: Sequence[Any], made: Sequence[Any]) -> None:
         """Write the variables' new values into ``made``, which may be the variables themselves.
@@ -122,10 +122,10 @@ class Update:
         """
         dtype = variables[0].dtype
         gradient = np.ascontiguousarray(rest[self.at], dtype)
-        operands = [*variables, gradient, *self._numbers(rest, dtype), *made]
+        operands = [*variables, gradient, *self.numbers(rest, dtype), *made]
         self._dense.run(operands, [], gradient.size, GRAIN)
 
-    def _numbers(self, rest: Sequence[Any], dtype: Array) -> list[Any]:
+    def numbers(self, rest: Sequence[Any], dtype: Array) -> list[Any]:
         numbers = np.array([x for i, x in enumerate(rest) if i != self.at], dtype)
         return [numbers[i : i + 1] for i in range(numbers.size)]
 
@@ -153,7 +153,7 @@ class Update:
                     f.load(gradient, self.element, row.index * width + column.index, lanes, mask)
                 )
                 values += [f.splat(s, lanes) for s in scalars]
-                for pointer, new in zip(variables, self._body(f, values)):
+                for pointer, new in zip(variables, self.body(f, values)):
                     f.store(new, pointer, at, mask)
         return module(f)
 
@@ -162,7 +162,7 @@ class Update:
         dtype = variables[0].dtype
         gradient = np.ascontiguousarray(rest[self.at], dtype)
         at = np.ascontiguousarray(indices, np.int64)
-        numbers = self._numbers(rest, dtype)
+        numbers = self.numbers(rest, dtype)
         width = int(np.prod(variables[0].shape[1:], dtype=np.int64))
         self._sparse.run([*variables, gradient, at, *numbers], [width], at.size, at.size + 1)
 
@@ -196,7 +196,7 @@ class Update:
                 def step(index: Value, width: int) -> None:
                     values = [f.load(p, self.element, index, width) for p in pointers]
                     values += [f.splat(n, width) for n in fixed]
-                    for target, value in zip(targets, self._body(f, values)):
+                    for target, value in zip(targets, self.body(f, values)):
                         f.store(value, target, index)
 
                 code.spans(f, made[0].size, lanes, lanes * 2, step)

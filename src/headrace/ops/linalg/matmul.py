@@ -317,8 +317,12 @@ def matmul(
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         graph = get_default_graph()
         if graph._is_eager:
-            with graph.name_scope("MatMul" if name is None else name) as scope:
-                a, b, name = _eager_value(a, "a"), _eager_value(b, "b"), scope
+            if name is None:  # (what a scope of that name would be called)
+                name = f"{graph.unique_name('MatMul')}/"
+                a, b = _eager_value(a, "a"), _eager_value(b, "b")
+            else:
+                with graph.name_scope(name) as scope:
+                    a, b, name = _eager_value(a, "a"), _eager_value(b, "b"), scope
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
@@ -364,6 +368,8 @@ def matmul(
 
 def _eager_value(value: TensorLike, name: str) -> Any:
     """A tensor; a variable's value without the detour of a conversion."""
+    if isinstance(value, Tensor):
+        return value
     read = getattr(value, "_eager_read", None)
     return convert.convert(value, name=name) if read is None else read()
 

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from headrace.core.dtypes import DType
 
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
+__all__ += ["find_compiled", "is_hot"]
 
-#: Updates of a group of small variables in a session before they are compiled.
-HOT_GROUP = 1000
+#: Updates of a group of small variables in a session before they are compiled, each of which counts
+#: as so many elements more than it has.
+HOT_GROUP, GROUP_CALL = 1 << 23, 8192
 
 #: Elements that updates of one variable must have written before they are compiled.
 HOT_ELEMENTS = 1 << 24
@@ -46,7 +48,8 @@ def _kernels() -> Any:
     return update_kernels
 
 
-def _is_hot(uses: int, size: int) -> bool:
+def is_hot(uses: int, size: int) -> bool:
+    """Whether the next update of a variable that was overwritten so often is compiled."""
     if uses * size < HOT_ELEMENTS and native_setting() != "always":
         return False
     return not isinstance(_kernels(), str)
@@ -82,10 +85,10 @@ class DenseUpdate(NativeUpdate):
 
     def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         var = inputs[0]
-        if not _is_hot(uses, var.size):
+        if not is_hot(uses, var.size):
             return False
         variables, rest = inputs[: self.count], inputs[self.count :]
-        found = _find(self.rule, variables, rest, attrs)
+        found = find_compiled(self.rule, variables, rest, attrs)
         if found is None or any(v.shape != var.shape for v in variables):
             return False
         if rest[self.at].shape != var.shape:
@@ -105,10 +108,10 @@ class SparseUpdate(NativeUpdate):
         var, rest = inputs[0], list(inputs[self.count :])
         indices = rest.pop(self.at + 1)
         grad = rest[self.at]
-        if not _is_hot(uses, grad.size):
+        if not is_hot(uses, grad.size):
             return False
         variables = inputs[: self.count]
-        found = _find(self.rule, variables, tuple(rest), attrs)
+        found = find_compiled(self.rule, variables, tuple(rest), attrs)
         fits = indices.ndim == 1 and grad.shape == (indices.size, *var.shape[1:])
         if found is None or not fits or any(v.shape != var.shape for v in variables):
             return False
@@ -120,7 +123,7 @@ class SparseUpdate(NativeUpdate):
         return True
 
 
-def _find(
+def find_compiled(
     rule: Rule, variables: tuple[Any, ...], rest: tuple[Any, ...], attrs: dict[str, Any]
 ) -> Any | None:
     """The compiled update; None where it is NumPy's."""
@@ -167,7 +170,8 @@ class GroupUpdate:
     def _count(self, runs: int, dtype: DTypeLike) -> Any:
         """The number of runs, the compiled update, or None if there is none."""
         setting = native_setting()
-        if setting == "off" or (setting == "hot" and runs < HOT_GROUP):
+        work = (runs + 1) * (sum(self.sizes) + GROUP_CALL)
+        if setting == "off" or (setting == "hot" and work < HOT_GROUP):
             return runs + 1
         kernels = _kernels()
         if isinstance(kernels, str):

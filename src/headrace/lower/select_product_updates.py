@@ -1,0 +1,126 @@
+"""Products that only an optimizer's update reads become part of it.
+
+The gradient of a dense layer's weights, ``MatMul(x, dy, transpose_a=True)`` or a sum of such
+products, is made, written to memory, and read again by the update. As one step
+(ops/training/product_updates.py) the update takes it while it is in registers. The step stands
+where the update stood: what it reads must not be a variable, which an earlier update may have
+overwritten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headrace.core import shapes
+from headrace.core.dtypes import float32
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile, statements
+from headrace.lower.select_updates import gradient_position
+from headrace.lower.session_state import SMALL
+from headrace.ops.training.product_updates import MAX_PAIRS, with_products
+from headrace.program.nodes import Node, Program
+
+__all__ = ["take_products"]
+
+
+def take_products(block: PlanBlock, program: Program) -> PlanBlock:
+    """The block with products in the updates that read them."""
+    if not any(v.written for v in program.variables):
+        return block
+    return _Products(block, program).taken()
+
+
+class _Products:
+    def __init__(self, block: PlanBlock, program: Program) -> None:
+        self.block, self.program = block, program
+        self.variables = {i for v in program.variables for i in (v.start, v.current)}
+        self.uses = _uses(block, program)
+        self.places: dict[int, int] = {}  # of values of the outermost block
+        for at, s in enumerate(block):
+            node = _alone(s)
+            if node is not None:
+                self.places.update(dict.fromkeys(node.outputs, at))
+
+    def taken(self) -> PlanBlock:
+        out: list[PlanStatement | None] = [*self.block]
+        for at, s in enumerate(self.block):
+            if isinstance(s, Node) and s.writes and self._is_large(s):
+                self._take(s, at, out)
+        return tuple([s for s in out if s is not None])
+
+    def _is_large(self, node: Node) -> bool:
+        """Whether the variable is overwritten rather than replaced."""
+        size = shapes.num_elements(self.program.values[node.inputs[0]].shape)
+        return size is not None and size > SMALL
+
+    def _take(self, node: Node, at: int, out: list[PlanStatement | None]) -> None:
+        opdef = with_products(node.opdef)
+        place = None if opdef is None else gradient_position(node, self.program)
+        if opdef is None or place is None:
+            return
+        found = self._products(node.inputs[place])
+        if found is None or len(found) > MAX_PAIRS:
+            return
+        factors = tuple(i for product in found for i in product.inputs)
+        inputs = (*node.inputs[:place], *factors, *node.inputs[place + 1 :])
+        out[at] = node._replace(opdef=opdef, inputs=inputs)
+        for value in (node.inputs[place], *(p.outputs[0] for p in found)):
+            out[self.places[value]] = None
+
+    def _products(self, gradient: int) -> list[Node] | None:
+        """The products that a gradient is the sum of; None if it is something else."""
+        node = self._producer(gradient)
+        if node is None or self.uses[gradient] != 1:
+            return None
+        if node.opdef.name == "MatMul":
+            return [node] if self._may_move(node) else None
+        if node.opdef.name not in ("AddN", "Add", "AddV2"):
+            return None
+        shape = self.program.values[gradient].shape
+        found: list[Node] = []
+        for i in node.inputs:
+            more = self._products(i) if self.program.values[i].shape == shape else None
+            if more is None:
+                return None
+            found += more
+        return found
+
+    def _producer(self, value: int) -> Node | None:
+        place = self.places.get(value)
+        return None if place is None else _alone(self.block[place])
+
+    def _may_move(self, node: Node) -> bool:
+        attrs = node.attrs
+        if not attrs["transpose_a"] or attrs["transpose_b"]:
+            return False
+        if self.program.values[node.outputs[0]].dtype is not float32:
+            return False
+        return all(self._stays(i) for i in node.inputs)
+
+    def _stays(self, value: int) -> bool:
+        """Whether a value lies in memory that no update overwrites."""
+        while value not in self.variables:
+            node = self._producer(value)
+            if node is None or not node.opdef.traits.view:
+                return node is None or node.opdef.role not in ("read", "identity")
+            value = node.inputs[0]
+        return False
+
+
+def _alone(s: PlanStatement) -> Node | None:
+    """The only node of a statement."""
+    if isinstance(s, Fused) and len(s.nodes) == 1:
+        return s.nodes[0]
+    return s if isinstance(s, Node) else None
+
+
+def _uses(block: PlanBlock, program: Program) -> Counter[int]:
+    """How often each value is read."""
+    found: Counter[int] = Counter()
+    for s in statements(block):
+        if isinstance(s, PlanWhile):
+            found.update(i for v in s.loop.values for i in (v.init, v.next))
+            found[s.loop.cond] += 1
+        else:
+            found.update([s.pred] if isinstance(s, PlanIf) else s.inputs)
+    found.update(f for f in (*program.fetches, *program.effects) if f is not None)
+    return found
