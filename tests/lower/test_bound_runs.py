@@ -46,6 +46,32 @@ def test_dense(activation: str | None, bias: bool) -> None:
     check(build, [[(3, 12)], [(1, 12)], [(70, 12)]], 2)
 
 
+def gelu(x: Any) -> Any:
+    return 0.5 * x * (1 + tf.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3))))
+
+
+@pytest.mark.parametrize("native", ["hot", "always", "0"])
+@pytest.mark.parametrize("activation", [gelu, tf.nn.tanh, tf.nn.sigmoid])
+def test_large_activations(activation: Any, native: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the product's own pass, and by compiled code behind it; of odd values, too."""
+    monkeypatch.setenv("HEADRACE_NATIVE", native)
+    with tf.Graph().as_default() as graph:
+        x = placeholder(None, 12)
+        y = dense(dense(x, 512, activation), 5)
+    session = started(graph)
+    reference = like(session, graph)
+    for rows in (129, 3, 129, 256):
+        fed = array(rows, 12)
+        for odd in (0.0, 30.0, -30.0, np.inf, -np.inf, np.nan):
+            fed[1, 4] = odd
+            same(session.run(y, {x: fed}), reference.run(y, {x: fed}))
+    listed = [
+        i.implementation for f in bindings(session) for i in f.binding.compiled.listing.instrs
+    ]
+    compiled = native != "0" and native_expected()
+    assert listed.count("compiled if hot") == (2 if compiled else 0)
+
+
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("frozen", [False, True])
 def test_products_with_constants_and_turned_weights(frozen: bool, transpose_b: bool) -> None:

@@ -12,6 +12,8 @@ from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.lower.bound_values import FIXED, KNOWN, MOVING, STEADY
 from headrace.lower.fusion import Fused
+from headrace.lower.native_groups import native_expected
+from headrace.lower.native_kernels import Warming
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import HELD_MATMUL, holder
@@ -91,9 +93,19 @@ def _bind_product(
         places.append(added[1])
     if bias is not None:
         places.append(bias)
-    if weights is not None:
-        s.renew(partial(weights.aim, call))
-    s.call(call, places, (2, out, name))
+    calls = [call]
+    if inside is not None and s.accelerator.is_slow_inside(inside, out.size) and native_expected():
+        plain = s.library.product(x, w, out, bias is not None, None, False, packed_form)
+        calls += [plain] if plain is not None else []
+    for each in calls:
+        if weights is not None:
+            s.renew(partial(weights.aim, each))
+        s.aim_all(each, places, (2, out, name))
+    if len(calls) == 1:
+        s.execute(call)
+    else:
+        assert inside is not None
+        _activate_behind(s, calls, inside, out, name)
     if activation is not None and inside is None:
         _activate(s, activation, out, name)
     made_of = frozenset(u for v in node.inputs if v in s.doubtful for u in (v, *s.doubtful[v]))
@@ -140,6 +152,21 @@ class _Weights:
             raise NotBound("weights are packed in another way")
         self.packed = now
         call.aim(1, now.data)
+
+
+def _activate_behind(s: Binder, calls: list[Any], inside: str, out: Array, name: str) -> None:
+    """The activation in the product's own pass or, once it is hot, by compiled code behind it."""
+
+    def apply(array: Array) -> None:
+        from headrace.kernels.native import activation_loops
+
+        activation_loops.apply(array, inside)
+
+    s.by = "compiled if hot"
+    s.emit(f"h = {s.new_param(Warming(out.size))}()")
+    s.execute(calls[0], "h")
+    s.execute(calls[1], "(not h)")
+    s.emit(f"if h: {s.new_param(apply)}({name})")
 
 
 def _activate(s: Binder, activation: str, out: Array, name: str) -> None:
