@@ -46,11 +46,14 @@ def numeric_files(setting: str) -> list[str]:
 
     Without VNNI only oneDNN's code is another, so NumPy's tests would show nothing new. The samples
     of single ops run each op a few times, so none of their steps is ever compiled: they show
-    nothing new without native kernels.
+    nothing new without native kernels. Without llvmlite the same code runs as when native kernels
+    are switched off, so only what would load it is new.
     """
     wanted = _LIBRARY.split() if setting == "avx512" else NUMERIC
-    if setting in ("nonative", "nollvm"):
+    if setting == "nonative":
         wanted = [n for n in [*NUMERIC, *_NATIVE.split()] if n != "test_samples"]
+    if setting == "nollvm":
+        wanted = [*_NATIVE.split(), "test_native_groups", "test_llvm_library", "test_vector_math"]
     files = []
     for name in wanted:
         found = [str(p) for p in Path(__file__).parent.rglob(f"{name}.py")]
@@ -58,6 +61,16 @@ def numeric_files(setting: str) -> list[str]:
             raise SystemExit(f"there is no {name}.py any more: mend the list in {__file__}")
         files += found
     return files
+
+
+def left_out(setting: str) -> list[str]:
+    """pytest's options for what a setting cannot change.
+
+    Tests that are marked ``once``; without the kernel library, samples of the reference executor,
+    which does not use it.
+    """
+    options = ["-m", "not once"]
+    return [*options, "-k", "not (test_samples and reference)"] if setting == "none" else options
 
 
 def _numpy_features() -> str:
@@ -126,7 +139,7 @@ def main() -> int:
         print(missing)
         return 0
     if not command:
-        command = ["pytest", "-n", "auto", *numeric_files(name)]
+        command = ["pytest", "-n", "auto", *left_out(name), *numeric_files(name)]
     environment = {**os.environ, **SETTINGS[name].environment()}
     return subprocess.run([sys.executable, "-m", *command], env=environment).returncode
 

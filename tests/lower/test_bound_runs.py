@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.kernels.onednn.conv_layouts import BLOCKS_FROM
 from headrace.lower import select_packed
 from headrace.lower.native_groups import native_expected
 from tests.lower.bound_networks import (
@@ -130,19 +131,26 @@ def test_residual_network() -> None:
     check(build, [[(2, 8, 8, 8)], [(1, 8, 8, 8)]], 8)
 
 
+@pytest.mark.parametrize("blocks", [True, False])
 @pytest.mark.parametrize("fed", [False, True])
-def test_convolution_in_blocks_of_channels(fed: bool) -> None:
-    """Many channels over few pixels.
+def test_convolution_in_blocks_of_channels(
+    fed: bool, blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many channels over few pixels, on CPUs where blocks are faster and on others.
 
     There and back into an order of its own, with a shortcut of each kind.
     """
+    wide = 256 if blocks else 240  # (other primitives)
+    table = {what: {8: 64} if blocks else {} for what in ("forward", "input")}
+    for cpu in BLOCKS_FROM:
+        monkeypatch.setitem(BLOCKS_FROM, cpu, table)
 
     def build() -> tuple[Any, Any]:
-        x = placeholder(2, 4, 4, 256)
-        given = [x, placeholder(2, 4, 4, 256)]
-        w, b = tf.Variable(array(3, 3, 256, 256) * 0.1), tf.Variable(array(256))
+        x = placeholder(2, 4, 4, wide)
+        given = [x, placeholder(2, 4, 4, wide)]
+        w, b = tf.Variable(array(3, 3, wide, wide) * 0.1), tf.Variable(array(wide))
         plain = tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), b)
-        shift = given[1] if fed else tf.Variable(array(2, 4, 4, 256))
+        shift = given[1] if fed else tf.Variable(array(2, 4, 4, wide))
         return given, [
             tf.nn.relu(plain + x),
             tf.nn.relu(tf.nn.conv2d(plain, w, [1, 1, 1, 1], "SAME") + b + shift),
@@ -152,7 +160,7 @@ def test_convolution_in_blocks_of_channels(fed: bool) -> None:
         given, fetches = build()
     session = started(graph)
     for _ in range(3):
-        feed = {x: array(2, 4, 4, 256) for x in given}
+        feed = {x: array(2, 4, 4, wide) for x in given}
         want = like(session, graph).run(fetches, feed)
         same(session.run(fetches, feed), want, rtol=1e-3, atol=1e-3)
         with graph.as_default():  # a shortcut may be a variable: it is another array from now on

@@ -54,6 +54,7 @@ class Choices(NamedTuple):
 #: tanh 1.65 and 0.22; AVX-512 gelu 0.29 and 0.19, tanh 0.20 and 0.11.
 _CHOICES = {
     "avx512": Choices(96, 1 << 21, True, 64, 1 << 19),
+    "avx512 AMD": Choices(96, 1 << 21, True, 64, 1 << 19),
     "avx2": Choices(32, 1 << 21, False, 64, 0, 512, 1 << 19, 4096, 1 << 13),
 }
 
