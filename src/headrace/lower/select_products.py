@@ -27,6 +27,11 @@ __all__ = ["bind_product", "take_sum"]
 
 #: Weights up to this many elements need no packing, nor do they for so many rows.
 PLAIN, ROWS = 1 << 14, 16
+#: Bytes of weights that one row is multiplied with by compiled code: more come from memory, which
+#: limits every way.
+MAX_ROW = 1 << 25
+#: Multiply-adds of such a product that count as one element when it warms up.
+ROW_WORK = 64
 
 
 def bind_product(s: Binder, node: Node) -> str:
@@ -101,13 +106,18 @@ def _bind_product(
         if weights is not None:
             s.renew(partial(weights.aim, each))
         s.aim_all(each, places, (2, out, name))
+    guard = ""
     if len(calls) == 1:
-        s.execute(call)
+        compiled = _row_by_compiled_code(s, node, w, bias, inside, activation, name)
+        if compiled and activation is not None:
+            s.emit(f"h = {compiled}")
+            compiled, guard = "h", "if not h: "
+        s.execute(call, compiled)
     else:
         assert inside is not None
         _activate_behind(s, calls, inside, out, name)
     if activation is not None and inside is None:
-        _activate(s, activation, out, name)
+        _activate(s, activation, out, name, guard)
     made_of = frozenset(u for v in node.inputs if v in s.doubtful for u in (v, *s.doubtful[v]))
     if inside == "hidden_relu":
         s.doubtful[value] = made_of
@@ -154,6 +164,57 @@ class _Weights:
         call.aim(1, now.data)
 
 
+class _CompiledRow:
+    """The product of one row by compiled code; a call says whether it has done the work."""
+
+    __slots__ = ("_activation", "_is_hot", "_made", "_turned")
+
+    def __init__(self, weights: Array, turned: bool, activation: str) -> None:
+        self._turned, self._activation = turned, activation
+        self._is_hot = Warming(weights.size // ROW_WORK)
+        self._made: Any = None
+
+    def forget(self) -> None:
+        """The weights have changed."""
+        self._made = None
+
+    def __call__(self, x: Array, weights: Array, bias: Array | None, out: Array) -> bool:
+        if self._made is None:
+            if not self._is_hot():
+                return False
+            from headrace.kernels.native.row_products import RowProduct
+
+            w = weights.T if self._turned else weights
+            self._made = RowProduct(w, self._activation, bias is not None)
+        self._made(x, bias, out)
+        return True
+
+
+def _row_by_compiled_code(
+    s: Binder,
+    node: Node,
+    w: Array,
+    bias: int | None,
+    inside: str | None,
+    activation: str | None,
+    name: str,
+) -> str:
+    """The condition of a product of one row that is compiled once it is hot; empty for others."""
+    kind = "relu" if activation == "Relu" else inside or ""
+    if s.array(node.inputs[0]).shape[0] != 1 or w.nbytes > MAX_ROW or not native_expected():
+        return ""
+    if (activation and not kind) or kind not in ("", "relu", "gelu", "tanh", "sigmoid"):
+        return ""
+    if s.kind(node.inputs[1]) not in (KNOWN, STEADY) or node.outputs[0] in s.sums.values():
+        return ""
+    s.by = "compiled if hot"
+    row = _CompiledRow(w, node.attrs["transpose_b"], kind)
+    s.renew(row.forget)
+    names = [s.name(i) for i in node.inputs[:2]]
+    names += ["None" if bias is None else s.name(bias), name]
+    return f"{s.new_param(row)}({', '.join(names)})"
+
+
 def _activate_behind(s: Binder, calls: list[Any], inside: str, out: Array, name: str) -> None:
     """The activation in the product's own pass or, once it is hot, by compiled code behind it."""
 
@@ -169,13 +230,13 @@ def _activate_behind(s: Binder, calls: list[Any], inside: str, out: Array, name:
     s.emit(f"if h: {s.new_param(apply)}({name})")
 
 
-def _activate(s: Binder, activation: str, out: Array, name: str) -> None:
+def _activate(s: Binder, activation: str, out: Array, name: str, guard: str) -> None:
     if activation == "Relu" and out.size < activations.LARGE_RELU:
         zero = s.param("zero", np.float32(0))
-        s.emit(f"{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
+        s.emit(f"{guard}{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
     else:
         function = partial(activations.in_place, activation)
-        s.emit(f"{s.new_param(function)}({name})")
+        s.emit(f"{guard}{s.new_param(function)}({name})")
 
 
 def _added(s: Binder, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from headrace.kernels.native.kernel import Kernel
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["apply"]
+__all__ = ["FUNCTIONS", "apply"]
 
 
 def _gelu(f: Function, x: Value) -> Value:
@@ -29,8 +29,16 @@ def _gelu(f: Function, x: Value) -> Value:
     return x * 0.5 * (vector_math.tanh(f, inner) + 1.0)
 
 
+def _relu(f: Function, x: Value) -> Value:
+    """NaN stays, and so does -0."""
+    zero = f.splat(f.constant("f32", 0.0), x.type.lanes)
+    return f.select(f.compare("lt", x, zero), zero, x)
+
+
 #: By the names of product_primitives.ACTIVATIONS.
-_FUNCTIONS: dict[str, Callable[[Function, Value], Value]] = {
+FUNCTIONS: dict[str, Callable[[Function, Value], Value]] = {
+    "": lambda f, x: x,
+    "relu": _relu,
     "gelu": _gelu,
     "tanh": vector_math.tanh,
     "sigmoid": vector_math.sigmoid,
@@ -39,7 +47,7 @@ _FUNCTIONS: dict[str, Callable[[Function, Value], Value]] = {
 
 @functools.cache
 def _kernel(name: str) -> Kernel:
-    function = _FUNCTIONS[name]
+    function = FUNCTIONS[name]
     source = element_loop(
         name, [Access("f32")], [Access("f32")], lambda f, values: [function(f, values[0])]
     )
