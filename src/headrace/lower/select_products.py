@@ -167,10 +167,10 @@ class _Weights:
 class _CompiledRow:
     """The product of one row by compiled code; a call says whether it has done the work."""
 
-    __slots__ = ("_activation", "_is_hot", "_made", "_turned")
+    __slots__ = ("_activation", "_is_hot", "_made", "_settled", "_turned")
 
-    def __init__(self, weights: Array, turned: bool, activation: str) -> None:
-        self._turned, self._activation = turned, activation
+    def __init__(self, weights: Array, turned: bool, activation: str, settled: bool) -> None:
+        self._turned, self._activation, self._settled = turned, activation, settled
         self._is_hot = Warming(weights.size // ROW_WORK)
         self._made: Any = None
 
@@ -184,9 +184,9 @@ class _CompiledRow:
                 return False
             from headrace.kernels.native.row_products import RowProduct
 
-            w = weights.T if self._turned else weights
-            self._made = RowProduct(w, self._activation, bias is not None)
-        self._made(x, bias, out)
+            made = RowProduct(weights.T if self._turned else weights, bias, self._activation)
+            self._made = made.settle(x, out) if self._settled else made
+        self._made(x, out)
         return True
 
 
@@ -208,7 +208,8 @@ def _row_by_compiled_code(
     if s.kind(node.inputs[1]) not in (KNOWN, STEADY) or node.outputs[0] in s.sums.values():
         return ""
     s.by = "compiled if hot"
-    row = _CompiledRow(w, node.attrs["transpose_b"], kind)
+    settled = s.kind(node.inputs[0]) == FIXED and name[:1] != "r"
+    row = _CompiledRow(w, node.attrs["transpose_b"], kind, settled)
     s.renew(row.forget)
     names = [s.name(i) for i in node.inputs[:2]]
     names += ["None" if bias is None else s.name(bias), name]

@@ -4,19 +4,22 @@ The kernel library's products are made for many rows: of one row their registers
 sums, and a core reads its weights at half the speed that its cache has. Here a tile is several
 panels wide (recurrent_kernels.py lays the weights out), so that enough sums are under way.
 
-    product = RowProduct(weights, "relu", bias=True)
-    product(a, bias, out)
+    product = RowProduct(weights, bias, "relu")
+    product(a, out)
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from headrace.kernels.native.activation_loops import FUNCTIONS
 from headrace.kernels.native.element_loops import load_operands
 from headrace.kernels.native.ir_builder import Function, Value, module
 from headrace.kernels.native.kernel import Kernel
+from headrace.kernels.native.openmp_team import openmp_team
 from headrace.kernels.native.recurrent_kernels import in_panels, panel_width
 from headrace.runtime.helper_cores import helpers_wait
 from headrace.runtime.thread_pool import thread_count
@@ -72,24 +75,46 @@ def _kernel(activation: str, bias: bool) -> Kernel:
 
 
 class RowProduct:
-    """A product with weights that stay where they are."""
+    """A product with weights and bias, which are copied. It belongs to one thread."""
 
-    __slots__ = ("_kernel", "_most", "_panels", "_sizes", "_weights")
+    __slots__ = ("_bias", "_job", "_kernel", "_most", "_operands", "_panels", "_sizes", "_weights")
 
-    def __init__(self, weights: Array, activation: str, bias: bool) -> None:
-        """``weights`` are copied."""
+    def __init__(self, weights: Array, bias: Array | None, activation: str) -> None:
         self._weights = panels = in_panels(weights)
+        self._bias = None if bias is None else np.array(bias)
         self._panels = count = len(panels)
-        self._kernel = _kernel(activation, bias)
+        self._kernel = _kernel(activation, bias is not None)
         self._sizes = self._kernel.sizes(weights.shape)
         self._most = min(count // TILE, max(1, panels.nbytes // GRAIN))
+        self._operands: Any = None
+        self._job: Any = None
 
-    def __call__(self, a: Array, bias: Array | None, out: Array) -> None:
-        kernel = self._kernel
-        operands = kernel.operands([self._weights, a, a if bias is None else bias, out])
+    def settle(self, a: Array, out: Array) -> RowProduct:
+        """These arrays are meant in every call: the caller keeps them alive."""
+        self._operands = self._arguments(a, out)
+        team = openmp_team()
+        if team is not None and self._most > 1:
+            address, share = self._kernel.address, self._share(min(thread_count(), self._most))
+            self._job = team.job(address, self._operands, self._sizes, self._panels, share)
+        return self
+
+    def _arguments(self, a: Array, out: Array) -> Any:
+        bias = a if self._bias is None else self._bias
+        return self._kernel.operands([self._weights, a, bias, out])
+
+    def _share(self, threads: int) -> int:
+        return -(-self._panels // (threads * TILE)) * TILE
+
+    def __call__(self, a: Array, out: Array) -> None:
+        operands = self._operands
+        if operands is None:
+            operands = self._arguments(a, out)
         threads = min(thread_count(), self._most)
         if threads < 2 or helpers_wait():
-            kernel.call(operands, self._sizes, 0, self._panels)
+            self._kernel.call(operands, self._sizes, 0, self._panels)
             return
-        share = -(-self._panels // (threads * TILE)) * TILE
-        kernel.share(operands, self._sizes, self._panels, share, threads)
+        team = openmp_team()
+        if team is not None and self._job is not None:
+            team.repeat(self._job, threads)
+            return
+        self._kernel.share(operands, self._sizes, self._panels, self._share(threads), threads)
