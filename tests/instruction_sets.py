@@ -34,6 +34,11 @@ _NATIVE = """
     test_native_scatter test_native_cells test_native_recurrent test_specialised
     test_explain test_structures test_cache_keys
 """
+#: Tests of what is compiled if there is a compiler.
+_COMPILED = """
+    test_bound_runs test_bound_training test_lstm_cells test_native_groups test_llvm_library
+    test_random_graphs test_vector_math
+"""
 _NUMPY = (
     "test_closing_reductions test_gradients test_linalg test_math test_random "
     "test_random_graphs test_samples test_vector_math test_native_groups test_llvm_library"
@@ -53,7 +58,7 @@ def numeric_files(setting: str) -> list[str]:
     if setting == "nonative":
         wanted = [n for n in [*NUMERIC, *_NATIVE.split()] if n != "test_samples"]
     if setting == "nollvm":
-        wanted = [*_NATIVE.split(), "test_native_groups", "test_llvm_library", "test_vector_math"]
+        wanted = [*_NATIVE.split(), *_COMPILED.split()]
     files = []
     for name in wanted:
         found = [str(p) for p in Path(__file__).parent.rglob(f"{name}.py")]
