@@ -19,7 +19,7 @@ from tests.instruction_sets import SETTINGS
 
 from benchmarks.data_files import FILES_VARIABLE, make_files
 from benchmarks.groups import Group
-from benchmarks.load import busy_cores, load
+from benchmarks.load import Others, busy_cores
 from benchmarks.peers import Connection, WorkerError
 from benchmarks.results import Results
 from benchmarks.scale import FULL, QUICK
@@ -58,10 +58,9 @@ class Driver:
             workers = _Workers(self, group, {**variables, **self.settings.variables()})
             stack.callback(workers.close)
             for case in cases:
+                others = Others()
                 self._measure(workers, group, case)
-                # one library works at a time, on at most this many threads: what is above that is
-                # not ours
-                self.results.load = max(self.results.load, load() - self.settings.threads)
+                self.results.load = max(self.results.load, others.cores())
 
     @contextmanager
     def _files(self) -> Iterator[dict[str, str]]:

@@ -38,6 +38,10 @@ class Results:
         for part in parts:
             whole.versions.update(part.versions)
             whole.rounds.update(part.rounds)
+            for key in part.rounds:
+                whole.failures.pop(key, None)
+            for key in part.failures:
+                whole.rounds.pop(key, None)
             whole.failures.update(part.failures)
             whole.about.update(part.about)
         machines = {part.about.get("machine") for part in parts}

@@ -34,6 +34,11 @@ _NATIVE = """
     test_native_scatter test_native_cells test_native_recurrent test_specialised
     test_explain test_structures test_cache_keys
 """
+#: Tests of what is compiled if there is a compiler.
+_COMPILED = """
+    test_bound_runs test_bound_training test_lstm_cells test_native_groups test_llvm_library
+    test_random_graphs test_vector_math
+"""
 _NUMPY = (
     "test_closing_reductions test_gradients test_linalg test_math test_random "
     "test_random_graphs test_samples test_vector_math test_native_groups test_llvm_library"
@@ -46,11 +51,14 @@ def numeric_files(setting: str) -> list[str]:
 
     Without VNNI only oneDNN's code is another, so NumPy's tests would show nothing new. The samples
     of single ops run each op a few times, so none of their steps is ever compiled: they show
-    nothing new without native kernels.
+    nothing new without native kernels. Without llvmlite the same code runs as when native kernels
+    are switched off, so only what would load it is new.
     """
     wanted = _LIBRARY.split() if setting == "avx512" else NUMERIC
-    if setting in ("nonative", "nollvm"):
+    if setting == "nonative":
         wanted = [n for n in [*NUMERIC, *_NATIVE.split()] if n != "test_samples"]
+    if setting == "nollvm":
+        wanted = [*_NATIVE.split(), *_COMPILED.split()]
     files = []
     for name in wanted:
         found = [str(p) for p in Path(__file__).parent.rglob(f"{name}.py")]
@@ -58,6 +66,16 @@ def numeric_files(setting: str) -> list[str]:
             raise SystemExit(f"there is no {name}.py any more: mend the list in {__file__}")
         files += found
     return files
+
+
+def left_out(setting: str) -> list[str]:
+    """pytest's options for what a setting cannot change.
+
+    Tests that are marked ``once``; without the kernel library, samples of the reference executor,
+    which does not use it.
+    """
+    options = ["-m", "not once"]
+    return [*options, "-k", "not (test_samples and reference)"] if setting == "none" else options
 
 
 def _numpy_features() -> str:
@@ -126,7 +144,7 @@ def main() -> int:
         print(missing)
         return 0
     if not command:
-        command = ["pytest", "-n", "auto", *numeric_files(name)]
+        command = ["pytest", "-n", "auto", *left_out(name), *numeric_files(name)]
     environment = {**os.environ, **SETTINGS[name].environment()}
     return subprocess.run([sys.executable, "-m", *command], env=environment).returncode
 

@@ -34,10 +34,12 @@ def in_process(code, **environment):
 STATUS = "from headrace.kernels.native import llvm_library as l; print(l.why_not() or l.status())"
 
 
+@pytest.mark.once
 def test_it_can_be_switched_off():
     assert in_process(STATUS, HEADRACE_NATIVE="0") == "switched off by HEADRACE_NATIVE"
 
 
+@pytest.mark.once
 def test_it_may_be_missing():
     hidden = "import sys; sys.modules['llvmlite'] = None\n"
     assert "llvmlite" in in_process(hidden + STATUS, HEADRACE_NATIVE="1")
@@ -70,6 +72,7 @@ print(kernel.code.from_cache, load().cache.problem)
 """
 
 
+@pytest.mark.once
 @needs_llvm
 def test_a_second_process_finds_the_code(tmp_path):
     folder = str(tmp_path)
@@ -84,6 +87,7 @@ def test_a_second_process_finds_the_code(tmp_path):
     assert in_process(SCALED, HEADRACE_CACHE_DIR=folder) == "True"
 
 
+@pytest.mark.once
 @needs_llvm
 def test_without_a_place_for_the_cache_kernels_work(tmp_path):
     (tmp_path / "file").write_text("")

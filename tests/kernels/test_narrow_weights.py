@@ -185,6 +185,7 @@ for kind in ("int8", "bfloat16"):
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_instruction_set(setting: str) -> None:
     """The issue's product, in a process with that instruction set.

@@ -68,6 +68,7 @@ def test_adam_leaves_small_and_strided_arrays_alone(onednn: Any) -> None:
     assert y.max() == 1
 
 
+@pytest.mark.once
 def test_it_can_be_switched_off() -> None:
     code = (
         "import headrace.executors; from headrace.kernels import accel; "

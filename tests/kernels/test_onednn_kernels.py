@@ -567,6 +567,7 @@ def test_blocks_do_not_call_the_library() -> None:
     assert not accel.here.in_block
 
 
+@pytest.mark.once
 def test_without_it_numpy_serves(tmp_path: Any) -> None:
     code = """
 import numpy as np, headrace as tf

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.kernels.onednn.conv_layouts import BLOCKS_FROM
 from headrace.lower import select_packed
 from headrace.lower.native_groups import native_expected
 from tests.lower.bound_networks import (
@@ -44,6 +45,66 @@ def test_dense(activation: str | None, bias: bool) -> None:
         return [x], dense(dense(x, 40, function, bias), 5, function, bias)
 
     check(build, [[(3, 12)], [(1, 12)], [(70, 12)]], 2)
+
+
+def gelu(x: Any) -> Any:
+    return 0.5 * x * (1 + tf.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3))))
+
+
+@pytest.mark.parametrize("native", ["hot", "always", "0"])
+@pytest.mark.parametrize("activation", [gelu, tf.nn.tanh, tf.nn.sigmoid])
+def test_large_activations(activation: Any, native: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the product's own pass, and by compiled code behind it; of odd values, too."""
+    monkeypatch.setenv("HEADRACE_NATIVE", native)
+    with tf.Graph().as_default() as graph:
+        x = placeholder(None, 12)
+        y = dense(dense(x, 512, activation), 5)
+    session = started(graph)
+    reference = like(session, graph)
+    for rows in (129, 3, 129, 256):
+        fed = array(rows, 12)
+        for odd in (0.0, 30.0, -30.0, np.inf, -np.inf, np.nan):
+            fed[1, 4] = odd
+            same(session.run(y, {x: fed}), reference.run(y, {x: fed}))
+    assert compiled_if_hot(session) <= 2
+    if native == "0" or not native_expected():
+        assert not compiled_if_hot(session)
+
+
+def compiled_if_hot(session: Any, op: str = "") -> int:
+    """Steps that are compiled, or will be; those of one op."""
+    listed = [i for f in bindings(session) for i in f.binding.compiled.listing.instrs]
+    return sum(i.implementation == "compiled if hot" and op in i.op for i in listed)
+
+
+@pytest.mark.parametrize("native", ["hot", "always", "0"])
+@pytest.mark.parametrize("activation", [None, gelu, tf.nn.tanh, tf.nn.sigmoid, tf.nn.relu])
+def test_products_of_single_rows(
+    activation: Any, native: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole and broken panels and tiles, with and without bias, turned weights, odd values; weights
+    that are written.
+    """
+    monkeypatch.setenv("HEADRACE_NATIVE", native)
+    with tf.Graph().as_default() as graph:
+        x = placeholder(None, 70)
+        h = dense(dense(x, 130, activation), 300, activation, bias=False)
+        turned = tf.matmul(h, tf.Variable(array(17, 300)), transpose_b=True)
+        y = [dense(h, 5), turned, dense(turned, 64, activation), h]
+    session = started(graph)
+    session.run(y, {x: array(1, 70)})
+    assert (compiled_if_hot(session) == 5) == (native != "0" and native_expected())
+    for _ in range(2):
+        reference = like(session, graph)
+        for rows in (1, 2, 1):
+            fed = array(rows, 70)
+            for odd in (0.0, 30.0, np.inf, -np.inf, np.nan):
+                fed[0, 4] = odd
+                got, want = (s.run(y, {x: fed}) for s in (session, reference))
+                same(got, want, rtol=1e-3, atol=3e-3)
+        with graph.as_default():
+            for v in tf.global_variables():
+                v.load(session.run(v) * np.float32(0.7), session)
 
 
 @pytest.mark.parametrize("transpose_b", [False, True])
@@ -104,19 +165,26 @@ def test_residual_network() -> None:
     check(build, [[(2, 8, 8, 8)], [(1, 8, 8, 8)]], 8)
 
 
+@pytest.mark.parametrize("blocks", [True, False])
 @pytest.mark.parametrize("fed", [False, True])
-def test_convolution_in_blocks_of_channels(fed: bool) -> None:
-    """Many channels over few pixels.
+def test_convolution_in_blocks_of_channels(
+    fed: bool, blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many channels over few pixels, on CPUs where blocks are faster and on others.
 
     There and back into an order of its own, with a shortcut of each kind.
     """
+    wide = 256 if blocks else 240  # (other primitives)
+    table = {what: {8: 64} if blocks else {} for what in ("forward", "input")}
+    for cpu in BLOCKS_FROM:
+        monkeypatch.setitem(BLOCKS_FROM, cpu, table)
 
     def build() -> tuple[Any, Any]:
-        x = placeholder(2, 4, 4, 256)
-        given = [x, placeholder(2, 4, 4, 256)]
-        w, b = tf.Variable(array(3, 3, 256, 256) * 0.1), tf.Variable(array(256))
+        x = placeholder(2, 4, 4, wide)
+        given = [x, placeholder(2, 4, 4, wide)]
+        w, b = tf.Variable(array(3, 3, wide, wide) * 0.1), tf.Variable(array(wide))
         plain = tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), b)
-        shift = given[1] if fed else tf.Variable(array(2, 4, 4, 256))
+        shift = given[1] if fed else tf.Variable(array(2, 4, 4, wide))
         return given, [
             tf.nn.relu(plain + x),
             tf.nn.relu(tf.nn.conv2d(plain, w, [1, 1, 1, 1], "SAME") + b + shift),
@@ -126,7 +194,7 @@ def test_convolution_in_blocks_of_channels(fed: bool) -> None:
         given, fetches = build()
     session = started(graph)
     for _ in range(3):
-        feed = {x: array(2, 4, 4, 256) for x in given}
+        feed = {x: array(2, 4, 4, wide) for x in given}
         want = like(session, graph).run(fetches, feed)
         same(session.run(fetches, feed), want, rtol=1e-3, atol=1e-3)
         with graph.as_default():  # a shortcut may be a variable: it is another array from now on
@@ -263,11 +331,8 @@ def test_lstm_layers(
     sizes = [(steps, rows, wide) if time_major else (rows, steps, wide) for rows in (3, 1, 17)]
     session = check(build, [[s] for s in sizes])
     assert all(f.binding.notes["primitives"] >= 3 for f in bindings(session))
-    listed = [
-        i.implementation for f in bindings(session) for i in f.binding.compiled.listing.instrs
-    ]
     compiled = native != "0" and native_expected()
-    assert listed.count("compiled if hot") == (2 * len(sizes) if compiled else 0)
+    assert compiled_if_hot(session, "LSTM") == (2 * len(sizes) if compiled else 0)
 
 
 def test_gather() -> None:

@@ -283,6 +283,7 @@ COMPARED_ELSEWHERE: dict[str, str] = {
 }
 
 
+@pytest.mark.once
 def test_every_op_is_compared_with_tensorflow() -> None:
     compared = {s.op for _, _, s in PAIRS if s.golden} | ops_in_programs()
     compared |= COMPARED_ELSEWHERE.keys()

@@ -64,6 +64,7 @@ def test_first_loss_of_a_language_model_is_that_of_guessing() -> None:
         assert abs(float(training(tf, model)()) - np.log(model.vocabulary)) < 0.1
 
 
+@pytest.mark.once
 def test_counted_work() -> None:
     assert MODELS["mlp"].forward_work(128).flops == 2 * 128 * (784 * 512 + 512 * 512 + 512 * 10)
     assert MODELS["lenet"].forward_work(1).flops == 2 * (
@@ -125,6 +126,7 @@ def test_table() -> None:
     assert "RuntimeError: no" in plain(table) and "RuntimeError: no" in markdown(table)
 
 
+@pytest.mark.once
 def test_limits() -> None:
     results = measured()
     machine = Machine.of(results, min)
@@ -215,6 +217,7 @@ def test_groups_name_libraries_that_exist() -> None:
                 assert set(target.over) <= set(group.libraries(row))
 
 
+@pytest.mark.once
 def test_command_without_peers(tmp_path: Path) -> None:
     peers = {environment.variable for environment in ENVIRONMENTS.values()}
     command = ["-m", "benchmarks", "--quick", "--case", "scalar_add", "--case", "mlp.train"]

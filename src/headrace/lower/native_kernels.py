@@ -18,7 +18,7 @@ from headrace.env import native_setting
 from headrace.lower.native_groups import CALL, HEAVY_COST, HOT, MAX_COUNTED, native_state
 from headrace.program.nodes import Node
 
-__all__ = ["NativeKernel", "reason_compiled"]
+__all__ = ["NativeKernel", "Warming", "reason_compiled"]
 
 
 def _key(node: Node) -> Any:
@@ -77,3 +77,21 @@ class NativeKernel:
         )
         self.compiled = found
         return found
+
+
+class Warming:
+    """A step of a bound run (select_bound.py) on its way to compiled code, for which its work is
+    counted. A call counts a run, and says whether it is compiled.
+    """
+
+    __slots__ = ("_done", "_work")
+
+    def __init__(self, elements: int) -> None:
+        self._done, self._work = 0, HEAVY_COST * (elements + CALL)
+
+    def __call__(self) -> bool:
+        if 0 <= self._done < HOT:
+            self._done = HOT if native_setting() == "always" else self._done + self._work
+            if self._done >= HOT and native_state():
+                self._done = -1
+        return self._done >= HOT

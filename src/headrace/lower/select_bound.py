@@ -160,10 +160,12 @@ class Binder(BoundValues):
         return len(users) == 1 and users[0] is None
 
     def call(self, call: Call, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
-        """A line that executes a call.
+        """A line that executes a call; its arguments as in ``aim_all``."""
+        self.aim_all(call, places, out)
+        self.execute(call)
 
-        ``places`` are values (None: aimed otherwise), ``out`` is (place, array, name).
-        """
+    def aim_all(self, call: Call, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
+        """``places`` are values (None: aimed otherwise), ``out`` is (place, array, name)."""
         for place, value in enumerate(places):
             if value is not None:
                 self.aim(call, place, value)
@@ -172,7 +174,6 @@ class Binder(BoundValues):
             self.aim_at(call, place, name)
         else:
             call.aim(place, array)
-        self.execute(call)
 
     def aim_at(self, call: Call, place: int, name: str) -> None:
         """A line that says where an argument lies in this run."""

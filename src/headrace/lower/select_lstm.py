@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.env import native_setting
 from headrace.lower.bound_values import KNOWN, STEADY
-from headrace.lower.native_groups import CALL, HEAVY_COST, HOT, native_expected, native_state
+from headrace.lower.native_groups import native_expected
+from headrace.lower.native_kernels import Warming
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import holder
@@ -79,14 +79,24 @@ def bind_lstm(s: Binder, node: Node) -> str:
 class _Compiled:
     """The layer by compiled code; a call says whether it has done the work."""
 
-    __slots__ = ("_arrays", "_done", "_node", "_pack", "_product", "_steps", "_weights")
+    __slots__ = (
+        "_arrays",
+        "_is_hot",
+        "_node",
+        "_pack",
+        "_product",
+        "_refused",
+        "_steps",
+        "_weights",
+    )
 
     def __init__(self, s: Binder, node: Node, arrays: tuple[Array, Array, Array]) -> None:
-        self._node, self._done = node, 0
+        self._node, self._refused = node, False
         self._pack, self._product = s.accelerator.pack, s.accelerator.product
         x, outputs, last = arrays
         gates = s.reserve([], (x.shape[0] * x.shape[1], 4 * outputs.shape[2]), np.float32)
         self._arrays = (x.reshape(len(gates), -1), gates, outputs, last)
+        self._is_hot = Warming(gates.size)
         self._weights: Any = None
         self._steps: Any = None
 
@@ -95,10 +105,10 @@ class _Compiled:
         self._weights = self._steps = None
 
     def __call__(self, h: Array, c: Array, kernel: Array, bias: Array) -> bool:
-        if not self._is_hot():
+        if self._refused or not self._is_hot():
             return False
         if self._steps is None and not self._take(kernel):
-            self._done = -1
+            self._refused = True
             return False
         x, gates, _, last = self._arrays
         packed, first = self._weights
@@ -108,17 +118,6 @@ class _Compiled:
         last[...] = c
         self._steps()
         return True
-
-    def _is_hot(self) -> bool:
-        """Whether this run is compiled; one before that is counted."""
-        if 0 <= self._done < HOT:
-            setting = native_setting()
-            self._done += HEAVY_COST * (self._arrays[1].size + CALL)
-            if setting != "hot":
-                self._done = HOT
-            if self._done >= HOT and native_state():
-                self._done = -1
-        return self._done >= HOT
 
     def _take(self, kernel: Array) -> bool:
         """Bring the weights into the orders that they are read in."""

@@ -12,6 +12,8 @@ from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.lower.bound_values import FIXED, KNOWN, MOVING, STEADY
 from headrace.lower.fusion import Fused
+from headrace.lower.native_groups import native_expected
+from headrace.lower.native_kernels import Warming
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import HELD_MATMUL, holder
@@ -25,6 +27,11 @@ __all__ = ["bind_product", "take_sum"]
 
 #: Weights up to this many elements need no packing, nor do they for so many rows.
 PLAIN, ROWS = 1 << 14, 16
+#: Bytes of weights that one row is multiplied with by compiled code: more come from memory, which
+#: limits every way.
+MAX_ROW = 1 << 25
+#: Multiply-adds of such a product that count as one element when it warms up.
+ROW_WORK = 64
 
 
 def bind_product(s: Binder, node: Node) -> str:
@@ -91,11 +98,26 @@ def _bind_product(
         places.append(added[1])
     if bias is not None:
         places.append(bias)
-    if weights is not None:
-        s.renew(partial(weights.aim, call))
-    s.call(call, places, (2, out, name))
+    calls = [call]
+    if inside is not None and s.accelerator.is_slow_inside(inside, out.size) and native_expected():
+        plain = s.library.product(x, w, out, bias is not None, None, False, packed_form)
+        calls += [plain] if plain is not None else []
+    for each in calls:
+        if weights is not None:
+            s.renew(partial(weights.aim, each))
+        s.aim_all(each, places, (2, out, name))
+    guard = ""
+    if len(calls) == 1:
+        compiled = _row_by_compiled_code(s, node, w, bias, inside, activation, name)
+        if compiled and activation is not None:
+            s.emit(f"h = {compiled}")
+            compiled, guard = "h", "if not h: "
+        s.execute(call, compiled)
+    else:
+        assert inside is not None
+        _activate_behind(s, calls, inside, out, name)
     if activation is not None and inside is None:
-        _activate(s, activation, out, name)
+        _activate(s, activation, out, name, guard)
     made_of = frozenset(u for v in node.inputs if v in s.doubtful for u in (v, *s.doubtful[v]))
     if inside == "hidden_relu":
         s.doubtful[value] = made_of
@@ -142,13 +164,80 @@ class _Weights:
         call.aim(1, now.data)
 
 
-def _activate(s: Binder, activation: str, out: Array, name: str) -> None:
+class _CompiledRow:
+    """The product of one row by compiled code; a call says whether it has done the work."""
+
+    __slots__ = ("_activation", "_is_hot", "_made", "_settled", "_turned")
+
+    def __init__(self, weights: Array, turned: bool, activation: str, settled: bool) -> None:
+        self._turned, self._activation, self._settled = turned, activation, settled
+        self._is_hot = Warming(weights.size // ROW_WORK)
+        self._made: Any = None
+
+    def forget(self) -> None:
+        """The weights have changed."""
+        self._made = None
+
+    def __call__(self, x: Array, weights: Array, bias: Array | None, out: Array) -> bool:
+        if self._made is None:
+            if not self._is_hot():
+                return False
+            from headrace.kernels.native.row_products import RowProduct
+
+            made = RowProduct(weights.T if self._turned else weights, bias, self._activation)
+            self._made = made.settle(x, out) if self._settled else made
+        self._made(x, out)
+        return True
+
+
+def _row_by_compiled_code(
+    s: Binder,
+    node: Node,
+    w: Array,
+    bias: int | None,
+    inside: str | None,
+    activation: str | None,
+    name: str,
+) -> str:
+    """The condition of a product of one row that is compiled once it is hot; empty for others."""
+    kind = "relu" if activation == "Relu" else inside or ""
+    if s.array(node.inputs[0]).shape[0] != 1 or w.nbytes > MAX_ROW or not native_expected():
+        return ""
+    if (activation and not kind) or kind not in ("", "relu", "gelu", "tanh", "sigmoid"):
+        return ""
+    if s.kind(node.inputs[1]) not in (KNOWN, STEADY) or node.outputs[0] in s.sums.values():
+        return ""
+    s.by = "compiled if hot"
+    settled = s.kind(node.inputs[0]) == FIXED and name[:1] != "r"
+    row = _CompiledRow(w, node.attrs["transpose_b"], kind, settled)
+    s.renew(row.forget)
+    names = [s.name(i) for i in node.inputs[:2]]
+    names += ["None" if bias is None else s.name(bias), name]
+    return f"{s.new_param(row)}({', '.join(names)})"
+
+
+def _activate_behind(s: Binder, calls: list[Any], inside: str, out: Array, name: str) -> None:
+    """The activation in the product's own pass or, once it is hot, by compiled code behind it."""
+
+    def apply(array: Array) -> None:
+        from headrace.kernels.native import activation_loops
+
+        activation_loops.apply(array, inside)
+
+    s.by = "compiled if hot"
+    s.emit(f"h = {s.new_param(Warming(out.size))}()")
+    s.execute(calls[0], "h")
+    s.execute(calls[1], "(not h)")
+    s.emit(f"if h: {s.new_param(apply)}({name})")
+
+
+def _activate(s: Binder, activation: str, out: Array, name: str, guard: str) -> None:
     if activation == "Relu" and out.size < activations.LARGE_RELU:
         zero = s.param("zero", np.float32(0))
-        s.emit(f"{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
+        s.emit(f"{guard}{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
     else:
         function = partial(activations.in_place, activation)
-        s.emit(f"{s.new_param(function)}({name})")
+        s.emit(f"{guard}{s.new_param(function)}({name})")
 
 
 def _added(s: Binder, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -85,6 +85,7 @@ class Cpu:
     model: str
     flags: frozenset[str]
     max_leaf: int  # the highest CPUID leaf, -1 if unknown
+    vendor: str = ""
 
     @property
     def amx(self) -> bool:
@@ -115,6 +116,7 @@ def parse_cpuinfo(text: str) -> Cpu:
         fields.get("model name", "unknown"),
         frozenset(flags.split()),
         int(leaf) if leaf.isdigit() else -1,
+        fields.get("vendor_id", ""),
     )
 
 
@@ -155,5 +157,9 @@ def isa_name(bits: int) -> str:
 
 
 def cpu_class(bits: int) -> str:
-    """The class that tables of thresholds are made for: "avx512" or "avx2" (everything else)."""
-    return "avx512" if bits & AVX512 == AVX512 else "avx2"
+    """The class that tables of thresholds are made for: "avx512", "avx512 AMD" (whose caches and
+    units are others than Intel's), or "avx2" (everything else).
+    """
+    if bits & AVX512 != AVX512:
+        return "avx2"
+    return "avx512 AMD" if cpu().vendor == "AuthenticAMD" else "avx512"

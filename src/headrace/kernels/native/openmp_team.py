@@ -90,8 +90,12 @@ class OpenMPTeam:
         self, kernel: int, operands: Any, sizes: Any, items: int, share: int, threads: int
     ) -> None:
         """Compute all items in pieces of ``share``; ``kernel`` is an address (kernel.py)."""
+        self.start(self.job(kernel, operands, sizes, items, share), self.parallel, threads)
+
+    def job(self, kernel: int, operands: Any, sizes: Any, items: int, share: int) -> Any:
+        """What ``repeat`` runs, one at a time; ``operands`` and ``sizes`` must live as long."""
         number = self.ffi.cast
-        job = self.ffi.new(
+        return self.ffi.new(
             "int64_t[]",
             [
                 0,
@@ -103,6 +107,10 @@ class OpenMPTeam:
                 0,
             ],
         )
+
+    def repeat(self, job: Any, threads: int) -> None:
+        """Run a job again."""
+        job[0] = 0
         self.start(job, self.parallel, threads)
 
 

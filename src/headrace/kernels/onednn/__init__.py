@@ -44,6 +44,7 @@ class OneDnn:
         self.api.set_threads(thread_count())
         self.isa = self.api.isa
         self._choices = choices_for(self.isa)
+        self.is_slow_inside = self._choices.is_slow_inside
         self.name = f"oneDNN {self.api.version} ({isa_name(self.isa)})"
         self._adam = updates.Adam(self.api)
         self._bind_windows()

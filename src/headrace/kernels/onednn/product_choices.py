@@ -30,6 +30,11 @@ class Choices(NamedTuple):
     pixel_rows: int = 0  # rows up to which a product with packed weights is a convolution
     row_elements: int = 0  # and elements of the weights up to which one row is
     wide: int = 0  # columns from which MANY_ROWS are not
+    behind: int = 1 << 62  # elements from which a compiled activation behind a product is faster
+
+    def is_slow_inside(self, activation: str, elements: int) -> bool:
+        """Whether compiled code is faster behind a product than oneDNN's within it."""
+        return elements >= self.behind and activation in ("gelu", "tanh", "sigmoid")
 
     def as_pixels(self, rows: int, k: int, n: int) -> bool:
         """Whether a product with packed weights is a convolution (pixel_products.py)."""
@@ -44,10 +49,13 @@ class Choices(NamedTuple):
 #: gemm. Packed weights on AVX2 (AMD EPYC, two threads), as a convolution and by matmul, in
 #: microseconds: 1 x 784 x 512 27 and 30, 8 x 512 x 512 38 and 63, 64 x 784 x 512 388 and 549, 64 x
 #: 3136 x 1024 3058 and 5400, 512 x 512 x 512 1674 and 2173; but 1 x 512 x 4096 248 and 165, 64 x
-#: 256 x 10000 2402 and 2161, 8192 x 256 x 768 24.7 and 22.7 ms.
+#: 256 x 10000 2402 and 2161, 8192 x 256 x 768 24.7 and 22.7 ms. Activations within a product and
+#: behind it (AMD EPYC, Zen 5): AVX2 64 x 512 x 512 with gelu 166 and 144, one thread 2.0 and 0.39
+#: ns an element; AVX-512 71 and 73, 256 x 512 x 512 265 and 263.
 _CHOICES = {
     "avx512": Choices(96, 1 << 21, True, 64, 1 << 19),
-    "avx2": Choices(32, 1 << 21, False, 64, 0, 512, 1 << 19, 4096),
+    "avx512 AMD": Choices(96, 1 << 21, True, 64, 1 << 19),
+    "avx2": Choices(32, 1 << 21, False, 64, 0, 512, 1 << 19, 4096, 1 << 13),
 }
 
 
