@@ -14,7 +14,7 @@ import gc
 import json
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -69,15 +69,20 @@ def op_definition(name: str) -> OpDef | None:
     return found
 
 
-def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
+def check_ops(nodes: Sequence[Any], is_call: Callable[[str], bool]) -> None:
     """Refuse, all at once, ops that cannot be built."""
+    wrong = {
+        op
+        for op in {node.op for node in nodes}
+        if op == "GeneratorDataset"
+        or traits_of(op).calls_user
+        or not (is_call(op) or op_definition(op) is not None)
+    }
     missing: dict[str, list[str]] = {}
-    seen: set[str] = set()
-    for node in nodes:
+    for node in nodes if wrong else ():
         op = node.op
-        if op in seen and op not in missing:
+        if op not in wrong:
             continue
-        seen.add(op)
         if traits_of(op).calls_user or op == "GeneratorDataset":
             raise errors.InvalidArgumentError(
                 None,
@@ -88,8 +93,7 @@ def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
                 "that part of the graph in your program, "
                 "and connect it with import_graph_def(input_map=...).",
             )
-        if not is_call(op) and op_definition(op) is None:
-            missing.setdefault(op, []).append(node.name)
+        missing.setdefault(op, []).append(node.name)
     if missing:
         raise _missing_ops(missing)
 
@@ -132,6 +136,7 @@ class NodeImporter:
         #: Tensors by the names that inputs have, if these mean the same everywhere in the file.
         self.tensors: dict[str, Tensor] = {}
         self.keeps_tensors = False
+        self.renames = False
         self.is_plain = False  # no scope changes the operations that are made
         self.forms: dict[str, NodeForms] = {}
         self.types: dict[OpDef, dict[str, dict[int, DType]]] = {}
@@ -200,9 +205,10 @@ class NodeImporter:
         keeps = self.keeps_tensors
         if not self.unique:
             self._reserve([node.name for node in nodes])
+        self.renames = bool(self.prefix) or self.unique
         self.is_plain = not (self.unique or self.entry or has_open_scopes(self.graph))
         for node in nodes:
-            name, texts = node.name, list(node.input)
+            name, texts = node.name, node.input[:]
             controls: tuple[Operation, ...] = ()
             try:
                 inputs = tuple(map(tensors.__getitem__, texts))
@@ -311,7 +317,7 @@ class NodeImporter:
                 )
             inputs = [inputs[0]] * (len(inputs) + sum(not self._is_there(s) for s in sources))
         name = node.name
-        op = self._operation(node, name, list(node.input), tuple(inputs), tuple(controls))
+        op = self._operation(node, name, node.input[:], tuple(inputs), tuple(controls))
         if later:
             self.merges.append((op, node, sources))
         self.ops[name] = op
@@ -331,9 +337,7 @@ class NodeImporter:
         controls: tuple[Operation, ...],
     ) -> Operation:
         kind = node.op
-        full = f"{self.prefix}/{name}" if self.prefix else name
-        if self.unique:
-            full = self.graph._unique(full)
+        full = self._full_name(name) if self.renames else name
         forms = self.forms.get(kind)
         if forms is None:
             if self.is_call(kind):
@@ -360,6 +364,10 @@ class NodeImporter:
             op._device = _merge_devices(op._device, form.device)
         self.made.append(op)
         return op
+
+    def _full_name(self, name: str) -> str:
+        full = f"{self.prefix}/{name}" if self.prefix else name
+        return self.graph._unique(full) if self.unique else full
 
     def _added(
         self,

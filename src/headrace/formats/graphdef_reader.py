@@ -23,6 +23,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.device_spec import DeviceSpec
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
+from headrace.core.withdrawn_ops import all_or_nothing
 from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
@@ -123,14 +124,16 @@ def import_graph_def(
         values = _converted(mapped, graph)
     importer = _GraphImporter(graph, graph_def, prefix, values, producer_op_list)
     importer.frames = trace.capture(2)
-    importer.run(list(graph_def.node))
+    with all_or_nothing(graph):
+        importer.run(list(graph_def.node))
+        found = None if wanted is None else [importer.element(e) for e in wanted]
     unused = [k for k in mapped if k not in importer.used]
     if unused:
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "
             f"[{', '.join(map(str, unused))}]"
         )
-    return None if wanted is None else [importer.element(e) for e in wanted]
+    return found
 
 
 def _checked_map(input_map: Mapping[str, Any] | None) -> dict[str, Any]:

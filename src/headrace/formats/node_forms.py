@@ -74,9 +74,8 @@ class NodeForms:
         self.known: dict[bytes, NodeForm] = {}
         self.length = 4 + len(opdef.name)  # of tags and lengths of name and type, and of the type
         #: Large values and functions are read for each node.
-        self.is_shared = not any(
-            attr.kind.removeprefix("list(").rstrip(")") in ("tensor", "func") for attr in opdef.attrs.values()
-        )
+        kinds = {attr.kind.removeprefix("list(").rstrip(")") for attr in opdef.attrs.values()}
+        self.is_shared = kinds.isdisjoint(("tensor", "func"))
 
     def key(self, node: NodeDef, name: str, inputs: list[str]) -> bytes:
         """Device and attributes of a node as bytes, which come last in its message.
@@ -85,14 +84,14 @@ class NodeForms:
         """
         if not self.is_shared:
             return b""
-        text = "".join(inputs)
-        before = self.length + len(name) + len(text) + 2 * len(inputs)
+        text = "".join((name, *inputs))
+        before = self.length + len(text) + 2 * len(inputs)
         if before > 127:  # some of the lengths may take two bytes
             lengths = [len(self.opdef.name), len(name), *map(len, inputs)]
             if max(lengths) > MAX_LENGTH:
                 return b""
             before += sum(n > 127 for n in lengths)
-        if not name or not text.isascii() or not name.isascii():
+        if not text.isascii() or not name:
             return b""
         message: bytes = node.SerializeToString()
         return message[before:]
