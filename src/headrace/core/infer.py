@@ -107,8 +107,11 @@ def output_dtypes(opdef: OpDef, attrs: dict[str, Any]) -> list[DType]:
     return out
 
 
-def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
-    """Make the output tensors of an op, with dtypes and shapes."""
+def infer_shapes(op: Operation, single_dtype: DType | None = None) -> tuple[Tensor, ...]:
+    """Make the output tensors of an op, with dtypes and shapes.
+
+    ``single_dtype`` is that of the output if the caller knows that there is just one.
+    """
     opdef = op._opdef
     try:
         found = opdef.shape(Inference(op))
@@ -117,6 +120,8 @@ def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
         raise ValueError(
             f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}."
         ) from None
+    if single_dtype is not None:
+        return (Tensor(op, 0, single_dtype, found[0]),)
     single = opdef.single
     if single is not None and not single.is_ref:
         dtype = single.dtype if single.dtype is not None else op._attrs[single.type_attr]

@@ -12,8 +12,9 @@ from __future__ import annotations
 import functools
 import gc
 import json
+import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,12 @@ from headrace.core.device_names import _merge_devices
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph
 from headrace.core.infer import Inference
-from headrace.core.opdef import ALL_OPS, LOADERS, Arg, Attr, OpDef, lookup, traits_of
+from headrace.core.opdef import ALL_OPS, LOADERS, Attr, OpDef, lookup, traits_of
+from headrace.core.plain_ops import add_plain_op, has_open_scopes
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode, decode_any, dtypes_by_number
+from headrace.formats.node_forms import NodeForm, NodeForms
 from headrace.program.flow_structure import find_structure
 
 if TYPE_CHECKING:
@@ -35,8 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeImporter", "check_ops", "op_definition"]
 
-#: An op with more outputs than this is refused: a small file may ask for billions.
-MAX_OUTPUTS = 1 << 16
+_DTYPE = operator.attrgetter("_dtype")
 
 #: Makes the operations of a call (function_calls.py): (importer, node, op type, inputs, controls,
 #: name) -> operation.
@@ -67,15 +69,20 @@ def op_definition(name: str) -> OpDef | None:
     return found
 
 
-def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
+def check_ops(nodes: Sequence[Any], is_call: Callable[[str], bool]) -> None:
     """Refuse, all at once, ops that cannot be built."""
+    wrong = {
+        op
+        for op in {node.op for node in nodes}
+        if op == "GeneratorDataset"
+        or traits_of(op).calls_user
+        or not (is_call(op) or op_definition(op) is not None)
+    }
     missing: dict[str, list[str]] = {}
-    seen: set[str] = set()
-    for node in nodes:
+    for node in nodes if wrong else ():
         op = node.op
-        if op in seen and op not in missing:
+        if op not in wrong:
             continue
-        seen.add(op)
         if traits_of(op).calls_user or op == "GeneratorDataset":
             raise errors.InvalidArgumentError(
                 None,
@@ -86,8 +93,7 @@ def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
                 "that part of the graph in your program, "
                 "and connect it with import_graph_def(input_map=...).",
             )
-        if not is_call(op) and op_definition(op) is None:
-            missing.setdefault(op, []).append(node.name)
+        missing.setdefault(op, []).append(node.name)
     if missing:
         raise _missing_ops(missing)
 
@@ -127,7 +133,12 @@ class NodeImporter:
         self.call = call
         self.is_call = is_call if is_call is not None else lambda _: False
         self.ops: dict[str, Operation] = {}
-        self.opdefs: dict[str, OpDef] = {}
+        #: Tensors by the names that inputs have, if these mean the same everywhere in the file.
+        self.tensors: dict[str, Tensor] = {}
+        self.keeps_tensors = False
+        self.renames = False
+        self.is_plain = False  # no scope changes the operations that are made
+        self.forms: dict[str, NodeForms] = {}
         self.types: dict[OpDef, dict[str, dict[int, DType]]] = {}
         self.made: list[Operation] = []
         self.prefix = ""
@@ -189,34 +200,62 @@ class NodeImporter:
     def _build(self, nodes: Sequence[Any]) -> None:
         kinds: dict[str, str] = {}
         waiting: dict[str, list[Any]] = {}
-        ops = self.ops
         left = 0
+        ops, tensors = self.ops, self.tensors
+        keeps = self.keeps_tensors
+        if not self.unique:
+            self._reserve([node.name for node in nodes])
+        self.renames = bool(self.prefix) or self.unique
+        self.is_plain = not (self.unique or self.entry or has_open_scopes(self.graph))
         for node in nodes:
-            name = node.name
-            ready = self.quick_inputs(node)
-            if ready is not None:
-                ops[name] = self._operation(node, name, *ready)
-            else:
-                kinds = kinds or _kinds(nodes)
-                sources = self.sources(node)
-                missing = self._missing(node, sources, kinds)
-                if missing:
-                    entry = [len(missing), node, sources]
-                    left += 1
-                    for awaited in missing:
-                        waiting.setdefault(awaited, []).append(entry)
+            name, texts = node.name, node.input[:]
+            controls: tuple[Operation, ...] = ()
+            try:
+                inputs = tuple(map(tensors.__getitem__, texts))
+            except KeyError:
+                ready = self.listed_inputs(texts)
+                if ready is None:
+                    kinds = kinds or _kinds(nodes)
+                    sources = self.sources(node)
+                    missing = self._missing(node, sources, kinds)
+                    if missing:
+                        entry = [len(missing), node, sources]
+                        left += 1
+                        for awaited in missing:
+                            waiting.setdefault(awaited, []).append(entry)
+                        continue
+                    self._node(node, sources)
+                    if waiting:
+                        left -= self._wake(name, waiting)
                     continue
-                ops[name] = self._node(node, sources)
+                inputs, controls = ready
+            op = ops[name] = self._operation(node, name, texts, inputs, controls)
+            if keeps and op._outputs:
+                tensors[name] = op._outputs[0]
             if waiting:
                 left -= self._wake(name, waiting)
         if left:
             raise ValueError(self._cycle(waiting))
         self._close_loops()
 
-    def quick_inputs(self, node: object) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
-        """Inputs and control inputs of a node if all of them are there.
+    def _reserve(self, names: list[str]) -> None:
+        """Refuse names that are taken, and take the rest, before operations are made."""
+        graph, prefix = self.graph, self.prefix
+        full = [f"{prefix}/{name}" for name in names] if prefix else names
+        taken = graph._by_name.keys() & full if graph._by_name else ()
+        for name in full if taken else ():
+            if name in taken:
+                raise ValueError(f"Node name '{name}' already exists in the Graph")
+        in_use = graph._names_in_use
+        for lowered in "\n".join(full).lower().split("\n"):
+            in_use.setdefault(lowered, 1)
 
-        None sends it the long way.
+    def listed_inputs(
+        self, texts: list[str]
+    ) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+        """Inputs and control inputs with these names if all of them are there.
+
+        None sends the node the long way.
         """
         return None
 
@@ -243,9 +282,8 @@ class NodeImporter:
             for entry in waiting.pop(ready.popleft(), ()):
                 entry[0] -= 1
                 if entry[0] == 0:
-                    node = entry[1]
-                    self.ops[node.name] = self._node(node, entry[2])
-                    ready.append(node.name)
+                    self._node(entry[1], entry[2])
+                    ready.append(entry[1].name)
                     done += 1
         return done
 
@@ -258,7 +296,7 @@ class NodeImporter:
             "NextIteration of a loop may be used before it is made."
         )
 
-    def _node(self, node: NodeDef, sources: list[Any]) -> Operation:
+    def _node(self, node: NodeDef, sources: list[Any]) -> None:
         inputs: list[Tensor] = []
         controls: list[Operation] = []
         later = False
@@ -278,10 +316,13 @@ class NodeImporter:
                     f"Node '{node.name}': a loop needs an input that comes from outside of it"
                 )
             inputs = [inputs[0]] * (len(inputs) + sum(not self._is_there(s) for s in sources))
-        op = self._operation(node, node.name, tuple(inputs), tuple(controls))
+        name = node.name
+        op = self._operation(node, name, node.input[:], tuple(inputs), tuple(controls))
         if later:
             self.merges.append((op, node, sources))
-        return op
+        self.ops[name] = op
+        if self.keeps_tensors and op._outputs:
+            self.tensors[name] = op._outputs[0]
 
     def _is_there(self, source: Sequence[int | str]) -> bool:
         name = self.source_name(source)
@@ -291,43 +332,54 @@ class NodeImporter:
         self,
         node: NodeDef,
         name: str,
+        texts: list[str],
         inputs: tuple[Tensor, ...],
         controls: tuple[Operation, ...],
     ) -> Operation:
         kind = node.op
-        full = self._full_name(name)
-        opdef = self.opdefs.get(kind)
-        if opdef is None:
+        full = self._full_name(name) if self.renames else name
+        forms = self.forms.get(kind)
+        if forms is None:
             if self.is_call(kind):
                 assert self.call is not None
                 return self.call(self, node, inputs, controls, full)
-            opdef = self.opdefs[kind] = lookup(kind)
+            forms = self.forms[kind] = NodeForms(lookup(kind))
+            if forms.opdef.role in ("switch", "merge", "enter"):
+                self.has_structure = True
         try:
-            attrs = self._attrs(opdef, node)
-            _check_inputs(opdef, attrs, inputs)
-            if self.entry and _has_effects(opdef):
-                controls = (*controls, *self.entry)
-            op = self.graph._add_op(opdef, inputs, attrs, full, controls, -1)
+            key = forms.key(node, name, texts)
+            form = forms.known.get(key)
+            if form is None:
+                form = forms.add(key, self._attrs(forms.opdef, node), node)
+            if tuple(map(_DTYPE, inputs)) != form.types or form.is_checked:
+                form.check(inputs)
+            if self.is_plain:
+                op = add_plain_op(self.graph, form, inputs, full, controls)
+            else:
+                op = self._added(form, inputs, full, controls)
         except (ValueError, TypeError) as error:
             raise ValueError(f"Node '{name}' ({kind}): {error}") from None
         op._frames = self.frames
-        device = node.device
-        if device:
-            op._device = _merge_devices(op._device, device)
-        if opdef.role in ("switch", "merge", "enter"):
-            self.has_structure = True
+        if form.device:
+            op._device = _merge_devices(op._device, form.device)
         self.made.append(op)
         return op
 
     def _full_name(self, name: str) -> str:
-        graph = self.graph
         full = f"{self.prefix}/{name}" if self.prefix else name
-        if self.unique:
-            return graph._unique(full)
-        if full in graph._by_name:
-            raise ValueError(f"Node name '{full}' already exists in the Graph")
-        graph._names_in_use.setdefault(full.lower(), 1)
-        return full
+        return self.graph._unique(full) if self.unique else full
+
+    def _added(
+        self,
+        form: NodeForm,
+        inputs: tuple[Tensor, ...],
+        name: str,
+        controls: tuple[Operation, ...],
+    ) -> Operation:
+        opdef = form.opdef
+        if self.entry and _has_effects(opdef):
+            controls = (*controls, *self.entry)
+        return self.graph._add_op(opdef, inputs, form.attrs.copy(), name, controls, -1)
 
     def _attrs(self, opdef: OpDef, node: NodeDef) -> dict[str, Any]:
         attrs = opdef.defaults.copy()
@@ -515,48 +567,3 @@ def _fill_defaults(opdef: OpDef, attrs: dict[str, Any]) -> None:
             if not attr.has_default:
                 raise ValueError(f"NodeDef missing attr '{attr.name}' from Op<{opdef.name}>")
             attrs[attr.name] = attr.default
-
-
-def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...]) -> None:
-    """Number and types of inputs, and the number of outputs."""
-    if opdef.simple:
-        args = opdef.inputs
-        if len(inputs) != len(args):
-            raise ValueError(f"it takes {len(args)} inputs, {len(inputs)} are given")
-        for arg, t in zip(args, inputs):
-            want = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
-            if t._dtype._base is not want:
-                raise _wrong_type(t, want)
-            if arg.is_ref and not t._dtype._is_ref:
-                raise ValueError(
-                    f"input '{arg.name}' must be a variable's reference, {t.name} is not"
-                )
-        return
-    want_types: list[Any] = []
-    for arg in opdef.inputs:
-        want_types.extend(_types(arg, attrs))
-    if len(want_types) != len(inputs):
-        raise ValueError(f"it takes {len(want_types)} inputs, {len(inputs)} are given")
-    for t, want in zip(inputs, want_types):
-        if t._dtype._base is not want:
-            raise _wrong_type(t, want)
-    for arg in opdef.outputs:
-        if arg.number_attr and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
-            raise ValueError(f"{attrs[arg.number_attr]} outputs '{arg.name}'")
-
-
-def _wrong_type(t: Tensor, want: Any) -> ValueError:
-    return ValueError(
-        f"Input {t.name} has type {t._dtype._base.name}, incompatible with expected {want.name}"
-    )
-
-
-def _types(arg: Arg, attrs: dict[str, Any]) -> Sequence[Any]:
-    if arg.type_list_attr:
-        types: Sequence[DType] = attrs[arg.type_list_attr]
-        return types
-    dtype = arg.dtype if not arg.type_attr else attrs[arg.type_attr]
-    n = 1 if not arg.number_attr else attrs[arg.number_attr]
-    if not 0 <= n <= MAX_OUTPUTS:
-        raise ValueError(f"{n} inputs '{arg.name}'")
-    return [dtype] * n

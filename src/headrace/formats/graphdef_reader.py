@@ -23,6 +23,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.device_spec import DeviceSpec
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
+from headrace.core.withdrawn_ops import all_or_nothing
 from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
@@ -123,14 +124,16 @@ def import_graph_def(
         values = _converted(mapped, graph)
     importer = _GraphImporter(graph, graph_def, prefix, values, producer_op_list)
     importer.frames = trace.capture(2)
-    importer.run(graph_def.node)
+    with all_or_nothing(graph):
+        importer.run(list(graph_def.node))
+        found = None if wanted is None else [importer.element(e) for e in wanted]
     unused = [k for k in mapped if k not in importer.used]
     if unused:
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "
             f"[{', '.join(map(str, unused))}]"
         )
-    return None if wanted is None else [importer.element(e) for e in wanted]
+    return found
 
 
 def _checked_map(input_map: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -199,6 +202,7 @@ class _GraphImporter(NodeImporter):
         self.prefix = prefix
         self.mapped = {k if ":" in k or k[:1] == "^" else f"{k}:0": v for k, v in mapped.items()}
         self.given = {k if ":" in k or k[:1] == "^" else f"{k}:0": k for k in mapped}
+        self.keeps_tensors = not mapped
         self.used: set[str] = set()
         self.names: set[str] = set()  # of the nodes of the file
         self.parsed: dict[str, tuple[str, int]] = {}
@@ -226,33 +230,28 @@ class _GraphImporter(NodeImporter):
             library.keep(library.functions)
             note_library(self.graph, library.copies, library.gradients)
 
-    def quick_inputs(
-        self, node: NodeDef
+    def listed_inputs(
+        self, texts: list[str]
     ) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
         if self.mapped:
             return None
         inputs: list[Tensor] = []
         controls: list[Operation] = []
-        ops = self.ops
-        for text in node.input:
-            op = ops.get(text)
-            if op is not None:  # its first output
-                outputs = op._outputs
-                if not outputs or controls:
-                    return None
-                inputs.append(outputs[0])
-                continue
-            name, _, index = text.partition(":")
-            if name[:1] == "^":
-                op = ops.get(name[1:])
-                if op is None or index:
-                    return None
-                controls.append(op)
-                continue
-            op = ops.get(name)
-            if op is None or controls or not index.isdigit() or int(index) >= len(op._outputs):
-                return None  # to come, or wrong: the long way tells
-            inputs.append(op._outputs[int(index)])
+        ops, tensors = self.ops, self.tensors
+        for text in texts:
+            tensor = tensors.get(text)
+            if tensor is None:
+                name, _, index = text.partition(":")
+                op = ops.get(name[1:] if name[:1] == "^" else name)
+                if op is not None and name[:1] == "^" and not index:
+                    controls.append(op)
+                    continue
+                if op is None or not index.isdecimal() or int(index) >= len(op._outputs):
+                    return None  # to come, or wrong: the long way tells
+                tensor = tensors[text] = op._outputs[int(index)]
+            if controls:
+                return None
+            inputs.append(tensor)
         return tuple(inputs), tuple(controls)
 
     def sources(self, node: NodeDef) -> list[tuple[str, int]]:
