@@ -78,8 +78,7 @@ def _bind_product(
     weights = _Weights(s, node, x.shape[0]) if packs else None
     if weights is not None and weights.packed is None:
         return "its weights cannot be packed"
-    shape = (x.shape[0], w.shape[1])
-    value = node.outputs[0]
+    value, shape = node.outputs[0], (x.shape[0], w.shape[1])
     added = None if activation is not None else _added(s, value, shape)
     packed_form = None if weights is None else weights.packed
     call = s.library.product(

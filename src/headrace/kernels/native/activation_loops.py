@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from headrace.kernels.native import vector_math
 from headrace.kernels.native.element_loops import GRAIN, Access, element_loop
-from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.ir_builder import Function
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 
 if TYPE_CHECKING:

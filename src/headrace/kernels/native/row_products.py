@@ -17,7 +17,8 @@ import numpy as np
 
 from headrace.kernels.native.activation_loops import FUNCTIONS
 from headrace.kernels.native.element_loops import load_operands
-from headrace.kernels.native.ir_builder import Function, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 from headrace.kernels.native.openmp_team import openmp_team
 from headrace.kernels.native.recurrent_kernels import in_panels, panel_width

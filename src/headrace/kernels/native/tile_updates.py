@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.kernels.native.element_loops import lanes_for, load_operands
-from headrace.kernels.native.ir_builder import Function, Value, module
+from headrace.kernels.native.ir_builder import Function, module
+from headrace.kernels.native.ir_values import Value
 from headrace.kernels.native.kernel import Kernel
 from headrace.runtime.helper_cores import helpers_wait
 from headrace.runtime.thread_pool import thread_count

@@ -327,17 +327,8 @@ def matmul(
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
             y = convert.convert(b, name="b")
-            return matmul(
-                x,
-                y,
-                transpose_a,
-                transpose_b,
-                adjoint_a,
-                adjoint_b,
-                a_is_sparse,
-                b_is_sparse,
-                scope,
-            )
+            how = (transpose_a, transpose_b, adjoint_a, adjoint_b, a_is_sparse, b_is_sparse)
+            return matmul(x, y, *how, scope)
     if a._dtype is b._dtype and not (
         transpose_a or transpose_b or adjoint_a or adjoint_b or a_is_sparse or b_is_sparse
     ):
