@@ -44,6 +44,7 @@ MODULES = [
     "linear_operator_cases",
     "ragged_cases",
     "namespace_cases",
+    "more_distribution_cases",
 ]
 
 

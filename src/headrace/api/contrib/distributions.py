@@ -34,6 +34,21 @@ _NAMES = late(
     {
         f"{_PACKAGE}.bijectors": "softplus_inverse",
         f"{_PACKAGE}.combined": ("Deterministic Independent TransformedDistribution"),
+        f"{_PACKAGE}.bent": (
+            "Kumaraswamy SinhArcsinh VectorExponentialDiag VectorLaplaceDiag VectorSinhArcsinhDiag"
+        ),
+        f"{_PACKAGE}.low_rank_normal": "MultivariateNormalDiagPlusLowRank",
+        f"{_PACKAGE}.of_counts": "NegativeBinomial QuantizedDistribution",
+        f"{_PACKAGE}.sample_statistics": (
+            "SeedStream assign_log_moving_mean_exp assign_moving_mean_variance auto_correlation "
+            "moving_mean_variance normal_conjugates_known_scale_posterior "
+            "normal_conjugates_known_scale_predictive percentile tridiag"
+        ),
+        f"{_PACKAGE}.wishart": "WishartCholesky WishartFull",
+        f"{_PACKAGE}.wrapping": (
+            "Autoregressive BatchReshape ConditionalDistribution "
+            "ConditionalTransformedDistribution VectorDeterministic"
+        ),
         f"{_PACKAGE}.mixtures": "Mixture MixtureSameFamily",
         f"{_PACKAGE}.relaxed": (
             "ExpRelaxedOneHotCategorical RelaxedBernoulli RelaxedOneHotCategorical"
@@ -63,7 +78,7 @@ _NAMES = late(
 __getattr__ = module_getattr(
     "contrib.distributions",
     __name__,
-    modules={"bijectors": "headrace.layers.distributions.bijectors"},
+    modules={"bijectors": "headrace.api.contrib.bijectors"},
     names=_NAMES,
 )
 

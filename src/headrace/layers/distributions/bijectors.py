@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.ops.array.basic import constant, identity
@@ -91,6 +92,9 @@ class Bijector:
         self._validate_args = validate_args
         self._dtype = dtype
         self._name = name or _snake(type(self).__name__)
+        # what was computed: y by x, x by y, and the tensors, so that their ids stay theirs
+        self._known: dict[tuple[str, Any], Any] = {}
+        self._held: list[Any] = []
 
     @property
     def name(self) -> str:
@@ -125,12 +129,36 @@ class Bijector:
     def forward(self, x: TensorLike, name: str = "forward") -> Tensor:
         """The function."""
         with self._scope(name, x):
-            return self._forward(convert_to_tensor(x, name="x", preferred_dtype=self.dtype))
+            given = convert_to_tensor(x, name="x", preferred_dtype=self.dtype)
+            return self._remembered("forward", given, lambda: self._forward(given))
 
     def inverse(self, y: TensorLike, name: str = "inverse") -> Tensor:
         """The inverse."""
         with self._scope(name, y):
-            return self._inverse(convert_to_tensor(y, name="y", preferred_dtype=self.dtype))
+            given = convert_to_tensor(y, name="y", preferred_dtype=self.dtype)
+            return self._remembered("inverse", given, lambda: self._inverse(given))
+
+    def _remembered(
+        self, way: str, x: Tensor, compute: Callable[[], Any], condition: Any = ()
+    ) -> Any:
+        """``compute()``, or what `forward` or `inverse` was given when it gave ``x``: the inverse
+        of a sample is what it was made of, as in TensorFlow.
+        """
+        if get_default_graph()._is_eager or not self._is_injective:
+            return compute()
+        found = self._known.get((way, (id(x), condition)))
+        if found is None:
+            found = compute()
+            other = "inverse" if way == "forward" else "forward"
+            self._known[way, (id(x), condition)] = found
+            self._known[other, (id(found), condition)] = x
+            self._held += [x, found]
+        return found
+
+    @property
+    def _is_injective(self) -> bool:
+        """Whether every value has one inverse."""
+        return True
 
     def forward_log_det_jacobian(
         self, x: TensorLike, event_ndims: int, name: str = "forward_log_det_jacobian"
@@ -478,6 +506,15 @@ class Invert(Bijector):
         return self._bijector.forward_log_det_jacobian(y, self._bijector.forward_min_event_ndims)
 
 
+def _least_ndims(steps: Sequence[tuple[int, int]]) -> int:
+    """How many axes an event of a chain has at least, for (axes before, after) of its parts."""
+    least = have = 0
+    for before, after in steps:
+        least += max(before - have, 0)
+        have = max(before, have) - before + after
+    return least
+
+
 class Chain(Bijector):
     """``bijectors[0](bijectors[1](… x))``."""
 
@@ -489,19 +526,29 @@ class Chain(Bijector):
     ) -> None:
         self._bijectors = list(bijectors or ())
         names = "_of_".join(b.name for b in self._bijectors)
+        steps = [(b.forward_min_event_ndims, b.inverse_min_event_ndims) for b in self._bijectors]
         super().__init__(
             graph_parents=[p for b in self._bijectors for p in b.graph_parents],
             is_constant_jacobian=all(b.is_constant_jacobian for b in self._bijectors),
             validate_args=validate_args,
-            forward_min_event_ndims=max(
-                (b.forward_min_event_ndims for b in self._bijectors), default=0
-            ),
+            forward_min_event_ndims=_least_ndims(steps[::-1]),
+            inverse_min_event_ndims=_least_ndims([(b, a) for a, b in steps]),
             name=name or (f"chain_of_{names}" if names else "identity"),
         )
 
     @property
     def bijectors(self) -> list[Bijector]:
         return self._bijectors
+
+    def forward_event_shape(self, input_shape: TensorLike) -> TensorShape:
+        for bijector in reversed(self._bijectors):
+            input_shape = bijector.forward_event_shape(input_shape)
+        return TensorShape(input_shape)
+
+    def inverse_event_shape(self, output_shape: TensorLike) -> TensorShape:
+        for bijector in self._bijectors:
+            output_shape = bijector.inverse_event_shape(output_shape)
+        return TensorShape(output_shape)
 
     def _forward(self, x: Tensor) -> Tensor:
         for bijector in reversed(self._bijectors):
@@ -515,15 +562,19 @@ class Chain(Bijector):
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         total = constant(0.0, dtype=x.dtype, name="fldj")
+        ndims = self._forward_min
         for bijector in reversed(self._bijectors):
-            total += bijector.forward_log_det_jacobian(x, self._forward_min)
+            total += bijector.forward_log_det_jacobian(x, ndims)
+            ndims += bijector.inverse_min_event_ndims - bijector.forward_min_event_ndims
             x = bijector.forward(x)
         return total
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
         total = constant(0.0, dtype=y.dtype, name="ildj")
+        ndims = self._inverse_min
         for bijector in self._bijectors:
-            total += bijector.inverse_log_det_jacobian(y, self._inverse_min)
+            total += bijector.inverse_log_det_jacobian(y, ndims)
+            ndims += bijector.forward_min_event_ndims - bijector.inverse_min_event_ndims
             y = bijector.inverse(y)
         return total
 

@@ -21,9 +21,9 @@ from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
 from headrace.ops.array.filling import ones
-from headrace.ops.array.joining import concat
+from headrace.ops.array.joining import concat, stack
 from headrace.ops.math.comparison import less_equal
-from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import exp
 
@@ -109,12 +109,16 @@ class TransformedDistribution(Distribution):
         return bool(self._override_event) and not self._override_batch and batch != 0
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        return self._drawn(n, seed)
+
+    def _drawn(self, n: Any, seed: int | None, **condition: Any) -> Any:
+        """Samples before the bijector."""
         if self._moves_event:
-            drawn = self._distribution.sample([*self._override_event, n], seed=seed)
+            drawn = self._distribution.sample([*self._override_event, n], seed=seed, **condition)
             return self._moved(drawn, len(self._override_event))
         inner = [*self._override_batch, *self._override_event]
         shape = concat([[n], inner], 0) if inner else [n]
-        return self._distribution.sample(shape, seed=seed)
+        return self._distribution.sample(shape, seed=seed, **condition)
 
     @staticmethod
     def _moved(x: Any, axes: int) -> Any:
@@ -133,11 +137,11 @@ class TransformedDistribution(Distribution):
             y = self._bijector.forward(x)
             return self._set_sample_static_shape(y, shape)
 
-    def _base(self, y: TensorLike) -> tuple[Any, Any]:
+    def _base(self, y: TensorLike, **condition: Any) -> tuple[Any, Any]:
         """What the distribution is asked for, and the logarithm of the inverse's derivative."""
-        x = self._bijector.inverse(y)
+        x = self._bijector.inverse(y, **condition)
         ndims = self.event_shape.ndims or 0
-        jacobian = self._bijector.inverse_log_det_jacobian(y, event_ndims=ndims)
+        jacobian = self._bijector.inverse_log_det_jacobian(y, event_ndims=ndims, **condition)
         if self._moves_event:
             rank = x.shape.ndims
             x = self._moved(x, rank - len(self._override_event))
@@ -145,7 +149,13 @@ class TransformedDistribution(Distribution):
 
     def _log_prob(self, y: Tensor) -> Any:
         x, jacobian = self._base(y)
-        found = self._distribution.log_prob(x)
+        if isinstance(x, tuple):  # both inverses of a bijector like AbsoluteValue
+            both = [self._density(a, b) for a, b in zip(x, jacobian, strict=True)]
+            return reduce_logsumexp(stack(both), 0)
+        return self._density(x, jacobian)
+
+    def _density(self, x: Any, jacobian: Any, **condition: Any) -> Any:
+        found = self._distribution.log_prob(x, **condition)
         if self._override_event:
             count = len(self._override_event)
             axes = range(count) if self._moves_event else range(-count, 0)

@@ -41,10 +41,13 @@ if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
 
 __all__ = [
+    "MultivariateNormalBase",
     "MultivariateNormalDiag",
     "MultivariateNormalDiagWithSoftplusScale",
     "MultivariateNormalFullCovariance",
     "MultivariateNormalTriL",
+    "Triangle",
+    "diagonal_scale",
 ]
 
 
@@ -72,6 +75,10 @@ class _Diagonal:
     def solvevec(self, x: TensorLike) -> Any:
         return x / self.diag
 
+    def solve_matrix(self, dense: Tensor, right: Tensor) -> Any:
+        """``right`` divided by the matrix, which ``dense`` is written out."""
+        return matrix_triangular_solve(dense, right)
+
     def log_abs_determinant(self) -> Tensor:
         return reduce_sum(log(abs_of(self.diag)), -1)
 
@@ -85,7 +92,7 @@ class _Diagonal:
         return matrix_diag(square(self.diag))
 
 
-class _Triangle:
+class Triangle:
     """A lower triangular matrix."""
 
     def __init__(self, matrix: Any) -> None:
@@ -110,6 +117,10 @@ class _Triangle:
     def solvevec(self, x: Tensor) -> Tensor:
         return matrix_triangular_solve(self._wide(x), x[..., None])[..., 0]
 
+    def solve_matrix(self, dense: Tensor, right: Tensor) -> Any:
+        """``right`` divided by the matrix, which ``dense`` is written out."""
+        return matrix_triangular_solve(dense, right)
+
     def log_abs_determinant(self) -> Tensor:
         return reduce_sum(log(abs_of(self.diag_part())), -1)
 
@@ -123,7 +134,7 @@ class _Triangle:
         return sqrt(self.variance())
 
 
-class _MultivariateNormal(Distribution):
+class MultivariateNormalBase(Distribution):
     """``scale`` is one of the classes above, ``loc`` a tensor or None (zero)."""
 
     def __init__(
@@ -136,7 +147,7 @@ class _MultivariateNormal(Distribution):
         name: str,
     ) -> None:
         self._loc, self._scale = loc, scale
-        parents = [scale.to_dense() if isinstance(scale, _Triangle) else scale.diag]
+        parents = [scale.to_dense() if isinstance(scale, Triangle) else scale.diag]
         parents += [] if loc is None else [loc]
         super().__init__(
             scale.dtype,
@@ -216,8 +227,10 @@ class _MultivariateNormal(Distribution):
         return self.scale.covariance()
 
 
-@RegisterKL(_MultivariateNormal, _MultivariateNormal)
-def _kl_normal(a: _MultivariateNormal, b: _MultivariateNormal, name: str | None = None) -> Any:
+@RegisterKL(MultivariateNormalBase, MultivariateNormalBase)
+def _kl_normal(
+    a: MultivariateNormalBase, b: MultivariateNormalBase, name: str | None = None
+) -> Any:
     with name_scope(name, "kl_mvn", values=[*a._graph_parents, *b._graph_parents]):
         shift = b.scale.solvevec(b._center() - a._center())
         if isinstance(a.scale, _Diagonal) and isinstance(b.scale, _Diagonal):
@@ -225,13 +238,13 @@ def _kl_normal(a: _MultivariateNormal, b: _MultivariateNormal, name: str | None 
         else:
             left = b.scale.to_dense() + zeros_like(a.scale.to_dense())
             right = a.scale.to_dense() + zeros_like(left)
-            ratio = reduce_sum(square(matrix_triangular_solve(left, right)), [-2, -1])
+            ratio = reduce_sum(square(b.scale.solve_matrix(left, right)), [-2, -1])
         size = reduce_sum(ones_like(shift), -1)
         determinants = b.scale.log_abs_determinant() - a.scale.log_abs_determinant()
         return determinants + 0.5 * (-size + ratio + reduce_sum(square(shift), -1))
 
 
-def _diagonal(
+def diagonal_scale(
     loc: TensorLike,
     scale_diag: TensorLike | None,
     multiplier: TensorLike | None,
@@ -259,7 +272,7 @@ def _diagonal(
     return loc, _Diagonal(diag)
 
 
-class MultivariateNormalDiag(_MultivariateNormal):
+class MultivariateNormalDiag(MultivariateNormalBase):
     """Independent normal variables with standard deviations ``scale_diag`` (plus
     ``scale_identity_multiplier``).
     """
@@ -276,7 +289,7 @@ class MultivariateNormalDiag(_MultivariateNormal):
         given = dict(locals())
         values = [loc, scale_diag, scale_identity_multiplier]
         with name_scope(name, values=values) as name:
-            loc, scale = _diagonal(loc, scale_diag, scale_identity_multiplier, validate_args)
+            loc, scale = diagonal_scale(loc, scale_diag, scale_identity_multiplier, validate_args)
         super().__init__(loc, scale, validate_args, allow_nan_stats, given, name)
 
 
@@ -304,7 +317,7 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
         self._parameters = given
 
 
-class MultivariateNormalTriL(_MultivariateNormal):
+class MultivariateNormalTriL(MultivariateNormalBase):
     """Normal vectors with a lower triangular scale."""
 
     def __init__(
@@ -321,7 +334,7 @@ class MultivariateNormalTriL(_MultivariateNormal):
             if loc is None and scale_tril is None:
                 raise ValueError("Must specify one or both of `loc`, `scale_tril`.")
             if scale_tril is None:
-                loc, scale = _diagonal(loc, None, None, validate_args)
+                loc, scale = diagonal_scale(loc, None, None, validate_args)
             else:
                 matrix: Any = convert_to_tensor(scale_tril, name="scale_tril")
                 if validate_args:
@@ -330,7 +343,7 @@ class MultivariateNormalTriL(_MultivariateNormal):
                     matrix = with_dependencies([assert_positive(diag, message=message)], matrix)
                 matrix = matrix_set_diag(matrix_band_part(matrix, -1, 0), matrix_diag_part(matrix))
                 loc = None if loc is None else convert_to_tensor(loc, matrix.dtype, "loc")
-                scale = _Triangle(matrix)
+                scale = Triangle(matrix)
         super().__init__(loc, scale, validate_args, allow_nan_stats, given, name)
 
 

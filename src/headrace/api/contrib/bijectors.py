@@ -1,0 +1,45 @@
+"""``tf.contrib.distributions.bijectors``."""
+
+from headrace.api.missing import late, module_getattr
+from headrace.layers.distributions.bijectors import (
+    Affine,
+    AffineScalar,
+    Bijector,
+    Chain,
+    Exp,
+    Identity,
+    Inline,
+    Invert,
+    Permute,
+    Sigmoid,
+    Softplus,
+    Tanh,
+)
+
+__all__ = [
+    "Affine", "AffineScalar", "Bijector", "Chain", "Exp", "Identity", "Inline", "Invert", "Permute",
+    "Sigmoid", "Softplus", "Tanh",
+]  # fmt: skip
+
+_PACKAGE = "headrace.layers.distributions."
+_NAMES = late(
+    {
+        f"{_PACKAGE}bijectors_of_numbers": (
+            "AbsoluteValue Gumbel Kumaraswamy PowerTransform SinhArcsinh Softsign Square"
+        ),
+        f"{_PACKAGE}bijectors_of_events": (
+            "AffineLinearOperator CholeskyOuterProduct FillTriangular MatrixInverseTriL Ordered "
+            "Reshape ScaleTriL SoftmaxCentered TransformDiagonal"
+        ),
+        f"{_PACKAGE}bijectors_of_flows": (
+            "BatchNormalization ConditionalBijector MaskedAutoregressiveFlow RealNVP "
+            "masked_autoregressive_default_template masked_dense real_nvp_default_template"
+        ),
+    }
+)
+
+__getattr__ = module_getattr("contrib.distributions.bijectors", __name__, names=_NAMES)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})
