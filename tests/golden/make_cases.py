@@ -45,6 +45,7 @@ MODULES = [
     "ragged_cases",
     "namespace_cases",
     "more_distribution_cases",
+    "eager_contrib_cases",
 ]
 
 

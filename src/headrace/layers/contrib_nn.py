@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.core import dtypes
 from headrace.core.scopes import name_scope
 from headrace.layers import layer_ops as ops
-from headrace.ops.nn.sampled_losses import _sampled_logits
+from headrace.ops.array.selecting import top_k
+from headrace.ops.nn.candidate_sampling import learned_unigram_candidate_sampler
+from headrace.ops.nn.sampled_losses import _sampled_logits, sampled_softmax_loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +22,9 @@ __all__ = [
     "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    "rank_sampled_softmax_loss",
     "sampled_sparse_softmax_loss",
+    "scaled_softplus",
 ]
 
 #: What a dropped unit becomes: the limit of SELU for large negative inputs.
@@ -104,3 +108,89 @@ def sampled_sparse_softmax_loss(
     )
     first = ops.squeeze(ops.zeros([ops.shape(logits)[0], 1], dtype=dtypes.int64))
     return ops.sparse_softmax_cross_entropy_with_logits(labels=first, logits=logits)
+
+
+def _resampled(
+    weights: Any, biases: Any, inputs: Any, values: Any, count: int, heat: Any, strategy: str
+) -> tuple[Any, Any, Any]:
+    """Those of the sampled classes whose logits are the greatest over the whole batch."""
+    classes, true_expected, expected = (ops.stop_gradient(v) for v in values)
+    classes = ops.cast(classes, dtypes.int64)
+    rows = ops.embedding_lookup(weights, classes, partition_strategy=strategy)
+    logits = ops.reduce_logsumexp(ops.matmul(rows, inputs / heat, transpose_b=True), 1)
+    shift = ops.embedding_lookup(biases, classes, partition_strategy=strategy)
+    logits += ops.reshape(shift, [-1]) / heat
+    best = top_k(logits, k=count, sorted=False)[1]
+    return ops.gather(classes, best), true_expected, ops.gather(expected, best)
+
+
+def rank_sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: TensorLike,
+    inputs: Any,
+    num_sampled: int,
+    num_resampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Sequence[TensorLike] | None,
+    resampling_temperature: TensorLike,
+    remove_accidental_hits: bool,
+    partition_strategy: str,
+    name: str | None = None,
+) -> Any:
+    """``tf.nn.sampled_softmax_loss`` with the ``num_resampled`` classes that matter most of
+    ``num_sampled`` that are drawn.
+    """
+    if num_sampled > num_classes:
+        raise ValueError(
+            f"num_sampled ({num_sampled}) cannot be greater than num_classes ({num_classes})"
+        )
+    if num_sampled <= num_resampled:
+        raise ValueError(
+            f"num_resampled ({num_resampled}) must be less than num_sampled ({num_sampled})"
+        )
+    if partition_strategy not in ("div", "mod"):
+        raise ValueError(f"unsupported partition_strategy ({partition_strategy})")
+    values = [weights, biases, labels, inputs, resampling_temperature]
+    with name_scope(name, "rank_sampled_softmax_loss", values) as name:
+        drawn: Any = sampled_values
+        if not drawn:
+            drawn = learned_unigram_candidate_sampler(
+                labels, num_true, num_sampled, True, num_classes
+            )
+        kept = _resampled(
+            weights,
+            biases,
+            inputs,
+            drawn,
+            num_resampled,
+            resampling_temperature,
+            partition_strategy,
+        )
+        return sampled_softmax_loss(
+            weights=weights,
+            biases=biases,
+            labels=labels,
+            inputs=inputs,
+            num_sampled=num_resampled,
+            num_classes=num_classes,
+            num_true=num_true,
+            sampled_values=kept,
+            remove_accidental_hits=remove_accidental_hits,
+            partition_strategy=partition_strategy,
+            name=name,
+        )
+
+
+def scaled_softplus(
+    x: TensorLike, alpha: TensorLike, clip: TensorLike | None = None, name: str | None = None
+) -> Any:
+    """``alpha * softplus(x / alpha)``, not greater than ``clip``."""
+    with name_scope(name, "scaled_softplus", [x, alpha] + ([] if clip is None else [clip])):
+        given: Any = ops.convert_to_tensor(x, name="x")
+        scale: Any = ops.convert_to_tensor(alpha, dtype=given.dtype, name="alpha")
+        y = scale * ops.softplus(given / scale)
+        if clip is None:
+            return y
+        return ops.minimum(y, ops.convert_to_tensor(clip, dtype=given.dtype, name="clip"))

@@ -6,9 +6,12 @@ from headrace.layers.contrib_nn import (
     deprecated_flipped_sigmoid_cross_entropy_with_logits,
     deprecated_flipped_softmax_cross_entropy_with_logits,
     deprecated_flipped_sparse_softmax_cross_entropy_with_logits,
+    rank_sampled_softmax_loss,
     sampled_sparse_softmax_loss,
+    scaled_softplus,
 )
 from headrace.ops.array.selecting import nth_element
+from headrace.ops.nn.conv_transposed_functions import conv1d_transpose
 
 __all__ = [
     "alpha_dropout",
@@ -16,7 +19,10 @@ __all__ = [
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
     "nth_element",
+    "conv1d_transpose",
+    "rank_sampled_softmax_loss",
     "sampled_sparse_softmax_loss",
+    "scaled_softplus",
 ]
 
 __getattr__ = module_getattr("contrib.nn", __name__)

@@ -5,6 +5,12 @@
 from headrace.api.hosting import hosted_getattr
 from headrace.train.hparams import HParams, parse_values
 from headrace.train.input_queues.buckets import bucket, bucket_by_sequence_length
+from headrace.train.input_queues.resampling import (
+    rejection_sample,
+    resample_at_rate,
+    stratified_sample,
+    weighted_resample,
+)
 from headrace.train.placement_strategies import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
@@ -13,7 +19,8 @@ from headrace.train.placement_strategies import (
 
 __all__ = [
     "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "bucket",
-    "bucket_by_sequence_length", "byte_size_load_fn",    "parse_values",
+    "bucket_by_sequence_length", "byte_size_load_fn", "parse_values", "rejection_sample",
+    "resample_at_rate", "stratified_sample", "weighted_resample",
 ]  # fmt: skip
 
 __getattr__ = hosted_getattr(

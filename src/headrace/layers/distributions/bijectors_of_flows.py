@@ -238,22 +238,9 @@ def masked_autoregressive_default_template(
                 )
             size = x.shape.as_list() if x.shape.is_fully_defined() else ops.shape(x)
             for i, units in enumerate(hidden_layers):
-                x = masked_dense(
-                    x,
-                    units,
-                    depth,
-                    i == 0,
-                    None,
-                    None,
-                    None,
-                    *args,
-                    activation=activation,
-                    **kwargs,
-                )
+                x = masked_dense(x, units, depth, i == 0, *args, activation=activation, **kwargs)
             outputs = (1 if shift_only else 2) * depth
-            x = masked_dense(
-                x, outputs, depth, False, None, None, None, *args, activation=None, **kwargs
-            )
+            x = masked_dense(x, outputs, depth, False, *args, activation=None, **kwargs)
             if shift_only:
                 return ops.reshape(x, size), None
             parts = ops.reshape(x, ops.concat([size, [2]], 0))

@@ -174,16 +174,13 @@ class _Wishart(Distribution):
             + (more - half) * self._multi_digamma(half)
         )
 
-    def _times(self, factor: Any, matrix: Any) -> Any:
-        return factor[..., None, None] * matrix if factor.shape.ndims else factor * matrix
-
     def _mean(self) -> Any:
         if self._cholesky:
-            return self._times(ops.sqrt(self._df), self._low)
-        return self._times(self._df, self._square())
+            return ops.sqrt(self._df) * self._low
+        return self._df * self._square()
 
     def _variance(self) -> Any:
-        x = self._times(ops.sqrt(self._df), self._square())
+        x = ops.sqrt(self._df) * self._square()
         d: Any = matrix_diag_part(x)
         v = ops.square(x) + ops.matmul(d[..., None], d[..., None], adjoint_b=True)
         return cholesky(v) if self._cholesky else v
@@ -200,8 +197,8 @@ class _Wishart(Distribution):
         s = self._df - self._size - 1.0
         s = ops.where_v2(s < 0.0, ops.constant(float("nan"), dtype=self.dtype), s)
         if self._cholesky:
-            return self._times(ops.sqrt(s), self._low)
-        return self._times(s, self._square())
+            return ops.sqrt(s) * self._low
+        return s * self._square()
 
 
 class WishartCholesky(_Wishart):
