@@ -142,4 +142,6 @@ def wrap_function(
     session = Session(graph=graph)
     session.run(ready)
     inputs = [t for t in nest.flatten(args) if isinstance(t, Tensor)]
-    return WrappedFunction(session, inputs, results, name or getattr(fn, "__name__", "wrapped"))
+    return WrappedFunction(
+        session, inputs, results, name or str(getattr(fn, "__name__", "wrapped"))
+    )

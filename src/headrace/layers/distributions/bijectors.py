@@ -130,13 +130,15 @@ class Bijector:
         """The function."""
         with self._scope(name, x):
             given = convert_to_tensor(x, name="x", preferred_dtype=self.dtype)
-            return self._remembered("forward", given, lambda: self._forward(given))
+            y: Tensor = self._remembered("forward", given, lambda: self._forward(given))
+            return y
 
     def inverse(self, y: TensorLike, name: str = "inverse") -> Tensor:
         """The inverse."""
         with self._scope(name, y):
             given = convert_to_tensor(y, name="y", preferred_dtype=self.dtype)
-            return self._remembered("inverse", given, lambda: self._inverse(given))
+            x: Tensor = self._remembered("inverse", given, lambda: self._inverse(given))
+            return x
 
     def _remembered(
         self, way: str, x: Tensor, compute: Callable[[], Any], condition: Any = ()

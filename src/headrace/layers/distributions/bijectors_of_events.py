@@ -287,7 +287,8 @@ class Reshape(Bijector):
     def _forward_log_det_jacobian(self, x: Any) -> Any:
         return ops.zeros([], x.dtype)
 
-    _inverse_log_det_jacobian = _forward_log_det_jacobian
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        return ops.zeros([], y.dtype)
 
     def forward_event_shape(self, input_shape: Any) -> TensorShape:
         return self._static(TensorShape(input_shape), self._in, self._out)

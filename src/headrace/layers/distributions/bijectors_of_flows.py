@@ -195,17 +195,16 @@ def masked_dense(
         return mask * first(shape, dtype, partition_info)
 
     with name_scope(name, "masked_dense", [inputs, units, num_blocks]):
-        layer = Dense(
-            units,
-            *args,
-            kernel_initializer=masked_initializer,
-            kernel_constraint=lambda x: mask * x,
-            name=name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=name,
-            _reuse=reuse,
+        options = {
             **kwargs,
-        )
+            "kernel_initializer": masked_initializer,
+            "kernel_constraint": lambda x: mask * x,
+            "name": name,
+            "dtype": inputs.dtype.base_dtype,
+            "_scope": name,
+            "_reuse": reuse,
+        }
+        layer = Dense(units, *args, **options)
         return layer.apply(inputs)
 
 
@@ -330,9 +329,9 @@ def real_nvp_default_template(
 
         def net(x: Any, output_units: int) -> tuple[Any, Any]:
             for units in hidden_layers:
-                x = dense(x, units, *args, activation=activation, **kwargs)
+                x = dense(x, units, *args, **{**kwargs, "activation": activation})
             outputs = (1 if shift_only else 2) * output_units
-            x = dense(x, outputs, *args, activation=None, **kwargs)
+            x = dense(x, outputs, *args, **{**kwargs, "activation": None})
             if shift_only:
                 return x, None
             shift, log_scale = ops.split(x, 2, axis=-1)

@@ -147,8 +147,8 @@ class TransformedDistribution(Distribution):
             x = self._moved(x, rank - len(self._override_event))
         return x, jacobian
 
-    def _log_prob(self, y: Tensor) -> Any:
-        x, jacobian = self._base(y)
+    def _log_prob(self, value: Tensor) -> Any:
+        x, jacobian = self._base(value)
         if isinstance(x, tuple):  # both inverses of a bijector like AbsoluteValue
             both = [self._density(a, b) for a, b in zip(x, jacobian, strict=True)]
             return reduce_logsumexp(stack(both), 0)
@@ -162,24 +162,24 @@ class TransformedDistribution(Distribution):
             found = reduce_sum(found, list(axes))
         return found + cast(jacobian, found.dtype)
 
-    def _prob(self, y: Tensor) -> Tensor:
-        return exp(self._log_prob(y))
+    def _prob(self, value: Tensor) -> Tensor:
+        return exp(self._log_prob(value))
 
     def _plain(self, what: str) -> None:
         if self._override_event:
             raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
 
-    def _log_cdf(self, y: TensorLike) -> Any:
+    def _log_cdf(self, value: TensorLike) -> Any:
         self._plain("log_cdf")
-        return self._distribution.log_cdf(self._bijector.inverse(y))
+        return self._distribution.log_cdf(self._bijector.inverse(value))
 
-    def _cdf(self, y: TensorLike) -> Any:
+    def _cdf(self, value: TensorLike) -> Any:
         self._plain("cdf")
-        return self._distribution.cdf(self._bijector.inverse(y))
+        return self._distribution.cdf(self._bijector.inverse(value))
 
-    def _survival_function(self, y: TensorLike) -> Any:
+    def _survival_function(self, value: TensorLike) -> Any:
         self._plain("survival_function")
-        return self._distribution.survival_function(self._bijector.inverse(y))
+        return self._distribution.survival_function(self._bijector.inverse(value))
 
     def _quantile(self, value: Tensor) -> Any:
         self._plain("quantile")

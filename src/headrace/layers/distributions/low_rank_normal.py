@@ -57,8 +57,9 @@ class MultivariateNormalDiagPlusLowRank(MultivariateNormalBase):
         given = dict(locals())
         values = [loc, scale_diag, scale_identity_multiplier, scale_perturb_factor]
         with name_scope(name, values=values) as name:
+            around: Any = loc
             center, diagonal = diagonal_scale(
-                loc, scale_diag, scale_identity_multiplier, validate_args
+                around, scale_diag, scale_identity_multiplier, validate_args
             )
             scale: Any = diagonal
             if scale_perturb_factor is not None:

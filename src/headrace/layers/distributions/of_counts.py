@@ -63,7 +63,7 @@ class NegativeBinomial(LogitsDistribution):
         """The number of failures."""
         return self._total_count
 
-    def _batch_shape(self) -> TensorShape:
+    def _batch_shape(self) -> Any:
         return ops.broadcast_static_shape(self._total_count.shape, self._probs.shape)
 
     def _batch_shape_tensor(self) -> Any:

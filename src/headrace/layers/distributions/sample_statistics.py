@@ -289,7 +289,7 @@ def tridiag(
 
     def beside(d: Any, low: bool) -> Any:
         inner = matrix_diag(convert_to_tensor(d))
-        pads = [[0, 0]] * (inner.shape.ndims - 2)
+        pads = [[0, 0]] * ((inner.shape.ndims or 2) - 2)
         return ops.pad(inner, [*pads, [1, 0], [0, 1]] if low else [*pads, [0, 1], [1, 0]])
 
     with name_scope(name, "tridiag", [below, diag, above]):

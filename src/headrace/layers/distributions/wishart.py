@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import control_dependencies, name_scope
-from headrace.core.shapes import TensorShape
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions.distribution import (
     FULLY_REPARAMETERIZED,
@@ -94,13 +93,13 @@ class _Wishart(Distribution):
     def _square(self) -> Any:
         return ops.matmul(self._low, self._low, transpose_b=True)
 
-    def _batch_shape(self) -> TensorShape:
+    def _batch_shape(self) -> Any:
         return self._low.shape[:-2]
 
     def _batch_shape_tensor(self) -> Any:
         return ops.shape(self._low)[:-2]
 
-    def _event_shape(self) -> TensorShape:
+    def _event_shape(self) -> Any:
         return self._low.shape[-2:]
 
     def _event_shape_tensor(self) -> Any:

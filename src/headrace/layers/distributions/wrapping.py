@@ -334,16 +334,16 @@ class ConditionalTransformedDistribution(ConditionalDistribution, TransformedDis
 
     def _log_prob(
         self,
-        y: Any,
+        value: Any,
         bijector_kwargs: _Condition = None,
         distribution_kwargs: _Condition = None,
         **condition: Any,
     ) -> Any:
-        x, jacobian = self._base(y, **(bijector_kwargs or {}))
+        x, jacobian = self._base(value, **(bijector_kwargs or {}))
         return self._density(x, jacobian, **(distribution_kwargs or {}))
 
-    def _prob(self, y: Any, **condition: Any) -> Any:
-        return ops.exp(self._log_prob(y, **condition))
+    def _prob(self, value: Any, **condition: Any) -> Any:
+        return ops.exp(self._log_prob(value, **condition))
 
     def _of_base(self, method: str, y: Any, condition: dict[str, Any]) -> Any:
         self._plain(method)
@@ -351,17 +351,17 @@ class ConditionalTransformedDistribution(ConditionalDistribution, TransformedDis
         own = condition.get("distribution_kwargs") or {}
         return getattr(self._distribution, method)(x, **own)
 
-    def _log_cdf(self, y: Any, **condition: Any) -> Any:
-        return self._of_base("log_cdf", y, condition)
+    def _log_cdf(self, value: Any, **condition: Any) -> Any:
+        return self._of_base("log_cdf", value, condition)
 
-    def _cdf(self, y: Any, **condition: Any) -> Any:
-        return self._of_base("cdf", y, condition)
+    def _cdf(self, value: Any, **condition: Any) -> Any:
+        return self._of_base("cdf", value, condition)
 
-    def _log_survival_function(self, y: Any, **condition: Any) -> Any:
-        return self._of_base("log_survival_function", y, condition)
+    def _log_survival_function(self, value: Any, **condition: Any) -> Any:
+        return self._of_base("log_survival_function", value, condition)
 
-    def _survival_function(self, y: Any, **condition: Any) -> Any:
-        return self._of_base("survival_function", y, condition)
+    def _survival_function(self, value: Any, **condition: Any) -> Any:
+        return self._of_base("survival_function", value, condition)
 
 
 class VectorDeterministic(Distribution):

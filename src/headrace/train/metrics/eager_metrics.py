@@ -77,7 +77,7 @@ class Metric(Tracking):
         return self._name
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> Any:
         """What was added by ``add_variable``."""
         return self._vars
 
@@ -149,8 +149,8 @@ class Metric(Tracking):
         return made
 
 
-class Mean(Metric):
-    """The mean of all values (with weights) so far."""
+class _Averaging(Metric):
+    """Adds numbers up, and their weights."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Mean(Metric):
             for n in ("numer", "denom")
         )
 
-    def call(self, values: TensorLike, weights: TensorLike | None = None) -> Any:
+    def _add(self, values: TensorLike, weights: TensorLike | None) -> Any:
         if weights is None:
             self.denom.assign_add(ops.cast(ops.size(values), self.dtype))
             total: Any = ops.reduce_sum(values)
@@ -189,7 +189,14 @@ class Mean(Metric):
         return mean
 
 
-class _OfMatches(Mean):
+class Mean(_Averaging):
+    """The mean of all values (with weights) so far."""
+
+    def call(self, values: TensorLike, weights: TensorLike | None = None) -> Any:
+        return self._add(values, weights)
+
+
+class _OfMatches(_Averaging):
     """The share of right predictions."""
 
     def __init__(self, name: str | None = None, dtype: DTypeLike = dtypes.float64) -> None:
@@ -203,7 +210,7 @@ class _OfMatches(Mean):
         )
 
     def _count(self, matches: Any, labels: Any, predictions: Any, weights: Any) -> Any:
-        super().call(ops.cast(matches, self.dtype), weights=weights)
+        self._add(ops.cast(matches, self.dtype), weights)
         return (labels, predictions) if weights is None else (labels, predictions, weights)
 
 
