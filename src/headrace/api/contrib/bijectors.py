@@ -8,7 +8,6 @@ from headrace.layers.distributions.bijectors import (
     Chain,
     Exp,
     Identity,
-    Inline,
     Invert,
     Permute,
     Sigmoid,
@@ -17,7 +16,7 @@ from headrace.layers.distributions.bijectors import (
 )
 
 __all__ = [
-    "Affine", "AffineScalar", "Bijector", "Chain", "Exp", "Identity", "Inline", "Invert", "Permute",
+    "Affine", "AffineScalar", "Bijector", "Chain", "Exp", "Identity", "Invert", "Permute",
     "Sigmoid", "Softplus", "Tanh",
 ]  # fmt: skip
 
@@ -28,7 +27,8 @@ _NAMES = late(
             "AbsoluteValue Gumbel Kumaraswamy PowerTransform SinhArcsinh Softsign Square"
         ),
         f"{_PACKAGE}bijectors_of_events": (
-            "AffineLinearOperator CholeskyOuterProduct FillTriangular MatrixInverseTriL Ordered "
+            "AffineLinearOperator CholeskyOuterProduct FillTriangular Inline MatrixInverseTriL "
+            "Ordered "
             "Reshape ScaleTriL SoftmaxCentered TransformDiagonal"
         ),
         f"{_PACKAGE}bijectors_of_flows": (

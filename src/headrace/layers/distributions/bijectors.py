@@ -37,7 +37,6 @@ __all__ = [
     "Chain",
     "Exp",
     "Identity",
-    "Inline",
     "Invert",
     "Permute",
     "Sigmoid",
@@ -579,36 +578,3 @@ class Chain(Bijector):
             ndims += bijector.forward_min_event_ndims - bijector.inverse_min_event_ndims
             y = bijector.inverse(y)
         return total
-
-
-class Inline(Bijector):
-    """A bijector of functions."""
-
-    def __init__(
-        self,
-        forward_fn: Callable[[Any], Any] | None = None,
-        inverse_fn: Callable[[Any], Any] | None = None,
-        inverse_log_det_jacobian_fn: Callable[[Any], Any] | None = None,
-        forward_log_det_jacobian_fn: Callable[[Any], Any] | None = None,
-        is_constant_jacobian: bool = False,
-        validate_args: bool = False,
-        forward_min_event_ndims: int | None = None,
-        inverse_min_event_ndims: int | None = None,
-        name: str = "inline",
-    ) -> None:
-        super().__init__(
-            is_constant_jacobian=is_constant_jacobian,
-            validate_args=validate_args,
-            forward_min_event_ndims=forward_min_event_ndims,
-            inverse_min_event_ndims=inverse_min_event_ndims,
-            name=name,
-        )
-        given = {
-            "_forward": forward_fn,
-            "_inverse": inverse_fn,
-            "_inverse_log_det_jacobian": inverse_log_det_jacobian_fn,
-            "_forward_log_det_jacobian": forward_log_det_jacobian_fn,
-        }
-        for method, function in given.items():
-            if function is not None:
-                setattr(self, method, function)
