@@ -89,6 +89,7 @@ LAZY_NAMES = late({
     "headrace.ops.control.tensor_array_spec": "TensorArraySpec",
     "headrace.eager.eager_custom_gradient": "recompute_grad",
     "headrace.functions.function": "function",
+    "headrace.functions.wrapped_function": "wrap_function",
     "headrace.eager.module": "Module",
     "headrace.eager.py_function": "py_function",
     "headrace.eager.tape": "GradientTape",
