@@ -463,6 +463,7 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.queues.queues import PriorityQueue as PriorityQueue
     from headrace.ops.queues.queues import QueueBase as QueueBase
     from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
+    from headrace.ops.ragged.ragged_spec import RaggedTensorSpec as RaggedTensorSpec
     from headrace.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson

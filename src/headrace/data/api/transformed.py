@@ -48,6 +48,7 @@ class Transformed:
             self, op: str, *inputs: object, spec: object = None, **attrs: object
         ) -> Self: ...
         def _new(self, variant: Tensor, spec: object, *others: object) -> Self: ...
+        def map(self, map_func: Any) -> Any: ...
 
     # order and number ---------------------------------------------------------------------------
     def take(self, count: TensorLike, name: str | None = None) -> Self:
@@ -168,7 +169,15 @@ class Transformed:
         sizes = {leaf.shape.as_list()[0] for leaf in leaves if leaf.shape.rank}
         if len(sizes - {None}) > 1:
             raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
-        return self._unary("UnbatchDataset", spec=structure.unbatched(self.element_spec), name=name)
+        spec, source = self.element_spec, self
+        if any(isinstance(s, SparseTensorSpec) for s in nest.flatten(spec)):
+            # a sparse tensor travels as one value: its rows are made first
+            source = self.map(
+                lambda *x: tuple(
+                    structure.to_row_components(spec, x if isinstance(spec, tuple) else x[0])
+                )
+            )
+        return source._unary("UnbatchDataset", spec=structure.unbatched(spec), name=name)
 
     def window(
         self,

@@ -129,6 +129,10 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 def _filled(shape: object, value: Any, dtype: DType, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
+        if isinstance(shape, float) and not shape.is_integer():
+            raise TypeError(f"Expected int32, got {shape!r} of type 'float' instead.")
+        if isinstance(shape, (list, tuple)):  # TensorFlow takes 2.5 for 2 here, and only here
+            shape = [int(d) if isinstance(d, (float, np.floating)) else d for d in shape]
         try:
             plain = _plain_or_none(shape)
         except TypeError:  # not a shape, but perhaps a tensor: [2.0, 3.0]
