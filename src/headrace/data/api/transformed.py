@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -48,7 +48,6 @@ class Transformed:
             self, op: str, *inputs: object, spec: object = None, **attrs: object
         ) -> Self: ...
         def _new(self, variant: Tensor, spec: object, *others: object) -> Self: ...
-        def map(self, map_func: Any) -> Any: ...
 
     # order and number ---------------------------------------------------------------------------
     def take(self, count: TensorLike, name: str | None = None) -> Self:
@@ -169,7 +168,7 @@ class Transformed:
         sizes = {leaf.shape.as_list()[0] for leaf in leaves if leaf.shape.rank}
         if len(sizes - {None}) > 1:
             raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
-        spec, source = self.element_spec, self
+        spec, source = self.element_spec, cast("Any", self)
         if any(isinstance(s, SparseTensorSpec) for s in nest.flatten(spec)):
             # a sparse tensor travels as one value: its rows are made first
             source = self.map(
@@ -177,7 +176,8 @@ class Transformed:
                     structure.to_row_components(spec, x if isinstance(spec, tuple) else x[0])
                 )
             )
-        return source._unary("UnbatchDataset", spec=structure.unbatched(spec), name=name)
+        out: Self = source._unary("UnbatchDataset", spec=structure.unbatched(spec), name=name)
+        return out
 
     def window(
         self,
