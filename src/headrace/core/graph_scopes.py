@@ -305,10 +305,15 @@ class GraphScopes:
                 break
             if callable(entry):
                 op._device = device
-                device = stacks.device_string(entry(op))
+                found = entry(op)
+                if found is None:
+                    raise TypeError("Expected binary or unicode string, got None")
+                device = stacks.device_string(found)
+                if isinstance(found, str):
+                    device = found  # as it is spelled
             else:
-                device = _merge_devices(stacks.device_string(entry), device)
-        return _canonical_device(device)
+                device = _canonical_device(_merge_devices(stacks.device_string(entry), device))
+        return device
 
     def _colocate(self, op: Operation) -> None:
         groups: set[bytes] = set()

@@ -171,7 +171,7 @@ class Transformed:
         spec, source = self.element_spec, cast("Any", self)
         if any(isinstance(s, SparseTensorSpec) for s in nest.flatten(spec)):
             # a sparse tensor travels as one value: its rows are made first
-            source = self.map(
+            source = source.map(
                 lambda *x: tuple(
                     structure.to_row_components(spec, x if isinstance(spec, tuple) else x[0])
                 )
