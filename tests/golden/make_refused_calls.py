@@ -171,6 +171,14 @@ CALLS = [
     "[0][0,0,0]",
     "tf.data.Dataset.from_tensors(tf.SparseTensor([[0,0],[1,1]],[1,2],[2,2])).apply("
     "tf.data.experimental.unbatch()).make_one_shot_iterator().get_next().values",
+    # files and folders that are not there, strings that are none, devices
+    "tf.train.Saver([tf.get_variable('v',[1])]).restore(tf.Session(),'/nosuch/x')",
+    "tf.train.Saver([tf.get_variable('v',[1])]).restore(tf.Session(),'/tmp/')",
+    "tf.train.checkpoint_exists('/nosuch/x')",
+    "tf.train.get_checkpoint_mtimes(['/nosuch/x'])",
+    "tf.train.write_graph(tf.get_default_graph(),'/proc/nosuch','x')",
+    "tf.py_func(lambda:np.array([b'a',None],object),[],tf.string)",
+    "tf.py_func(lambda:np.array([b'a',3.5],object),[],tf.string)",
     # numbers that are not finite, to the last bit
     "tf.image.adjust_hue([[[np.nan,.25,np.inf],[.75,-np.inf,np.nan],[np.inf,1.,2.],[1.,2.,np.inf]]],.25)",
     "tf.image.adjust_hue([[[1.,np.nan,2.],[.5,.5,.5],[.1,.7,.3],[.9,.2,.4],[.2,.1,.8]]],-.3)",

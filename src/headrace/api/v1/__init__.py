@@ -46,7 +46,7 @@ from headrace.core.dtypes import (
 from headrace.core.graph import get_default_graph, Graph, reset_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.infer import static_value as get_static_value
+from headrace.core.infer import constant_value as get_static_value
 from headrace.core.scopes import (
     add_to_collection, add_to_collections, colocate_with, container, control_dependencies,
     device, get_all_collection_keys, get_collection, get_collection_ref, get_default_session,
