@@ -266,9 +266,7 @@ SPARSE_ADD = define(
     "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
     "b_shape: int64, thresh: Treal -> "
     "sum_indices: int64, sum_values: T, sum_shape: int64; T: type(number), Treal: type(real)",
-    shape=shape_fns.ranked(
-        (None, None, 1), lambda c: [(None, rank_of(c, 2)), (None,), c.shape(2)]
-    ),
+    shape=shape_fns.ranked((None, None, 1), lambda c: [(None, rank_of(c, 2)), (None,), c.shape(2)]),
     kernel=_add_kernel,
     grad=_add_grad,
     data_dependent_shape=True,
