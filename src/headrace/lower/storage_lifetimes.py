@@ -76,8 +76,8 @@ def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
     for v in program.variables:
         outside += [v.start, v.current]
     outside += [*out.escaped, *out.carried]
-    for value in outside:
-        out.shared.add(out.root(value))
+    parent = out.parent
+    out.shared.update([v if v not in parent else out.root(v) for v in outside])
     return out
 
 
