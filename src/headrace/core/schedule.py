@@ -133,6 +133,10 @@ def _has_both_ends(ordered: list[Operation]) -> bool:
     return len(ends) == 2
 
 
+#: A loop's Merge does not wait for what comes from the round before.
+_MERGES, _NEXT = frozenset(["Merge", "RefMerge"]), frozenset(["NextIteration", "RefNextIteration"])
+
+
 class _Places:
     """The units of one frame that operations belong to."""
 
@@ -158,6 +162,28 @@ class _Places:
             inner = parent
         return None
 
+    def add_sources(self, sources: set[Unit], op: Operation) -> None:
+        """Add the units that an operation takes from, or waits for."""
+        found = self.found
+        for t in op._inputs:
+            source = t._op
+            where = found.get(source._context, False)
+            if where is False:
+                where = self.look(source._context)
+            if where is True:
+                if source.type not in _NEXT or op.type not in _MERGES:
+                    sources.add(source)
+            elif where:
+                sources.add(where)
+        for source in op._control_inputs:
+            where = found.get(source._context, False)
+            if where is False:
+                where = self.look(source._context)
+            if where:
+                sources.add(source if where is True else where)
+        if op._context is not None:
+            sources.update(self.preds_of(op._context))
+
     def preds_of(self, context: Context | None) -> list[Unit]:
         """What decides over the branch that a context is."""
         found = self.preds.get(context)
@@ -170,16 +196,12 @@ class _Places:
         return found
 
 
-def _members(
-    unit: Unit, frames: dict[Context | None, list[Operation]], loops: dict[Context, Loop]
-) -> list[Operation]:
-    if isinstance(unit, Operation):
-        return [unit]
+def _members(loop: Loop, frames: dict[Context | None, list[Operation]]) -> list[Operation]:
     found = []
     for context, ops in frames.items():
         c = context
         while c is not None:
-            if c is unit.context:
+            if c is loop.context:
                 found.extend(ops)
                 break
             c = frame_of(c.outer_context)
@@ -199,13 +221,18 @@ def order_units(
     present = set(units)
     places = _Places(frame, loops)
     for unit in units:
-        members = _members(unit, frames, loops)
-        position[unit] = min([m._id for m in members], default=0)
         sources: set[Unit] = set()
-        for m in members:
-            _add_sources(sources, m, unit, places)
+        if isinstance(unit, Operation):
+            position[unit] = unit._id
+            places.add_sources(sources, unit)
+        else:
+            members = _members(unit, frames)
+            position[unit] = min([m._id for m in members], default=0)
+            for m in members:
+                places.add_sources(sources, m)
+            sources.update(places.preds_of(unit.context.outer_context))
+            sources.discard(unit)
         sources &= present
-        sources.discard(unit)
         waiting[unit] = len(sources)
         for s in sources:
             users[s].append(unit)
@@ -235,27 +262,6 @@ def _put_waiting_first(
             position[unit] += 2 * _LATER
         elif isinstance(unit, Operation) and unit._opdef.traits.blocking and unit._outputs:
             position[unit] += _LATER
-
-
-def _add_sources(sources: set[Unit], op: Operation, unit: Unit, places: _Places) -> None:
-    """Add the units that an operation takes from, or waits for."""
-    is_loop_merge = op.type in ("Merge", "RefMerge") and any(
-        t._op.type in ("NextIteration", "RefNextIteration") for t in op._inputs
-    )
-    found = places.found
-    for source in (*[t._op for t in op._inputs], *op._control_inputs):
-        if is_loop_merge and source.type in ("NextIteration", "RefNextIteration"):
-            continue
-        where = found.get(source._context, False)
-        if where is False:
-            where = places.look(source._context)
-        if where is True:
-            sources.add(source)
-        elif where:
-            sources.add(where)
-    sources.update(places.preds_of(op._context))
-    if isinstance(unit, Loop):
-        sources.update(places.preds_of(unit.context.outer_context))
 
 
 def guard_of(unit: Unit) -> tuple[CondBase, ...]:
@@ -323,7 +329,9 @@ def _split_test(loop: Loop) -> tuple[list[Unit], list[Unit]]:
         unit = stack.pop()
         sources: set[Unit] = set()
         for m in [unit] if isinstance(unit, Operation) else _deep_ops(unit):
-            _add_sources(sources, m, unit, places)
+            places.add_sources(sources, m)
+        if isinstance(unit, Loop):
+            sources.update(places.preds_of(unit.context.outer_context))
         new = (sources & present) - wanted
         wanted |= new
         stack.extend(new)
