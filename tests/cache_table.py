@@ -222,6 +222,7 @@ ONE_CALL: frozenset[str] = frozenset(
         "RunContext",
         "SegmentBinder",
         "SegmentCode",
+        "ShapeFacts",
         "Slots",
         "Stores",
         "Tape",
