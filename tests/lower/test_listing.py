@@ -67,6 +67,7 @@ def test_lines_belong_to_instructions() -> None:
 
 
 DECIDED = ("op", "inputs", "outputs", "depth", "stage", "storage", "implementation", "reason")
+DECIDED += ("text", "function", "params", "arguments", "arrays", "code", "detail", "ends")
 
 
 def test_the_emitter_decides_nothing() -> None:
@@ -74,13 +75,23 @@ def test_the_emitter_decides_nothing() -> None:
     folder = Path(listing_module.__file__).parent
     written = {
         (path.name, target.attr)
-        for path in folder.glob("emit_*.py")
+        for path in folder.glob("emit*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         for target in ast.walk(node)
         if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
         if isinstance(target.value, ast.Name) and target.value.id in ("instr", "made", "listing")
     }
     assert {attribute for _, attribute in written} == {"written"}
+
+
+def test_the_emitter_makes_nothing_that_lines_call() -> None:
+    """Kernels, groups and writers are in the instructions; a plan is not looked at."""
+    folder = Path(listing_module.__file__).parent
+    for path in folder.glob("emit*.py"):
+        found = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+        modules = {str(n.module).removeprefix("headrace.") for n in found}
+        others = ("kernels", "ops", "lower.plan", "lower.fus", "lower.native", "lower.select")
+        assert not [m for m in modules if m.startswith((*others, "lower.group", "rewrite"))], path
 
 
 def test_a_listing_is_whole_before_lines_are_written() -> None:
@@ -93,7 +104,8 @@ def test_a_listing_is_whole_before_lines_are_written() -> None:
     assert not whole.lines
     verify_listing(whole, "a test")
     before = [[getattr(i, name) for name in DECIDED] for i in whole.instrs]
-    emitted = emit(make_listing(plan)).listing
+    emitted = emit(whole).listing
+    assert emitted is whole
     assert [[getattr(i, name) for name in DECIDED] for i in emitted.instrs] == before
     assert emitted.lines and emitted.written.firsts[-1] > 0
 
