@@ -207,7 +207,6 @@ STATE: frozenset[str] = frozenset(
 #: Classes whose objects live as long as one call (a pass over a graph, one file that is written).
 ONE_CALL: frozenset[str] = frozenset(
     [
-        "BoundLowering",
         "Builder",
         "BundleWriter",
         "CodeLines",
@@ -223,12 +222,15 @@ ONE_CALL: frozenset[str] = frozenset(
         "RunContext",
         "SegmentBinder",
         "SegmentCode",
+        "ShapeFacts",
         "Slots",
         "Stores",
         "Tape",
         "ValueNames",
         "_Backward",
+        "_Calls",
         "_Groups",
+        "_Places",
         "Arena",
         "AssetFolder",
         "BoundValues",

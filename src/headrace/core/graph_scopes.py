@@ -68,9 +68,8 @@ class GraphScopes:
 
     # names --------------------------------------------------------------------------------------
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        if self._name_stack:
-            name = self._name_stack + "/" + name
-        return self._unique(name, mark_as_used)
+        stack = self._scopes.here.name_stack
+        return self._unique(f"{stack}/{name}" if stack else name, mark_as_used)
 
     def _unique(self, name: str, mark_as_used: bool = True) -> str:
         """Make a full name unique, TF's way.
@@ -110,7 +109,8 @@ class GraphScopes:
             valid = _VALID_OP_NAME.match(name)
         if not valid:
             raise ValueError(f"'{name}' is not a valid node name")
-        return self.unique_name(name)
+        stack = self._scopes.here.name_stack
+        return self._unique(f"{stack}/{name}" if stack else name)
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:

@@ -75,6 +75,18 @@ def _refuse_assignment(value: object, name: str | None = None) -> Any:
     raise ValueError("Sliced assignment is only supported for variables")
 
 
+class _SliceAssign:
+    """Slices have ``assign``, which is for variables' slices alone; other tensors have none.
+
+    (A ``__getattr__`` of the class would make all its fields slower.)
+    """
+
+    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
+        if tensor is not None and tensor._op.type == "StridedSlice":
+            return _refuse_assignment
+        raise AttributeError(f"{owner.__name__!r} object has no attribute 'assign'")
+
+
 class Tensor(SupportsOperators):
     """One output of an operation: a value that a run computes.
 
@@ -227,16 +239,8 @@ class Tensor(SupportsOperators):
             "value of a tensor."
         )
 
-    if not TYPE_CHECKING:  # (else every attribute would be known to type checkers)
-
-        def __getattr__(self, name: str) -> Any:
-            """Slices have ``assign``, which is for variables' slices alone."""
-            if name == "assign" and self._op.type == "StridedSlice":
-                return _refuse_assignment
-            known = getattr(type(self), name, None)
-            if isinstance(known, property):  # which raised: its own error says why
-                return known.__get__(self)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:
+        assign = _SliceAssign()
 
     def __iter__(self) -> Any:
         raise OperatorNotAllowedInGraphError(

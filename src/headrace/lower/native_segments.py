@@ -5,7 +5,7 @@ pure steps (element-wise ops, reductions, small products, softmax, gathers, conc
 computes shapes) becomes one compiled function for the shapes that come in: one call from Python, no
 allocations but for results that later steps read.
 
-The generated code of a plan (emit_general.py) has both ways:
+The generated code of a plan (emit.py) has both ways:
 
     r0 = g0(S, f0, v1, v2)          # None: not compiled (yet), or not for these values
     if r0 is None:

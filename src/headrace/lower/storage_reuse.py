@@ -47,10 +47,11 @@ class _Placing:
 
     def instruction(self, instr: Instr) -> None:
         blocks = self.blocks
-        del blocks[instr.depth + 1 :]
-        while len(blocks) <= instr.depth:
-            blocks.append(self.n_blocks)
-            self.n_blocks += 1
+        if len(blocks) != instr.depth + 1:
+            del blocks[instr.depth + 1 :]
+            while len(blocks) <= instr.depth:
+                blocks.append(self.n_blocks)
+                self.n_blocks += 1
         step = instr.source
         if step is None or instr.op == "segment":
             if instr.op in ("while", "next"):

@@ -22,7 +22,7 @@ import numpy as np
 from headrace.env import allocator_is_users
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, DTypeLike
+    from headrace.core.annotations import Array
 
 __all__ = ["allow_huge_pages", "empty_small_pages", "give_back", "keep_freed"]
 
@@ -58,7 +58,7 @@ def give_back() -> None:
         _library.malloc_trim(0)
 
 
-def empty_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+def empty_small_pages(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """``np.empty`` without NumPy's request for huge pages."""
     numpy_core = sys.modules.get("numpy._core.multiarray")
     request = getattr(numpy_core, "_set_madvise_hugepage", None)
