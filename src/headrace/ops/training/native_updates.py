@@ -22,6 +22,7 @@ from headrace.ops.training.update_rules import Rule
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike
     from headrace.core.dtypes import DType
+    from headrace.core.opdef import OpDef
 
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
 __all__ += ["find_compiled", "is_hot"]
@@ -82,6 +83,8 @@ class NativeUpdate:
 
 class DenseUpdate(NativeUpdate):
     """Of an ``Apply…`` op: all elements, over threads."""
+
+    of_products: OpDef | None = None  # the op with a product for its gradient, once it was wanted
 
     def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         var = inputs[0]
