@@ -264,7 +264,9 @@ def fractional_avg_pool(
     seed2: int = 0,
     name: str | None = None,
 ) -> Any:
-    """`fractional_max_pool` with means."""
+    """The means of windows that make images smaller by ``pooling_ratio``; see
+    `fractional_max_pool`.
+    """
     return _pool(
         AVG_POOL, value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, name
     )
