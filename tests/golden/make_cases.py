@@ -43,6 +43,7 @@ MODULES = [
     "graph_editor_cases",
     "linear_operator_cases",
     "ragged_cases",
+    "namespace_cases",
 ]
 
 

@@ -6,12 +6,15 @@
 import typing as _typing
 
 from headrace.api.missing import module_getattr
-from headrace.ops.array.image_patches import extract_image_patches
+from headrace.ops.array.image_patches import (
+    extract_image_patches, extract_image_patches_v2 as extract_patches,
+)
 from headrace.ops.image.color_adjust import (
     adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_jpeg_quality,
     adjust_saturation, per_image_standardization, per_image_standardization as per_image_whitening,
     random_brightness, random_contrast, random_hue, random_jpeg_quality, random_saturation,
 )
+from headrace.ops.image.combined_suppression import combined_non_max_suppression
 from headrace.ops.image.boxes import (
     draw_bounding_boxes, non_max_suppression, non_max_suppression_overlaps,
     non_max_suppression_padded, non_max_suppression_with_scores,
@@ -47,10 +50,12 @@ from headrace.ops.random.random_ops import random_crop
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality",
-    "adjust_saturation", "central_crop", "convert_image_dtype", "crop_and_resize",
+    "adjust_saturation", "central_crop", "combined_non_max_suppression",
+    "convert_image_dtype", "crop_and_resize",
     "crop_to_bounding_box", "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image",
     "decode_jpeg", "decode_png", "draw_bounding_boxes", "encode_jpeg", "encode_png",
-    "extract_glimpse", "extract_image_patches", "extract_jpeg_shape", "flip_left_right",
+    "extract_glimpse", "extract_image_patches", "extract_jpeg_shape", "extract_patches",
+    "flip_left_right",
     "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg",
     "non_max_suppression", "non_max_suppression_overlaps", "non_max_suppression_padded",
     "non_max_suppression_with_scores", "pad_to_bounding_box", "per_image_standardization",

@@ -23,6 +23,7 @@ from headrace.ops.linalg.solving import (
     cholesky_solve, matrix_solve as solve, matrix_solve_ls as lstsq, matrix_triangular_solve as
     triangular_solve,
 )
+from headrace.ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from headrace.ops.linalg.norms import eye, norm, normalize, trace
 from headrace.ops.nn.normalization import l2_normalize
 from headrace.ops.array.ranges import cross
@@ -55,6 +56,7 @@ __all__ = [
     "logm", "lstsq", "lu", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm",
     "normalize", "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",
     "tensor_diag_part", "tensordot", "trace", "transpose", "triangular_solve",
+    "tridiagonal_matmul", "tridiagonal_solve",
 ]
 
 if not _typing.TYPE_CHECKING:

@@ -11,6 +11,8 @@ from headrace.ops.math.unary import sigmoid, tanh
 from headrace.ops.nn.activations import (
     crelu, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus, softsign, swish,
 )
+from headrace.ops.nn.morphology import dilation2d, erosion2d
+from headrace.ops.nn.fractional_pooling import fractional_avg_pool, fractional_max_pool
 from headrace.ops.nn.dropout import dropout
 from headrace.ops.nn.convolution import (
     atrous_conv2d, conv1d, conv2d, conv2d_backprop_filter, conv2d_backprop_input, conv3d,
@@ -27,6 +29,9 @@ from headrace.ops.nn.conv_transposed_functions import (
 from headrace.ops.nn.ctc import (
     ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss,
 )
+from headrace.ops.nn.ctc_dense import collapse_repeated, ctc_loss_v2, ctc_unique_labels
+from headrace.ops.nn.nn_v2 import compute_average_loss, scale_regularization_loss
+from headrace.ops.nn.space_to_batch_calls import with_space_to_batch
 from headrace.ops.nn.embedding import (
     embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse,
 )
@@ -59,26 +64,29 @@ __all__ = [
     "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool",
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_v2",
     "batch_norm_with_global_normalization", "batch_normalization", "bias_add",
-    "compute_accidental_hits", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter",
+    "collapse_repeated", "compute_accidental_hits", "compute_average_loss",
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter",
     "conv2d_backprop_input", "conv2d_transpose", "conv3d", "conv3d_backprop_filter",
     "conv3d_backprop_filter_v2", "conv3d_transpose", "conv_transpose", "convolution", "crelu",
     "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss",
+    "ctc_loss_v2", "ctc_unique_labels",
     "deconv2d", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
     "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
-    "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse",
+    "dilation2d", "dropout", "elu", "erosion2d", "fractional_avg_pool", "fractional_max_pool",
+    "embedding_lookup", "embedding_lookup_sparse",
     "fixed_unigram_candidate_sampler", "fused_batch_norm", "in_top_k", "l2_loss",
     "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler",
     "local_response_normalization", "log_poisson_loss", "log_softmax",
     "log_uniform_candidate_sampler", "lrn", "max_pool", "max_pool1d", "max_pool2d",
     "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "moments", "nce_loss",
     "normalize_moments", "pool", "relu", "relu6", "relu_layer", "safe_embedding_lookup_sparse",
-    "sampled_softmax_loss", "selu", "separable_conv2d", "sigmoid",
+    "sampled_softmax_loss", "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "softplus", "softsign", "space_to_batch",
     "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics",
     "swish", "tanh", "top_k", "uniform_candidate_sampler", "weighted_cross_entropy_with_logits",
-    "weighted_moments", "xw_plus_b", "zero_fraction",
+    "weighted_moments", "with_space_to_batch", "xw_plus_b", "zero_fraction",
 ]
 
 # static names: begin (tools/static_names.py)

@@ -11,7 +11,8 @@ from headrace.ops.math.segments import (
     sparse_segment_sum as segment_sum,
 )
 from headrace.ops.sparse.sparse_tensor import (
-    sparse_eye as eye, sparse_placeholder as placeholder, sparse_tensor_dense_matmul as matmul,
+    sparse_eye as eye, sparse_from_dense as from_dense, sparse_placeholder as placeholder,
+    sparse_tensor_dense_matmul as matmul,
     sparse_tensor_dense_matmul as sparse_dense_matmul, sparse_tensor_to_dense as to_dense,
     SparseTensor,
 )
@@ -34,7 +35,8 @@ from headrace.ops.sparse.sparse_arithmetic import (
 )  # fmt: skip
 
 __all__ = [
-    "add", "concat", "cross", "cross_hashed", "expand_dims", "eye", "fill_empty_rows", "mask",
+    "add", "concat", "cross", "cross_hashed", "expand_dims", "eye", "fill_empty_rows",
+    "from_dense", "mask",
     "matmul", "maximum",
     "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum",
     "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean",

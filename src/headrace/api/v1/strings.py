@@ -17,13 +17,19 @@ from headrace.ops.strings.string_encoding import (
     string_to_hash_bucket_strong as to_hash_bucket_strong,
     string_to_hash_bucket_v1 as to_hash_bucket,
 )
+from headrace.ops.ragged.ragged_unicode import (
+    ngrams, unicode_decode, unicode_decode_with_offsets, unicode_encode, unicode_split,
+    unicode_split_with_offsets, unicode_transcode, unsorted_segment_join,
+)
 from headrace.ops.strings.string_numbers import (as_string, string_to_number as to_number)
 
 __all__ = [
-    "as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join",
+    "as_string", "bytes_split", "format", "join", "length", "lower", "ngrams", "reduce_join",
     "regex_full_match", "regex_replace", "split", "strip", "substr", "to_hash_bucket",
     "to_hash_bucket_fast",
-    "to_hash_bucket_strong", "to_number", "upper",
+    "to_hash_bucket_strong", "to_number", "unicode_decode", "unicode_decode_with_offsets",
+    "unicode_encode", "unicode_split", "unicode_split_with_offsets", "unicode_transcode",
+    "unsorted_segment_join", "upper",
 ]
 
 if not _typing.TYPE_CHECKING:

@@ -30,6 +30,9 @@ from headrace.ops.nn.conv_transposed_functions import (
 from headrace.ops.nn.ctc import (
     ctc_beam_search_decoder_v2 as ctc_beam_search_decoder, ctc_greedy_decoder,
 )
+from headrace.ops.nn.ctc_dense import collapse_repeated, ctc_loss_v2 as ctc_loss, ctc_unique_labels
+from headrace.ops.nn.morphology import dilation2d_v2 as dilation2d, erosion2d_v2 as erosion2d
+from headrace.ops.nn.space_to_batch_calls import with_space_to_batch
 from headrace.ops.nn.embedding import (
     embedding_lookup_sparse_v2 as embedding_lookup_sparse, embedding_lookup_v2 as embedding_lookup,
     safe_embedding_lookup_sparse_v2 as safe_embedding_lookup_sparse,
@@ -72,6 +75,8 @@ from headrace.ops.nn.nn_v2 import (
 from headrace.ops.array.selecting import in_top_k_v2 as in_top_k, top_k
 
 __all__ = [
+    "collapse_repeated", "ctc_loss", "ctc_unique_labels", "dilation2d", "erosion2d",
+    "with_space_to_batch",
     "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d",
     "avg_pool2d", "avg_pool3d", "batch_norm_with_global_normalization", "batch_normalization",
     "bias_add", "compute_accidental_hits", "compute_average_loss", "conv1d", "conv1d_transpose",

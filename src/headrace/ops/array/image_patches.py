@@ -18,10 +18,10 @@ from headrace.ops.array.array_shape import const, one_of, shape
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
-__all__ = ["extract_image_patches", "extract_image_patches_v2"]
+__all__ = ["extract_image_patches", "extract_image_patches_v2", "window_count"]
 
 
-def _window(extent: int, k: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
+def window_count(extent: int, k: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
     """(number of windows, padding in front) along one dimension."""
     reach = k + (k - 1) * (rate - 1)
     if padding == "VALID":
@@ -41,7 +41,7 @@ def _patches_shape(c: Inference) -> list[Shape]:
                 f"{len(values)}"
             )
     out = [
-        None if d is None else _window(d, k[i], st[i], r[i], c.attr("padding"))[0]
+        None if d is None else window_count(d, k[i], st[i], r[i], c.attr("padding"))[0]
         for i, d in ((1, s[1]), (2, s[2]))
     ]
     return [(s[0], out[0], out[1], None if s[3] is None else s[3] * k[1] * k[2])]
@@ -69,7 +69,10 @@ def _patches_kernel(
     """
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
-    (oh, top), (ow, left) = _window(h, kh, sh, rh, padding), _window(w, kw, sw, rw, padding)
+    (oh, top), (ow, left) = (
+        window_count(h, kh, sh, rh, padding),
+        window_count(w, kw, sw, rw, padding),
+    )
     rows = np.arange(oh)[:, None] * sh + np.arange(kh) * rh  # (oh, kh), in the padded image
     cols = np.arange(ow)[:, None] * sw + np.arange(kw) * rw
     bottom = max(0, int(rows.max(initial=0)) + 1 - top - h)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.core.opdef import OpDef
 
 __all__ = [
+    "kept_boxes",
     "draw_bounding_boxes",
     "draw_bounding_boxes_v2",
     "non_max_suppression",
@@ -50,7 +51,7 @@ def _overlaps(boxes: Array, i: int) -> Array:
     return np.where((areas <= 0) | (areas[i] <= 0), 0, shared)
 
 
-def _suppressed(
+def kept_boxes(
     boxes: Array,
     scores: Array,
     limit: Array | np.generic,
@@ -98,19 +99,19 @@ def _greedy(
 def _nms_kernel(
     xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, *, iou_threshold: float
 ) -> Array:
-    return _suppressed(boxes, scores, limit, iou_threshold)
+    return kept_boxes(boxes, scores, limit, iou_threshold)
 
 
 def _nms_v2_kernel(
     xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, iou: Array
 ) -> Array:
-    return _suppressed(boxes, scores, limit, iou)
+    return kept_boxes(boxes, scores, limit, iou)
 
 
 def _nms_v3_kernel(
     xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, iou: Array, least: Array
 ) -> Array:
-    return _suppressed(boxes, scores, limit, iou, least)
+    return kept_boxes(boxes, scores, limit, iou, least)
 
 
 def _nms_v4_kernel(
@@ -123,7 +124,7 @@ def _nms_v4_kernel(
     *,
     pad_to_max_output_size: bool,
 ) -> tuple[Any, ...]:
-    kept = _suppressed(boxes, scores, limit, iou, least)
+    kept = kept_boxes(boxes, scores, limit, iou, least)
     count = np.int32(len(kept))
     return (_padded(kept, int(limit)) if pad_to_max_output_size else kept), count
 
@@ -149,7 +150,7 @@ def _nms_v5_kernel(
     if float(sigma) > 0:
         kept, values = _soft(boxes, scores, int(limit), float(iou), float(least), float(sigma))
     else:
-        kept = _suppressed(boxes, scores, limit, iou, least)
+        kept = kept_boxes(boxes, scores, limit, iou, least)
         values = scores[kept]
     count = np.int32(len(kept))
     if pad_to_max_output_size:
