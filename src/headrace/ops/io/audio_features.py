@@ -54,7 +54,8 @@ def _spectrogram_kernel(
 
 
 def _mel(hertz: Array | float) -> Array:
-    return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
+    mel: Array = 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
+    return mel
 
 
 def _mel_weights(bins: int, rate: float, low: float, high: float, channels: int) -> Array:
@@ -66,7 +67,7 @@ def _mel_weights(bins: int, rate: float, low: float, high: float, channels: int)
     place = (_mel(used * width) - first) / spacing  # in triangles; a peak is at i + 1
     below = np.clip(np.ceil(place).astype(int) - 2, -1, channels - 1)
     share = (below + 2) - place  # of the triangle below; the one above has the rest
-    weights = np.zeros((bins, channels))
+    weights: Array = np.zeros((bins, channels))
     for triangle, part in ((below, share), (below + 1, 1.0 - share)):
         good = (triangle >= 0) & (triangle < channels)
         weights[used[good], triangle[good]] += part[good]
@@ -76,7 +77,8 @@ def _mel_weights(bins: int, rate: float, low: float, high: float, channels: int)
 def _cosines(channels: int, count: int) -> Array:
     """channels x count: the first rows of the discrete cosine transform."""
     angles = np.pi / channels * np.outer(np.arange(channels) + 0.5, np.arange(count))
-    return np.sqrt(2.0 / channels) * np.cos(angles)
+    cosines: Array = np.sqrt(2.0 / channels) * np.cos(angles)
+    return cosines
 
 
 def _mfcc_kernel(
@@ -105,7 +107,8 @@ def _mfcc_kernel(
     weights = _mel_weights(bins, rate, low, high, filterbank_channel_count)
     energy = np.sqrt(spectrogram.astype(np.float64)) @ weights
     cosines = _cosines(filterbank_channel_count, dct_coefficient_count)
-    return (np.log(np.maximum(energy, _SMALLEST_MEL)) @ cosines).astype(np.float32)
+    coefficients: Array = np.log(np.maximum(energy, _SMALLEST_MEL)) @ cosines
+    return coefficients.astype(np.float32)
 
 
 def _mfcc_shape(c: Inference) -> list[Shape]:
