@@ -422,8 +422,8 @@ def bind_steps(s: Binder, bind_step: BindStep) -> list[Instr]:
         raise NotBound("nothing for the kernel library")
     if s.trains and s.work < MIN_WORK:
         raise NotBound("too little work")
-    for step in s.plan.block[: s.count * s.trains]:  # nobody's to overwrite or to give away
-        for value in outputs_of(step):  # type: ignore[arg-type]
+    for given in s.plan.block[: s.count * s.trains]:  # nobody's to overwrite or to give away
+        for value in outputs_of(given):  # type: ignore[arg-type]
             s.lives.fresh.discard(value)
             s.lives.whole.discard(value)
             s.lives.shared.add(s.lives.root(value))
