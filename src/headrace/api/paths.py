@@ -485,7 +485,7 @@ _inner(
 _inner(
     "contrib.framework.python.ops",
     arg_scope=("<hosted tf_slim.ops.arg_scope>",),
-    audio_ops=(_GEN,),
+    audio_ops=(GENERATED,),
     ops=(_FRAMEWORK,),
     variables=("<hosted tf_slim.ops.variables>",),
 )

@@ -335,7 +335,7 @@ def kernel_name(dtype: DType) -> str:
 
 def as_dtype(value: Any) -> DType:
     """Convert a name, an enum number, a NumPy type or a DType to a DType."""
-    if type(value) is DType:
+    if type(value) is DType or type(value) is _LateDType:
         return value
     try:
         found = _LOOKUP.get(value)

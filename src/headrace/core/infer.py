@@ -192,13 +192,6 @@ def static_value(tensor: Tensor) -> Array | None:
     return known if known is not stacks.UNSET else None
 
 
-#: What TensorFlow's ``get_static_value`` looks through.
-_SEEN = (
-    *("Const", "Shape", "Size", "Rank", "Range", "Cast", "Concat", "ConcatV2", "ConcatOffset"),
-    *("Pack", "Fill", "Equal", "NotEqual"),
-)
-
-
 def constant_value(tensor: Tensor) -> Array | None:
     """The value of a tensor where TensorFlow 1.15 knows it, too: not behind a Reshape, say.
 
@@ -212,9 +205,9 @@ def constant_value(tensor: Tensor) -> Array | None:
         if op in seen:
             continue
         seen.add(op)
-        if op.type not in _SEEN:
+        if not op._opdef.traits.static_value:
             return None
-        if op.type not in ("Const", "Shape", "Size", "Rank"):
+        if not op._opdef.traits.of_shape:
             pending.extend(op._inputs)
     return static_value(tensor)
 

@@ -203,6 +203,7 @@ class Traits(NamedTuple):
     native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
     same_shapes: bool = False  # element-wise, but does not broadcast (``trusting`` does)
     takes_numbers: bool = False  # … but takes numbers in the place of arrays
+    static_value: bool = False  # TensorFlow's ``get_static_value`` computes it
     renamed: tuple[tuple[str, str], ...] = ()  # inputs and attributes, and TF's parameters for them
     removed: tuple[int, str] | None = None  # the version of graphs without it, and TF's advice
 

@@ -102,6 +102,7 @@ SHAPE = define(
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
     fails="never",
+    static_value=True,
 )
 
 
@@ -129,6 +130,7 @@ SIZE = define(
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
     fails="never",
+    static_value=True,
 )
 RANK = define(
     "Rank",
@@ -138,6 +140,7 @@ RANK = define(
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
     fails="never",
+    static_value=True,
 )
 
 

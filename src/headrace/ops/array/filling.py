@@ -80,6 +80,7 @@ FILL = define(
     repeats=1,
     fails="arguments",
     rearranges=True,
+    static_value=True,
 )
 
 

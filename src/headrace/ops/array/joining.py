@@ -150,6 +150,7 @@ CONCAT = define(
     known_inputs=(-1,),
     dense=True,
     fails="arguments",
+    static_value=True,
 )
 CONCAT_V1 = define(
     "Concat",
@@ -158,6 +159,7 @@ CONCAT_V1 = define(
     kernel=lambda xp, dim, *v: concat_arrays(xp, v, one_number(dim, _CONCAT_AXIS)),
     grad=_concat_v1_grad,
     known_inputs=(0,),
+    static_value=True,
 )
 
 
@@ -167,6 +169,7 @@ CONCAT_OFFSET = define(
     shape=lambda c: c.shapes()[1:],
     kernel=concat_offset_kernel,
     grad=NOT_DIFFERENTIABLE,
+    static_value=True,
 )
 
 
@@ -267,6 +270,7 @@ PACK = define(
     kernel=_pack_kernel,
     grad=_pack_grad,
     dense=True,
+    static_value=True,
 )
 
 
