@@ -115,7 +115,6 @@ PURE: frozenset[str] = frozenset(
         "kernels/numpy/resample.py:_flat_quadruples",
         "kernels/numpy/resample.py:_nearest_indices",
         "kernels/native/tile_updates.py:_kernel",
-        "ops/training/product_updates.py:with_products",
         "kernels/numpy/resample.py:_pairs",
         "kernels/numpy/resample.py:_quadruples",
         "kernels/numpy/resample.py:_row_blocks",
@@ -129,7 +128,6 @@ PURE: frozenset[str] = frozenset(
         "kernels/native/recurrent_kernels.py:_backward",
         "kernels/native/recurrent_kernels.py:_forward",
         "kernels/native/scatter_kernels.py:_kernel",
-        "kernels/native/tile_updates.py:_kernel",
         "ops/state/forest_ops.py:forest_params",
         "dropin/removed_names.py:_uses_tensorflow",
         "lower/segment_cuts.py:_has_rule",
@@ -184,7 +182,6 @@ STATE: frozenset[str] = frozenset(
         "eager/eager_state_ops.py:_shared",
         "eager/graph_tape.py:GraphNotes.spans",
         "eager/graph_tape.py:GraphNotes.watches",
-        "kernels/native/ir_builder.py:Function.depths",  # of the code that is being written
         "functions/retracing.py:_by_code",
         "layers/naming.py:_counters",
         "layers/rnn/special_cells.py:PhasedLSTMCell._maps",
