@@ -128,7 +128,6 @@ PURE: frozenset[str] = frozenset(
         "kernels/native/recurrent_kernels.py:_backward",
         "kernels/native/recurrent_kernels.py:_forward",
         "kernels/native/scatter_kernels.py:_kernel",
-        "kernels/native/tile_updates.py:_kernel",
         "ops/state/forest_ops.py:forest_params",
         "dropin/removed_names.py:_uses_tensorflow",
         "lower/segment_cuts.py:_has_rule",
