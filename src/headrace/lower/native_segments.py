@@ -57,7 +57,7 @@ HOT_STEPS = 20_000
 #: Elements of an array whose op takes as long again as the call of NumPy does.
 ELEMENTS = 4096
 #: Work (ops, as above) in the time in which another thread compiles an op, with room to spare.
-COMPILING = 2_000
+WORK_OF_COMPILING = 2_000
 #: Shapes that a session has kernels for, or counts, at once.
 MAX_SHAPES = 32
 
@@ -380,7 +380,7 @@ class NativeSegment:
     def _runs_to_compile(self, inputs: Sequence[Any]) -> int:
         """Runs that take as long as compiling in another thread does."""
         ops = sum(len(nodes_of(s)) for s in self.steps)
-        return -(-COMPILING * ops // self._weight(inputs))
+        return -(-WORK_OF_COMPILING * ops // self._weight(inputs))
 
     def _count(self, counts: dict[Any, Any], done: int, inputs: Sequence[Any]) -> Any:
         setting = native_setting()
