@@ -211,7 +211,7 @@ class Binder(BoundValues):
         self.renewals.append(function)
 
     def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
-        """A line that leaves an array with NaN to the general way.
+        """A line that leaves an array with NaN to the generic run.
 
         Without NaN, what it was made of is right, too.
         """
@@ -383,7 +383,7 @@ def is_plain(array: object) -> bool:
 
 
 def _fail_for_nan() -> None:
-    raise NotBound("a relu's input is NaN or minus infinity: the general way tells them apart")
+    raise NotBound("a relu's input is NaN or minus infinity: the generic run tells them apart")
 
 
 def _fail() -> None:

@@ -66,7 +66,7 @@ _MAX_AHEAD = 4096
 _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
 _MIN_ARRAY_GROUPS = 4
-#: What a call of NumPy's way costs beside its numbers, in numbers: ten rounds of operations.
+#: What a call of the NumPy code costs beside its numbers, in numbers: ten rounds of operations.
 _CALL_COST = 1024
 #: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
 NATIVE = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
