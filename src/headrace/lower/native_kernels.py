@@ -93,11 +93,11 @@ class Warming:
     __slots__ = ("_done", "_work")
 
     def __init__(self, elements: int) -> None:
-        self._done, self._work = 0, HEAVY_COST * (elements + CALL)
+        self._done, self._work = 0, HEAVY_COST * (elements + COST_OF_CALL)
 
     def __call__(self) -> bool:
-        if 0 <= self._done < HOT:
-            self._done = HOT if native_setting() == "always" else self._done + self._work
-            if self._done >= HOT and native_state():
+        if 0 <= self._done < HOT_WORK:
+            self._done = HOT_WORK if native_setting() == "always" else self._done + self._work
+            if self._done >= HOT_WORK and native_state():
                 self._done = -1
-        return self._done >= HOT
+        return self._done >= HOT_WORK
