@@ -127,7 +127,7 @@ from headrace.runtime import interrupts
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 
-interrupts.PATIENCE = 0.5
+interrupts.MAX_WAIT_SECONDS = 0.5
 v = tf.Variable(0.0)
 def body(i):
     with tf.control_dependencies([v.assign_add(1.0)]):

@@ -167,7 +167,8 @@ def _itemset(self: Any, *args: object) -> None:
 def _ptp(self: Any, axis: int | None = None, out: Array | None = None, **kwargs: Any) -> Any:
     import numpy as np
 
-    return np.ptp(self, axis, out, **kwargs)
+    ptp: Callable[..., Any] = np.ptp
+    return ptp(self, axis, out, **kwargs)
 
 
 def _newbyteorder(self: Any, new_order: str = "S") -> Any:

@@ -27,7 +27,7 @@ __all__ = ["COUNTS", "CodeLines", "Compiled"]
 #: Local names, before those of dead values are used again.
 MAX_NAMES = 32
 #: Parameters; compiling a function that closes over n of them takes n * n.
-MANY = 1000
+MAX_PARAMETERS = 1000
 
 _factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
 _factories_lock = held_at_fork(Lock())
@@ -109,7 +109,7 @@ class CodeLines:
         listing = self.listing
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - listing.kept))
         params = ", ".join(self.params)
-        if len(self.params) > MANY:
+        if len(self.params) > MAX_PARAMETERS:
             prologue.insert(0, f"  {params} = P")
             params = "*P"
         offset = 2 + len(prologue)

@@ -30,7 +30,7 @@ __all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse",
 MIN_ELEMENTS = 16 * 1024
 
 #: A single cheap function gains from another core only on many elements.
-LARGE_ALONE = 512 * 1024
+MIN_SINGLE_FUNCTION = 512 * 1024
 
 #: Elements in each row of a batch of unknown size from which its functions may turn out large.
 LONG_ROWS = 4096
@@ -354,7 +354,7 @@ def _is_large(value: int, program: Program) -> bool:
     n = shapes.num_elements(shape)
     if n is None:  # perhaps: it is asked again when it runs
         return shape[0] is None and (shapes.num_elements(shape[1:]) or 0) >= LONG_ROWS
-    return n >= LARGE_ALONE
+    return n >= MIN_SINGLE_FUNCTION
 
 
 def _takes_passes(node: Node, program: Program) -> bool:

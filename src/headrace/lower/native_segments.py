@@ -57,7 +57,7 @@ HOT_STEPS = 20_000
 #: Elements of an array whose op takes as long again as the call of NumPy does.
 ELEMENTS = 4096
 #: Work (ops, as above) in the time in which another thread compiles an op, with room to spare.
-COMPILING = 2_000
+WORK_OF_COMPILING = 2_000
 #: Shapes that a session has kernels for, or counts, at once.
 MAX_SHAPES = 32
 #: In a run that is bound to shapes there is nothing to find out about them, and its steps take
@@ -391,7 +391,7 @@ class NativeSegment:
     def _runs_to_compile(self, inputs: Sequence[Any]) -> int:
         """Runs that take as long as compiling in another thread does."""
         ops = sum(len(nodes_of(s)) for s in self.steps)
-        return -(-COMPILING * ops // (self._weight(inputs) + (self.beside or 0)))
+        return -(-WORK_OF_COMPILING * ops // (self._weight(inputs) + (self.beside or 0)))
 
     def _count(self, counts: dict[Any, Any], done: int, inputs: Sequence[Any]) -> Any:
         setting = native_setting()

@@ -17,7 +17,7 @@ __all__ = ["why_unbound"]
 #: Weights from which a plain product is reason enough to bind a plan.
 PRODUCT = 1 << 12
 #: Larger training steps are not bound: it would take as long again to plan them.
-MOST_STATEMENTS = 2000
+MAX_STATEMENTS = 2000
 
 
 def why_unbound(plan: Plan) -> str | None:
@@ -59,8 +59,8 @@ def why_unbound(plan: Plan) -> str | None:
 def _why_not_split(plan: Plan) -> str | None:
     if plan.kept:
         return "other results depend on variables alone and are kept"
-    if len(plan.program.body) > MOST_STATEMENTS:
-        return f"it has more than {MOST_STATEMENTS} operations"
+    if len(plan.program.body) > MAX_STATEMENTS:
+        return f"it has more than {MAX_STATEMENTS} operations"
     if any(isinstance(s, (PlanIf, PlanWhile)) for s in plan.block):
         return "it has branches or loops"
     return None

@@ -55,11 +55,11 @@ __all__ = ["FLOAT32", "TAKEN", "Binder", "bind_steps", "is_plain"]
 
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they
 #: are to lie.
-COPIED = 1024
+MAX_COPIED_ELEMENTS = 1024
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
 #: Bytes from which a kernel's result is left where it is instead of being copied.
-LEFT = 1 << 16
+MIN_BYTES_LEFT_IN_PLACE = 1 << 16
 
 FLOAT32 = np.dtype(np.float32)
 #: What a binder answers when it has bound a step; every other text says why it has not.
@@ -131,7 +131,7 @@ class Binder(BoundValues):
         for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
             if array.dtype.kind not in "fiub":
                 raise NotBound("a feed of another type")
-            if array.nbytes >= LEFT:
+            if array.nbytes >= MIN_BYTES_LEFT_IN_PLACE:
                 self._take_feed(value, f"f{n}", array)
                 continue
             room = self.reserve([value], array.shape, array.dtype)
@@ -151,7 +151,7 @@ class Binder(BoundValues):
         """Where a primitive writes a float32 value (and what else is found there), and what lines
         call it.
         """
-        if self._is_only_result(value) and not also and math.prod(shape) >= COPIED:
+        if self._is_only_result(value) and not also and math.prod(shape) >= MAX_COPIED_ELEMENTS:
             name = self.fresh[value] = f"r{len(self.fresh)}"
             self.emit(f"{name} = empty({shape}, float32)")
             array = np.zeros(shape, np.float32)
@@ -217,7 +217,7 @@ class Binder(BoundValues):
         self.renewals.append(function)
 
     def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
-        """A line that leaves an array with NaN to the general way.
+        """A line that leaves an array with NaN to the generic run.
 
         Without NaN, what it was made of is right, too.
         """
@@ -333,7 +333,7 @@ class Binder(BoundValues):
         arrays = [np.asarray(a) for a in self.results(function, step)]
         if any(a.dtype.kind not in "fiubcV" for a in arrays):
             raise NotBound("a value of another type")
-        large = any(a.nbytes >= LEFT for a in arrays)
+        large = any(a.nbytes >= MIN_BYTES_LEFT_IN_PLACE for a in arrays)
         if large and self.trains:
             raise NotBound("a training step whose work is in other kernels")
         if len(outputs) == 1 and not is_view(step) and large:
@@ -441,7 +441,7 @@ def is_plain(array: object) -> bool:
 
 
 def _fail_for_nan() -> None:
-    raise NotBound("a relu's input is NaN or minus infinity: the general way tells them apart")
+    raise NotBound("a relu's input is NaN or minus infinity: the generic run tells them apart")
 
 
 def _fail() -> None:

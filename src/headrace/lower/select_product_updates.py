@@ -15,7 +15,7 @@ from headrace.core import shapes
 from headrace.core.dtypes import float32
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile, statements
 from headrace.lower.select_updates import gradient_position
-from headrace.lower.session_state import SMALL
+from headrace.lower.session_state import MIN_OVERWRITTEN
 from headrace.ops.linalg.matmul import MATMUL
 from headrace.ops.math.add_n import ADD_N
 from headrace.ops.training.product_updates import MAX_PAIRS, with_products
@@ -52,7 +52,7 @@ class _Products:
     def _is_large(self, node: Node) -> bool:
         """Whether the variable is overwritten rather than replaced."""
         size = shapes.num_elements(self.program.values[node.inputs[0]].shape)
-        return size is not None and size > SMALL
+        return size is not None and size > MIN_OVERWRITTEN
 
     def _take(self, node: Node, at: int, out: list[PlanStatement | None]) -> None:
         opdef = with_products(node.opdef)

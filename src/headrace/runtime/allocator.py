@@ -29,7 +29,7 @@ __all__ = ["allow_huge_pages", "empty_small_pages", "give_back", "keep_freed"]
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 #: Free bytes at the end of the heap that stay, and the size from which memory is the system's own
 #: (glibc's largest).
-KEPT, FROM_SYSTEM = 1 << 30, 32 << 20
+MAX_FREE_BYTES, MIN_SYSTEM_BYTES = 1 << 30, 32 << 20
 
 #: Below this many bytes NumPy does not ask for huge pages.
 _HUGE_FROM = 1 << 22
@@ -47,8 +47,8 @@ def keep_freed() -> bool:
         if sys.platform == "linux" and not allocator_is_users():
             _library = _glibc()
             if _library is not None:
-                _library.mallopt(_TRIM_THRESHOLD, KEPT)
-                _library.mallopt(_MMAP_THRESHOLD, FROM_SYSTEM)
+                _library.mallopt(_TRIM_THRESHOLD, MAX_FREE_BYTES)
+                _library.mallopt(_MMAP_THRESHOLD, MIN_SYSTEM_BYTES)
     return _library is not None
 
 

@@ -67,7 +67,7 @@ __all__ = [
 newaxis = None
 
 #: ``tf.zeros`` and ``tf.ones`` of fewer elements than this are constants, as in TF 1.15.
-_SMALL = 1000
+_MAX_CONSTANT_ELEMENTS = 1000
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:

@@ -23,7 +23,14 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import _SMALL, RESHAPE, const, invalid, rank, shape
+from headrace.ops.array.array_shape import (
+    _MAX_CONSTANT_ELEMENTS,
+    RESHAPE,
+    const,
+    invalid,
+    rank,
+    shape,
+)
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
@@ -141,7 +148,7 @@ def _filled(shape: object, value: Any, dtype: DType, name: str | None, default: 
             plain = None
         if plain is not None:
             count = shapes.num_elements(plain)
-            if count is not None and count < _SMALL:
+            if count is not None and count < _MAX_CONSTANT_ELEMENTS:
                 array = np.full(plain, value, dtype.np_dtype)  # type: ignore[type-var]
                 graph = get_default_graph()
                 if isinstance(shape, (int, np.integer)):

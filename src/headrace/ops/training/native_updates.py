@@ -34,7 +34,7 @@ HOT_GROUP, GROUP_CALL = 1 << 23, 8192
 #: Elements that updates of one variable must have written before they are compiled.
 HOT_ELEMENTS = 1 << 24
 #: Smaller variables are replaced rather than overwritten (lower/session_state.py).
-SMALL = 16 * 1024
+MIN_OVERWRITTEN = 16 * 1024
 
 
 @functools.cache
@@ -71,8 +71,8 @@ class NativeUpdate:
         """Why the next update is NumPy's, in words for ``explain``; empty if it is compiled."""
         if native_setting() == "off":
             return "switched off by HEADRACE_NATIVE"
-        if size <= SMALL:
-            return f"variables of up to {SMALL:,} elements are replaced, not overwritten"
+        if size <= MIN_OVERWRITTEN:
+            return f"variables of up to {MIN_OVERWRITTEN:,} elements are replaced, not overwritten"
         if uses * size < HOT_ELEMENTS and native_setting() != "always":
             return f"compiled when it has written {HOT_ELEMENTS:,} elements; {uses * size:,} so far"
         kernels = _kernels()
