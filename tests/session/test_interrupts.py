@@ -193,7 +193,7 @@ import headrace as tf
 from headrace.runtime import interrupts
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-interrupts.PATIENCE = 2.0
+interrupts.MAX_WAIT_SECONDS = 2.0
 vs = [tf.Variable(0.0) for i in range(4)]
 def body(i):
     with tf.control_dependencies([v.assign_add(1.0) for v in vs]):
@@ -213,7 +213,7 @@ thread = threading.Thread(target=interrupt)
 thread.start()
 try:
     s.run(loop)
-    time.sleep(60)  # the interrupt is sent again a moment later
+    time.sleep(5)  # the interrupt is sent again a moment later
 except KeyboardInterrupt:
     pass
 thread.join()
