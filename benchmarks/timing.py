@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from itertools import repeat
@@ -19,6 +20,7 @@ from typing import Any
 __all__ = [
     "allocated_bytes",
     "each_call",
+    "import_seconds",
     "per_call",
     "resident_bytes",
     "seconds_after_collecting",
@@ -30,6 +32,18 @@ __all__ += ["warm_up"]
 #: them.
 SAMPLE_SECONDS = 0.005
 MIN_SAMPLES = 3
+
+
+def import_seconds(statement: str) -> float:
+    """The time of an import in a new process, as after ``pip install``: modules are compiled once,
+    by an import that does not count.
+    """
+    program = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+    environment = {**os.environ}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    return float(subprocess.check_output(command, env=environment))
 
 
 def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:

@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.scale import Samples, Scale
 from benchmarks.session_cases import Case, Measure, classifier_step
-from benchmarks.timing import seconds_after_collecting
+from benchmarks.timing import import_seconds, seconds_after_collecting
 
 __all__ = ["main"]
 
@@ -105,15 +105,7 @@ FIRST = {
 
 
 def _import_time(tf: Any, scale: Scale) -> Measure:
-    code = (
-        "import time; t = time.perf_counter(); import headrace as tf; tf.Session; "
-        "print(time.perf_counter() - t)"
-    )
-
-    def measure() -> Samples:
-        return {"import": [float(subprocess.check_output([sys.executable, "-c", code]))]}
-
-    return measure
+    return lambda: {"import": [import_seconds("import headrace as tf; tf.Session")]}
 
 
 def _find(name: str) -> Case:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import traceback
 from typing import Any, TextIO
@@ -23,17 +22,13 @@ from benchmarks.cases import load
 from benchmarks.libraries import LIBRARIES
 from benchmarks.scale import FULL, QUICK, Samples, Scale
 from benchmarks.session_cases import Case, Measure
+from benchmarks.timing import import_seconds
 
 __all__ = ["main"]
 
 
 def _import_case(statement: str) -> Case:
-    program = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
-
-    def measure() -> Samples:
-        return {"import": [float(subprocess.check_output([sys.executable, "-c", program]))]}
-
-    return lambda module, scale: measure
+    return lambda module, scale: lambda: {"import": [import_seconds(statement)]}
 
 
 class Worker:

@@ -31,6 +31,7 @@ _LIBRARY = """
 #: Tests of steps that would be compiled, and of what stands beside them.
 _NATIVE = """
     test_native_updates test_native_segments test_native_philox test_native_resize
+    test_product_updates test_bound_segments
     test_native_scatter test_native_cells test_native_recurrent test_specialised
     test_explain test_structures test_cache_keys
 """

@@ -16,7 +16,7 @@ PACKAGES = ("lower", "executors", "session", "kernels", "program", "rewrite")
 #: Handlers that neither raise nor look at the error, by place.
 KNOWN = {
     # the answer itself: something has no hash, a list is empty, another thread was faster
-    "lower/emit_expressions.py:kernel_param": "attributes without a hash have a kernel each",
+    "lower/select_calls.py:_Calls.kernel_of": "attributes without a hash have a kernel each",
     "lower/user_calls.py:_start": "no thread is idle: one is started",
     "executors/shared_code.py:structure_of": "without a hash there is no equal structure",
     "executors/shared_code.py:_attributes": "the same, seen by whoever asks for the hash",

@@ -18,7 +18,6 @@ COPIES = {
     "core/device_spec.py": "fields are set by their names, which a string gives",
     "core/thread_scopes.py": "the property that a thread scope is",
     "core/inline.py": "the copy of an operation or context has what the original has",
-    "core/opdef.py": "a signature is read when it is first asked for",
     "core/tensor.py": "users put attributes on tensors and operations, as with TensorFlow",
     "functions/function_gradients.py": "a state with another table of values",
     "ops/control/tensor_array.py": "the same array with another flow",

@@ -93,10 +93,15 @@ def run_all(
                 else run_program(program, repository, copies[e.name], e, options.limit)
                 for e in engines
             }
-            yield _row(repository, program, outcomes)
+            yield _row(repository, program, outcomes, copies)
 
 
-def _row(repository: Repository, program: Program, outcomes: dict[str, Outcome]) -> dict:
+def _row(
+    repository: Repository,
+    program: Program,
+    outcomes: dict[str, Outcome],
+    copies: dict[str, Path],
+) -> dict:
     row: dict = {
         "repository": repository.name,
         "commit": repository.commit,
@@ -112,13 +117,14 @@ def _row(repository: Repository, program: Program, outcomes: dict[str, Outcome])
             "runs": o.runs,
             "run_seconds": round(o.run_seconds, 3),
             "cpu_seconds": round(o.cpu_seconds, 2),
-            "reason": o.reason() if o.exit_code else "",
+            "reason": o.reason().replace(str(copies[name]), "COPY") if o.exit_code else "",
             "cut": o.cut,
         }
     if len(outcomes) == 2:
         first, second = outcomes.values()
         cut = first.cut or second.cut
-        row["output"] = compare_output(first.stdout, second.stdout, cut).verdict()
+        printed = [o.stdout.replace(str(copies[name]), "COPY") for name, o in outcomes.items()]
+        row["output"] = compare_output(*printed, cut).verdict()
     return row
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import headrace.compat.v2 as tf
 from tests.eager_fixture import v2_behavior
 
@@ -34,3 +36,20 @@ def test_tables_in_checkpoints(tmp_path: Path) -> None:
     checkpoint.restore(path).assert_consumed()
     found = table.lookup(tf.constant(["x", "y", "w"])).numpy().tolist()
     assert found == [5, 6, -1]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("keras.Sequential", "Instead: write the layers as tf.Modules"),
+        ("estimator", "Instead: write the layers as tf.Modules"),
+        ("distribute", "Instead: one process: leave the strategy out"),
+        ("Session", "Under TensorFlow 2's it is tf.compat.v1.Session"),
+    ],
+)
+def test_missing_names_say_what_does_the_job(path: str, said: str) -> None:
+    """`tf.distribute` was said to be TensorFlow 1's, and to be there as tf.compat.v1.distribute."""
+    namespace, _, name = path.rpartition(".")
+    owner = getattr(tf, namespace) if namespace else tf
+    with pytest.raises(AttributeError, match=said):
+        getattr(owner, name)

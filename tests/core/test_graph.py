@@ -396,7 +396,7 @@ def test_operation_properties() -> None:
     assert op.get_attr("transpose_b") is True and op.get_attr("T") == tf.float32
     with pytest.raises(ValueError, match="nothing"):
         op.get_attr("nothing")
-    assert a.consumers() == [op]
+    assert a.consumers() == [op, op]  # once for each use, as in TF 1.15
     assert b.consumers() == []
     c = tf.identity(b)
     assert b.consumers() == [c.op]
@@ -495,3 +495,16 @@ def test_register_tensor_conversion_function() -> None:
         tf.register_tensor_conversion_function("not a type", convert)
     with pytest.raises(TypeError):
         tf.register_tensor_conversion_function(Money, "not a function")
+
+
+def test_devices_that_functions_give() -> None:
+    """They are kept as they are spelled, unless an outer device is merged; TF 1.15 does so."""
+    with tf.device(lambda op: "/gpu:2" if op.type == "MatMul" else "/cpu:1"):
+        assert tf.matmul([[1.0]], [[1.0]]).device == "/gpu:2"
+        assert tf.constant(1).op.device == "/cpu:1"
+    with tf.device("/job:x/task:3"), tf.device(lambda op: "/gpu:2"):
+        assert tf.constant(1).device == "/job:x/task:3/device:GPU:2"
+    with tf.device("/cpu:0"):
+        assert tf.constant(1).device == "/device:CPU:0"
+    with tf.device(lambda op: None), pytest.raises(TypeError, match="got None"):
+        tf.constant(1)

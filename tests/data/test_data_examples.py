@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace as tf
-from headrace.wire.example_columns import FEWEST, PATIENCE, ColumnReader
+from headrace.wire.example_columns import MAX_UNUSUAL_BATCHES, MIN_RECORDS, ColumnReader
 from headrace.wire.example_reader import (
     BYTES,
     FLOAT,
@@ -63,7 +63,7 @@ rows = st.lists(
         st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=9),
         st.binary(min_size=1, max_size=200),
     ),
-    min_size=FEWEST,
+    min_size=MIN_RECORDS,
     max_size=14,
 )
 
@@ -105,11 +105,11 @@ def test_what_is_unusual_is_not_read_together(name: str, place: int) -> None:
 
 
 def test_it_gives_up_and_few_records_are_not_tried() -> None:
-    odd = [record(**{f"k{i}": [i]}) for i in range(FEWEST)]
+    odd = [record(**{f"k{i}": [i]}) for i in range(MIN_RECORDS)]
     reader = ColumnReader((b"ids",))
-    alike = [record(ids=[i] * i) for i in range(FEWEST)]
+    alike = [record(ids=[i] * i) for i in range(MIN_RECORDS)]
     assert reader.read(alike[:-1]) is None
-    for _ in range(PATIENCE + 1):
+    for _ in range(MAX_UNUSUAL_BATCHES + 1):
         assert reader.read(odd) is None
     assert reader.read(alike) is None
     assert ColumnReader((b"ids",)).read(alike) is not None

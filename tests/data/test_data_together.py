@@ -443,7 +443,7 @@ def test_it_is_given_up_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) 
     ds = tf.data.Dataset.from_tensor_slices(data).map(parse).padded_batch(10)
     failed = EVENTS.failed_runs
     assert len(list(ds)) == 20
-    assert [n for n in tried if n] == [10] * together.PATIENCE
+    assert [n for n in tried if n] == [10] * together.MAX_FAILURES
     assert EVENTS.failed_runs == failed  # nobody saw anything fail
 
 

@@ -194,7 +194,7 @@ def test_operators() -> None:
 def test_slices(key: Any, want: Any) -> None:
     x = tf.reshape(tf.range(6.0), [2, 3])
     np.testing.assert_array_equal(x[key].numpy(), want)
-    with tf.GradientTape() as tape:  # the general way gives the same
+    with tf.GradientTape() as tape:  # operators of tensors give the same
         tape.watch(x)
         y = x[key]
     np.testing.assert_array_equal(y.numpy(), want)

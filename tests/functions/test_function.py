@@ -194,12 +194,13 @@ def test_hashable_objects_by_value_others_by_identity() -> None:
     f(c(1), a)
     f(c(1), a)
     f(c(1), b)
-    f(c(1), {1, 2})
-    assert f.experimental_get_tracing_count() == 4
+    with pytest.raises(TypeError, match="hashable: 'set' is not"):
+        f(c(1), {1, 2})  # as in TensorFlow: it may change unseen
+    assert f.experimental_get_tracing_count() == 3
     gone = weakref.ref(b)
     del b
     gc.collect()
-    assert gone() is None or f.experimental_get_tracing_count() == 4
+    assert gone() is None or f.experimental_get_tracing_count() == 3
 
 
 def test_captures_are_read_when_tracing() -> None:

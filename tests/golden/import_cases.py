@@ -96,6 +96,8 @@ CASES = {
     "refused version": X + "versions{producer:100 bad_consumers:134}",
     "mapped in vain": (_identity(), {"input_map": {"y": 3.0}, "name": "p"}),
     "mapped": (_identity(), {"input_map": {"x": 3.0}, "name": "p"}),
+    "mapped without users": (_identity(), {"input_map": {"a": 3.0, "x": 3.0}, "name": "p"}),
+    "mapped second output of one": (_identity(), {"input_map": {"a:1": 3.0}, "name": "p"}),
     "mapped to another type": (_identity(), {"input_map": {"x:0": 3}, "name": "p"}),
     "mapped without a scope": (_identity(), {"input_map": {"x:0": 3.0}}),
     "mapped and returned": (

@@ -116,6 +116,72 @@ CALLS = [
     "tf.raw_ops.Select(condition=[True],x=[1],y=[2])",
     "tf.raw_ops.Squeeze(input=[[1]],axis=[0])",
     "tf.raw_ops.Split(axis=0,value=[1,2],num_split=2)",
+    # found by random calls and a walk through the API
+    *(
+        f"tf.sparse.transpose(tf.SparseTensor([[0,2],[1,0]],[1.,2.],[2,3]),{p})[1]"
+        for p in ("[1]", "1")
+    ),
+    "tf.sparse.transpose(tf.SparseTensor([[0,2],[1,0]],[1.,2.],D(I([2]))),[0]).values",
+    *(f"tf.{f}({s})" for f in ("zeros", "ones") for s in ("[1,1.5]", "[2.]", "1.5")),
+    *(f"tf.image.{f}(D(C([1,2])))" for f in ("random_flip_left_right", "flip_up_down")),
+    "tf.device('/cpu:0/gpu:1').__enter__()",
+    "tf.device('/gpu:1/device:CPU:0').__enter__()",
+    *(
+        f"tf.shape(tf.nn.{f}(C({x}),[1,2,2,1],{s},'VALID'))"
+        for f, x in (("avg_pool", "[1,3,3,2]"),)
+        for s in ("[1,1,1,-3]", "[1,1,1,0]", "[1,1,1,2]", "[2,1,1,1]")
+    ),
+    *(
+        f"tf.nn.{f}(C([1,3,3,3,2]),[1,2,2,2,1],[1,1,1,1,{s}],'VALID')"
+        for f in ("avg_pool3d", "max_pool3d")
+        for s in (-3, 0, 2)
+    ),
+    "tf.one_hot([1],[1])",
+    "tf.one_hot(D([1]),[[1]])",
+    "tf.reduce_join([['a']],[[0]])",
+    *(f"tf.linalg.expm({m})" for m in ("[[np.nan]]", "[[1.,np.inf],[0.,1.]]", "[[-np.inf]]")),
+    "tf.strings.bytes_split(tf.placeholder(tf.uint8,[1]))",
+    "tf.unsorted_segment_mean(C([3],tf.complex64),[[1,2,0]],5)",
+    *(
+        f"tf.is_nan(tf.betainc({a}.,{b}.,{x}))"
+        for a, b, x in ((0, 1, 0.5), (1, 0, 0.5), (-1, 1, 0.5), (1, 1, 0.0), (1, 1, 1.5))
+    ),
+    "tf.raw_ops.Betainc(a=D(C([1,3])),b=C([3]),x=C([3]))",
+    *(f"tf.strided_slice([1],[0],[1],{m}_mask=2**31)" for m in ("begin", "ellipsis")),
+    "tf.gradients(tf.parallel_stack([X,X]),X)",
+    "tf.image.resize_image_with_pad(P([0,None,2]),4,2)",
+    "tf.image.resize_image_with_pad(P([1,0,None,2]),4,2)",
+    "tf.substr(tf.placeholder(tf.string),[[1,2]],tf.placeholder(tf.int32,[None,None]))",
+    "tf.substr(tf.placeholder(tf.string,[3]),tf.placeholder(tf.int32,[None]),[1,2,3])",
+    "tf.constant([str(tf.tensordot(P([1,None,1]),C([3]),1).shape)])",
+    "tf.constant([str(tf.image.rgb_to_grayscale(P([1,None,1])).shape)])",
+    "tf.raw_ops.BiasAddGrad(out_backprop=D([1.,2.]))",
+    "tf.raw_ops.NthElement(input=X,n=D([1]))",
+    "tf.raw_ops.UniqueV2(x=[1,1],axis=D(0))[0]",
+    "tf.raw_ops.BroadcastGradientArgs(s0=D([[1,2]]),s1=[2])[0]",
+    "tf.raw_ops.SparseReshape(input_indices=I([1,2]),input_shape=[2,2],new_shape=4)[1]",
+    "tf.raw_ops.SparseReshape(input_indices=I([1,2]),input_shape=[2,2],new_shape=D(np.int64(4)))[1]",
+    "tf.raw_ops.EditDistance(hypothesis_indices=I([1,3]),hypothesis_values=['a','b'],"
+    "hypothesis_shape=[1,1,1],truth_indices=I([1,3]),truth_values=['a'],truth_shape=[1,1,1])",
+    "tf.raw_ops.FakeQuantWithMinMaxVarsPerChannel(inputs=C([4,3]),min=C([3]),max=C([6]))",
+    "tf.raw_ops.RaggedTensorToSparse(rt_nested_splits=[I([1,4])],rt_dense_values=C([3]))[0]",
+    "tf.raw_ops.SparseTensorDenseMatMul(a_indices=I([1,1,2]),a_values=[1.],a_shape=[2,2],b=C([2,2]))",
+    "tf.sparse.reduce_sum(tf.SparseTensor([[0,0],[1,2]],[1.,2.],[2,3]),[])",
+    "tf.gradients(tf.sparse.reduce_sum(tf.SparseTensor([[0,0],[1,2]],[X[0,0,0,0],2.],[2,3]),[]),X)"
+    "[0][0,0,0]",
+    "tf.data.Dataset.from_tensors(tf.SparseTensor([[0,0],[1,1]],[1,2],[2,2])).apply("
+    "tf.data.experimental.unbatch()).make_one_shot_iterator().get_next().values",
+    # files and folders that are not there, strings that are none, devices
+    "tf.train.Saver([tf.get_variable('v',[1])]).restore(tf.Session(),'/nosuch/x')",
+    "tf.train.Saver([tf.get_variable('v',[1])]).restore(tf.Session(),'/tmp/')",
+    "tf.train.checkpoint_exists('/nosuch/x')",
+    "tf.train.get_checkpoint_mtimes(['/nosuch/x'])",
+    "tf.train.write_graph(tf.get_default_graph(),'/proc/nosuch','x')",
+    "tf.py_func(lambda:np.array([b'a',None],object),[],tf.string)",
+    "tf.py_func(lambda:np.array([b'a',3.5],object),[],tf.string)",
+    # numbers that are not finite, to the last bit
+    "tf.image.adjust_hue([[[np.nan,.25,np.inf],[.75,-np.inf,np.nan],[np.inf,1.,2.],[1.,2.,np.inf]]],.25)",
+    "tf.image.adjust_hue([[[1.,np.nan,2.],[.5,.5,.5],[.1,.7,.3],[.9,.2,.4],[.2,.1,.8]]],-.3)",
 ]
 
 

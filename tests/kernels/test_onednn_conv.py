@@ -38,7 +38,7 @@ def onednn(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(conv, "MIN_WORK", 0)
     monkeypatch.setattr(conv, "MIN_POINTWISE", 0)
     monkeypatch.setattr(pool, "MIN_SIZE", 0)
-    monkeypatch.setattr(windowed, "ASK_FROM", 0)
+    monkeypatch.setattr(windowed, "LIBRARY_FROM", 0)
     return found
 
 

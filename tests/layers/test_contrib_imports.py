@@ -37,6 +37,8 @@ assert slim.conv2d is tf.contrib.slim.conv2d is conv2d, "one function under all 
 assert slim.arg_scope is arg_scope is inner_arg_scope is still_the_function
 assert rnn_cell.LSTMCell is tf.nn.rnn_cell.LSTMCell is rnn.LSTMCell
 assert core.Dense is tf.layers.Dense
+from tensorflow.python.ops.rnn import _maybe_tensor_shape_from_tensor as known
+assert known(tf.TensorShape([2])) == [2] and known(tf.stack([3, 4])).as_list() == [3, 4]
 assert set_ops.set_size is tf.contrib.metrics.set_size and metric_ops.set_union
 x = tf.zeros([2, 8, 8, 3])
 with slim.arg_scope([slim.conv2d], weights_regularizer=l2_regularizer(0.1)):

@@ -32,7 +32,7 @@ def small_sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(conv, "MIN_WORK", 1)
     monkeypatch.setattr(conv, "MIN_POINTWISE", 1)
     monkeypatch.setattr(onednn_pool, "MIN_SIZE", 1)
-    monkeypatch.setattr(attention, "MANY", 1)
+    monkeypatch.setattr(attention, "LIBRARY_FROM", 1)
     yield
 
 

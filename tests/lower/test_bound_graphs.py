@@ -34,14 +34,14 @@ def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(conv, "MIN_WORK", 1)
     monkeypatch.setattr(conv, "MIN_POINTWISE", 1)
     monkeypatch.setattr(onednn_pool, "MIN_SIZE", 1)
-    monkeypatch.setattr(attention, "MANY", 1)
+    monkeypatch.setattr(attention, "LIBRARY_FROM", 1)
     if request.param != "plain":
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(fused, "LARGE", 8)
+        monkeypatch.setattr(fused, "THREADS_FROM", 8)
         monkeypatch.setattr(kept, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(select_bound, "COPIED", 1)
+        monkeypatch.setattr(select_bound, "MAX_COPIED_ELEMENTS", 1)
     if request.param == "moving":  # feeds and results of kernels are left where they are
-        monkeypatch.setattr(select_bound, "LEFT", 1)
+        monkeypatch.setattr(select_bound, "MIN_BYTES_LEFT_IN_PLACE", 1)
     yield
 
 

@@ -74,8 +74,8 @@ def test_a_value_of_a_segment_may_be_fetched(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_which_run_changes_over_does_not_depend_on_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_NATIVE", "hot")
-    monkeypatch.setattr("headrace.lower.native_segments.HOT_STEPS", 300)
-    monkeypatch.setattr("headrace.lower.native_segments.COMPILING", 100)
+    monkeypatch.setattr("headrace.lower.native_segments.HOT_BOUND", 300)
+    monkeypatch.setattr("headrace.lower.native_segments.WORK_OF_COMPILING", 100)
     first, second = Coder(), Coder()
     assert first.losses(150) == second.losses(150)
     by = {s.name: s.by for s in first.steps()}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.lower import binding, bound_runs, stage_split
+from headrace.lower import bound_runs, select_bound, stage_split
 from headrace.lower.passes import make_plan
 from headrace.program.snapshot import snapshot
 from tests.lower.bound_networks import RNG, bindings, like, needs_library
@@ -31,7 +31,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "MIN_WORK", 1)
+    monkeypatch.setattr(select_bound, "MIN_WORK", 1)
 
 
 @pytest.fixture(autouse=True)

@@ -87,7 +87,7 @@ def test_an_error_in_a_long_graph_names_its_operation_and_inputs() -> None:
 
 
 def test_more_constants_than_a_function_closes_over() -> None:
-    count = emit_lines.MANY + 100
+    count = emit_lines.MAX_PARAMETERS + 100
     numbers = np.arange(2 * count, dtype=np.float32).reshape(count, 2)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None])

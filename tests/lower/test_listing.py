@@ -12,7 +12,7 @@ import pytest
 import headrace as tf
 from headrace.executors import make_executable, options_for
 from headrace.lower import listing as listing_module
-from headrace.lower.emit_general import compile_plan
+from headrace.lower.emit import emit
 from headrace.lower.listing import IN_PLACE, NEW, VIEW, Listing, Stage, Storage
 from headrace.lower.listing_text import text_of_listing
 from headrace.lower.listing_verify import verify_listing
@@ -67,20 +67,31 @@ def test_lines_belong_to_instructions() -> None:
 
 
 DECIDED = ("op", "inputs", "outputs", "depth", "stage", "storage", "implementation", "reason")
+DECIDED += ("text", "function", "params", "arguments", "arrays", "code", "detail", "ends")
 
 
 def test_the_emitter_decides_nothing() -> None:
-    """Every field but the number of the first line is set before a line is written."""
+    """An instruction is complete before a line is written; the listing is given its lines."""
     folder = Path(listing_module.__file__).parent
     written = {
         (path.name, target.attr)
-        for path in folder.glob("emit_*.py")
+        for path in folder.glob("emit*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         for target in ast.walk(node)
         if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
         if isinstance(target.value, ast.Name) and target.value.id in ("instr", "made", "listing")
     }
-    assert {attribute for _, attribute in written} == {"first", "lines", "offset"}
+    assert {attribute for _, attribute in written} == {"written"}
+
+
+def test_the_emitter_makes_nothing_that_lines_call() -> None:
+    """Kernels, groups and writers are in the instructions; a plan is not looked at."""
+    folder = Path(listing_module.__file__).parent
+    for path in folder.glob("emit*.py"):
+        found = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+        modules = {str(n.module).removeprefix("headrace.") for n in found}
+        others = ("kernels", "ops", "lower.plan", "lower.fus", "lower.native", "lower.select")
+        assert not [m for m in modules if m.startswith((*others, "lower.group", "rewrite"))], path
 
 
 def test_a_listing_is_whole_before_lines_are_written() -> None:
@@ -93,9 +104,10 @@ def test_a_listing_is_whole_before_lines_are_written() -> None:
     assert not whole.lines
     verify_listing(whole, "a test")
     before = [[getattr(i, name) for name in DECIDED] for i in whole.instrs]
-    emitted = compile_plan(plan).listing
+    emitted = emit(whole).listing
+    assert emitted is whole
     assert [[getattr(i, name) for name in DECIDED] for i in emitted.instrs] == before
-    assert emitted.lines and emitted.instrs[-1].first > 0
+    assert emitted.lines and emitted.written.firsts[-1] > 0
 
 
 def test_text_is_at_most_100_columns() -> None:

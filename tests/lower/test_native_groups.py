@@ -296,8 +296,8 @@ def test_equal_structure_with_other_constants_shares_a_kernel(always):
 @needs_llvm
 def test_which_run_switches_is_a_function_of_the_session(monkeypatch):
     monkeypatch.setenv("HEADRACE_NATIVE", "1")
-    one_run = (1 + native_groups.HEAVY_COST) * (ROWS * COLUMNS + native_groups.CALL)
-    monkeypatch.setattr(native_groups, "HOT", 5 * one_run)
+    one_run = (1 + native_groups.HEAVY_COST) * (ROWS * COLUMNS + native_groups.COST_OF_CALL)
+    monkeypatch.setattr(native_groups, "HOT_WORK", 5 * one_run)
     x = tf.placeholder(tf.float32, [ROWS, COLUMNS])
     y = tf.tanh(x + 1.0)
     value = special("f32", 0)

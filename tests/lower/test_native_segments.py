@@ -316,7 +316,7 @@ def test_results_are_the_callers_own(always):
 def test_the_run_that_switches_is_counted_and_belongs_to_shapes(monkeypatch):
     monkeypatch.setenv("HEADRACE_NATIVE", "hot")
     monkeypatch.setattr(native_segments, "HOT_STEPS", 40)
-    monkeypatch.setattr(native_segments, "COMPILING", 4)
+    monkeypatch.setattr(native_segments, "WORK_OF_COMPILING", 4)
     found = []
 
     class Recorded(native_segments.Build):
@@ -347,7 +347,7 @@ def test_larger_arrays_switch_earlier(monkeypatch):
     """The count of runs is one of work: the same steps with other sizes."""
     monkeypatch.setenv("HEADRACE_NATIVE", "hot")
     monkeypatch.setattr(native_segments, "HOT_STEPS", 400)
-    monkeypatch.setattr(native_segments, "COMPILING", 20)
+    monkeypatch.setattr(native_segments, "WORK_OF_COMPILING", 20)
     taken = []
 
     class Recorded(native_segments.Build):

@@ -37,9 +37,9 @@ def thresholds(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     shared_code._families.clear()
     if request.param != "small":
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
-        monkeypatch.setattr(storage_reuse, "_SMALL", 1)
+        monkeypatch.setattr(storage_reuse, "_MIN_REUSED", 1)
     if request.param == "blocked":
-        monkeypatch.setattr(fused, "LARGE", 2)
+        monkeypatch.setattr(fused, "THREADS_FROM", 2)
         monkeypatch.setattr(blocks, "over_blocks", functools.partial(blocks.over_blocks, block=3))
         monkeypatch.setattr(blocks, "over_rows", functools.partial(blocks.over_rows, block=3))
     yield request.param

@@ -139,7 +139,7 @@ def test_explained(model: dict[str, Any]) -> None:
 
 
 def test_bounded(model: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_values, "LEAST", 0)
+    monkeypatch.setattr(kept_values, "MIN_BYTES_KEPT", 0)
     m = model
     with m["graph"].as_default():
         results = [m["w"] * float(i) + 1.0 for i in range(6)]
@@ -148,7 +148,7 @@ def test_bounded(model: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None
         wide = tf.tile(m["w"], [1, 10])
         m["session"].run(tf.matmul(m["x"], wide), {m["x"]: ROWS})
     held = sum(kept_values._bytes(e.values) for e in m["session"]._state.kept.values())
-    assert held <= kept_values.MOST_TIMES * m["session"]._state.nbytes()
+    assert held <= kept_values.MAX_COPIES * m["session"]._state.nbytes()
 
 
 def test_threads_see_what_they_wrote(model: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ def test_folded_and_packed_filters_of_several_shapes_are_within_bounds(
     """Filters that are folded with a norm and packed (on AVX2 with padding) were more than a
     session might keep, and runs of such networks were not bound to their shapes.
     """
-    monkeypatch.setattr(kept_values, "LEAST", 0)
+    monkeypatch.setattr(kept_values, "MIN_BYTES_KEPT", 0)
     rng = np.random.default_rng(0)
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 16, 16, 64])

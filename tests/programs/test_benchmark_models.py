@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import load
 from benchmarks.checking import differing
 from benchmarks.groups import GROUPS
 from benchmarks.libraries import ENVIRONMENTS, LABELS, LIBRARIES
@@ -25,6 +26,7 @@ from benchmarks.results import Results
 from benchmarks.roofline import Machine
 from benchmarks.rows import FLAT, Target
 from benchmarks.table import limits_table, make_lines, make_table, markdown, plain
+from tools import limited_peers
 
 import headrace as tf
 
@@ -248,3 +250,24 @@ def test_small_programs_on_both_executors(name: str) -> None:
             session.run(tf.global_variables_initializer())
         found.append([float(loss) for _ in range(3) for loss in step()])
     np.testing.assert_allclose(*found, rtol=2e-4)
+
+
+@pytest.mark.once
+def test_work_of_our_own_is_not_that_of_others() -> None:
+    """Ticks of a child count as ours while it runs and after it has ended."""
+    before = load._own_ticks(os.getpid())
+    code = "import time\nwhile time.process_time() < 0.5: pass\nprint(1, flush=True); input()"
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as child:
+        child.stdout.readline()
+        assert load._own_ticks(os.getpid()) - before >= 30
+        child.communicate("\n")
+    assert load._own_ticks(os.getpid()) - before >= 30
+    assert load.Others().cores() == 0.0
+
+
+def test_peers_without_avx512() -> None:
+    code = b"..\x48\xf7\xd0\xa8\xe0\x0f\x84abcd\x81\xe2\xe0\x00\x00\x00\x0f\x85"
+    instead = b"..\x48\xf7\xd0\x0c\x01\x0f\x84abcd\x81\xca\xe0\x00\x00\x00\x0f\x85"
+    assert limited_peers.limit(code) == (instead, 2)
+    assert limited_peers.limit(b"\xa8\xe0\x0f\x84") == (b"\xa8\xe0\x0f\x84", 0)

@@ -387,10 +387,10 @@ def test_sum_of_products() -> None:
 
 def test_rows_are_multiplied_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     a, rounds, y = summing()
-    monkeypatch.setattr(loop_sums, "MOST_ROWS", 8)
+    monkeypatch.setattr(loop_sums, "MAX_ROWS", 8)
     same(y, {a: randn(3, 4), rounds: 7}, 1e-5)
     same(y, {a: randn(20, 4), rounds: 3}, 1e-5)
-    monkeypatch.setattr(loop_sums, "MOST_BYTES", 1)
+    monkeypatch.setattr(loop_sums, "MAX_BYTES", 1)
     same(y, {a: randn(3, 4), rounds: 7}, 1e-5)
 
 
@@ -399,7 +399,7 @@ def test_memory_is_bounded() -> None:
     rows = randn(1000, 4)
     for _ in range(20):
         kept.add(rows, rows)
-        assert kept.n_rows < loop_sums.MOST_ROWS
+        assert kept.n_rows < loop_sums.MAX_ROWS
     kept.add_kept_rows()
     np.testing.assert_allclose(kept.total, 20 * (rows.T @ rows), rtol=1e-4)
 

@@ -80,7 +80,7 @@ def test_a_fork_waits_for_whoever_holds_a_lock() -> None:
 
 def test_a_lock_that_is_never_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fork does not wait for ever, and the child has a free lock."""
-    monkeypatch.setattr(fork_locks, "PATIENCE", 0.05)
+    monkeypatch.setattr(fork_locks, "MAX_WAIT_SECONDS", 0.05)
     lock, end, taken = held_at_fork(threading.RLock()), threading.Event(), threading.Event()
 
     def hold() -> None:

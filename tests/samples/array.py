@@ -178,7 +178,6 @@ SAMPLES = [
         "ParallelConcat",
         dict(values=[f32(1, 3), f32(1, 3, salt=1)]),
         dict(shape=[2, 3]),
-        grad=["values"],
         golden=False,
         why="TensorFlow rewrites it before it runs, but not when all inputs are fed",
         expect=np.concatenate([f32(1, 3), f32(1, 3, salt=1)]),

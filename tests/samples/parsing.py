@@ -307,6 +307,25 @@ SAMPLES = [
     Sample(
         "DecodeWav", dict(contents=strings(wav(2, 4))), dict(desired_channels=1, desired_samples=6)
     ),
+    Sample("AudioSpectrogram", dict(input=f32(90, 1)), dict(window_size=25, stride=10)),
+    Sample(
+        "AudioSpectrogram",
+        dict(input=f32(90, 1)),
+        dict(window_size=16, stride=20, magnitude_squared=True),
+    ),
+    Sample("AudioSpectrogram", dict(input=f32(20, 1)), dict(window_size=25, stride=10)),
+    Sample("Mfcc", dict(spectrogram=np.abs(f32(1, 3, 257)), sample_rate=np.int32(16000))),
+    Sample(
+        "Mfcc",
+        dict(spectrogram=np.abs(f32(2, 2, 129)), sample_rate=np.int32(16000)),
+        dict(
+            upper_frequency_limit=7000.0,
+            lower_frequency_limit=100.0,
+            filterbank_channel_count=26,
+            dct_coefficient_count=20,
+        ),
+    ),
+    Sample("Mfcc", dict(spectrogram=np.abs(f32(1, 3, 65)), sample_rate=np.int32(4000))),
     Sample(
         "ReadFile",
         dict(filename=strings(os.path.join(PICTURES, "rgb.png"))),

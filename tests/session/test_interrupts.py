@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -124,7 +127,7 @@ from headrace.runtime import interrupts
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 
-interrupts.PATIENCE = 0.5
+interrupts.MAX_WAIT_SECONDS = 0.5
 v = tf.Variable(0.0)
 def body(i):
     with tf.control_dependencies([v.assign_add(1.0)]):
@@ -182,3 +185,55 @@ def test_other_handlers_are_kept() -> None:
         [sys.executable, "-c", _HANDLER], capture_output=True, text=True, timeout=300, check=True
     )
     assert out.stdout.strip() == "ok"
+
+
+_STOPPED = """
+import os, signal, sys, threading, time
+import headrace as tf
+from headrace.runtime import interrupts
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+interrupts.MAX_WAIT_SECONDS = 2.0
+vs = [tf.Variable(0.0) for i in range(4)]
+def body(i):
+    with tf.control_dependencies([v.assign_add(1.0) for v in vs]):
+        return i + 1
+loop = tf.while_loop(lambda i: i < 3000, body, [0])
+s = tf.Session(executor=sys.argv[1])
+s.run(tf.global_variables_initializer())
+main = threading.get_ident()
+
+def interrupt():
+    while not s.run(vs[0]) > 0:
+        pass
+    signal.pthread_kill(main, signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+thread = threading.Thread(target=interrupt)
+thread.start()
+try:
+    s.run(loop)
+    time.sleep(5)  # the interrupt is sent again a moment later
+except KeyboardInterrupt:
+    pass
+thread.join()
+values = set(s.run(vs))
+assert len(values) == 1, values
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pthread_kill")
+@pytest.mark.parametrize("executor", ["numpy", "reference"])
+def test_the_time_in_which_a_process_is_stopped_does_not_count(executor: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _STOPPED, executor], stderr=subprocess.PIPE, text=True
+    )
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    if os.WIFSTOPPED(status):
+        time.sleep(3)
+        process.send_signal(signal.SIGCONT)
+        _, status = os.waitpid(process.pid, 0)
+    assert process.stderr is not None
+    assert status == 0, process.stderr.read()[-2000:]
+    process.stderr.close()
+    process.returncode = 0

@@ -105,7 +105,7 @@ DENSE = [(k, s) for k, s in SAMPLES if s.op.startswith("ResourceApply") and "flo
 def test_in_place_in_several_blocks_and_strided(
     key: str, sample: Any, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_inplace, "SMALL", 8)
+    monkeypatch.setattr(training_inplace, "MAX_WITHOUT_BLOCKS", 8)
     monkeypatch.setattr(training_inplace, "BLOCK", 512)
     monkeypatch.setattr(training_inplace, "_scratch", training_inplace._Scratch())
     opdef = lookup(sample.op)

@@ -520,3 +520,24 @@ def test_progress_counts_every_byte(tmp_path: Path) -> None:
             saver.restore(sess, saver.save(sess, str(tmp_path / "model")))
     assert [m.total for m in meters] == [1_200_024] * 2
     assert all(m.done == m.total and m.closed for m in meters)
+
+
+def test_meta_graphs_make_their_folder(tmp_path: Path) -> None:
+    """Saving nothing with ``allow_empty`` writes a MetaGraph alone, as in TF 1.15."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        saver = tf.train.Saver(allow_empty=True)
+        assert saver.save(sess, str(tmp_path / "new" / "m")) is None
+        tf.constant(1.0, name="c")
+        tf.train.export_meta_graph(str(tmp_path / "a" / "b" / "x.meta"))
+    assert (tmp_path / "new" / "m.meta").exists()
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(str(tmp_path / "a" / "b" / "x.meta"))
+        assert [op.name for op in graph.get_operations()] == ["c"]
+
+
+def test_what_is_no_checkpoint_is_a_data_loss_with_its_path(tmp_path: Path) -> None:
+    junk = tmp_path / "junk"
+    junk.write_bytes(b"x" * 100)
+    for path in (junk, tmp_path):
+        with pytest.raises(tf.errors.DataLossError, match=f"Unable to open table file {path}"):
+            tf.train.NewCheckpointReader(str(path))

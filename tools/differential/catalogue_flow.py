@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.differential.cases import EVERY, FLOATS, NUMBERS, Arguments, Source, Value, dtype, op, py
+from tools.differential.cases import (
+    EVERY,
+    FLOATS,
+    NUMBERS,
+    REALS,
+    Arguments,
+    Source,
+    Value,
+    dtype,
+    op,
+    py,
+)
+from tools.differential.catalogue_other import sparse
 
 
 def fn(name: str) -> Value:
@@ -259,6 +271,8 @@ def dataset(s: Source) -> Arguments:
         call("data.Dataset.from_tensors", _kept(s, name, shape)),
         call("data.Dataset.range", py(s.int(0, 6))),
         call("data.Dataset.range", py(1), py(9), py(s.one(2, -1, 3))),
+        call("data.Dataset.from_tensors", sparse(s, s.of(REALS), [2, 3])),
+        call("data.Dataset.from_tensor_slices", sparse(s, s.of(REALS), [3, 2])),
     )
     for _ in range(s.int(0, 3)):
         source = _step(s, source)
@@ -282,6 +296,8 @@ def _step(s: Source, source: Value) -> Value:
         ("reduce", [py(0), fn("sum")], {}),
         ("window", [py(2)], {}),
         ("interleave", [fn("same")], {}),
+        ("unbatch", [], {}),
+        ("enumerate", [py(s.int(0, 3))], {}),
     ]
     name, args, kwargs = s.of(steps[:10] if s.chance(0.85) else steps)
     return call(f"method:{name}", source, *args, **kwargs)

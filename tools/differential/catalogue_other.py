@@ -171,7 +171,8 @@ def sparse_transpose(s: Source) -> Arguments:
 def sparse_reduce(s: Source) -> Arguments:
     return [
         ("sp_input", sparse(s, s.of(REALS), [2, 3])),
-        ("axis", py(s.one(None, 0, 1, -1, [0], [0, 1]))),
+        ("axis", py(s.one(None, 0, 1, -1, [0], [0, 1], []))),
+        *([("keepdims", py(True))] if s.chance(0.2) else []),
     ]
 
 

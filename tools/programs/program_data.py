@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import random
+import re
 import shutil
 import struct
 import tempfile
@@ -41,10 +42,13 @@ _made: dict[tuple[str, str], Path] = {}
 
 
 def make_data(kind: str, where: Path) -> None:
-    """Write data of `kind` (a key of :data:`MAKERS`) to the folder or file `where`, whole or not at
-    all.
+    """Write data of `kind` (a key of :data:`MAKERS`, or sizes) to the folder or file `where`, whole
+    or not at all.
     """
     where.parent.mkdir(parents=True, exist_ok=True)
+    if kind not in MAKERS:
+        _sized(kind, where)
+        return
     with tempfile.TemporaryDirectory(dir=where.parent) as made:
         target = Path(made, where.name)
         before = _made.get((kind, where.suffix))
@@ -132,6 +136,59 @@ def _image(where: Path) -> None:
     Image.fromarray(np.stack(waves, -1).astype(np.uint8)).save(where)
 
 
+def _rows(where: Path, count: int, template: str) -> None:
+    """Lines of a template. {int:A:B} is a number from A to B, {i} the line, {float}, {word} and
+    {words:N} what they say; \\n in the template ends a line.
+    """
+    rng = random.Random(7)
+
+    def value(i: int, field: str) -> str:
+        name, *bounds = field.split(":")
+        if name == "int":
+            return str(rng.randint(int(bounds[0]), int(bounds[1])))
+        if name == "words":
+            return " ".join(rng.choice(_WORDS) for _ in range(int(bounds[0])))
+        return {"i": str(i), "float": f"{rng.random():.4f}", "word": rng.choice(_WORDS)}[name]
+
+    parts = re.split(r"\{([a-z][\w:]*)\}", template.replace("\\n", "\n").replace("\\t", "\t"))
+    lines = (
+        "".join(value(i, part) if n % 2 else part for n, part in enumerate(parts))
+        for i in range(count)
+    )
+    where.write_text("\n".join(lines) + "\n")
+
+
+def _array(where: Path, *shape: int) -> None:
+    """An array of numbers from 0 to 1: .npy, or .csv with commas."""
+    array = np.random.RandomState(8).rand(*shape).astype(np.float32)
+    if where.suffix == ".npy":
+        np.save(where, array)
+    else:
+        np.savetxt(where, array, fmt="%.5f", delimiter=",")
+
+
+def _sound(where: Path, size: int) -> None:
+    """A WAV file of `size` bytes: a tone, sixteen bits, 16 kHz."""
+    count = (size - 44) // 2
+    tone = (8000 * np.sin(np.arange(count) * 0.1)).astype("<i2").tobytes()
+    head = struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
+    data = b"WAVEfmt " + head + b"data" + struct.pack("<I", len(tone)) + tone
+    where.write_bytes(b"RIFF" + struct.pack("<I", len(data)) + data)
+
+
+def _pictures(where: Path, count: int, height: int, width: int, ending: str = "png") -> None:
+    """A folder of pictures of a size; `{}` in the folder's name is its number, of five."""
+    from PIL import Image
+
+    folders = [Path(str(where).replace("{}", str(n))) for n in range(5)]
+    for number, folder in enumerate(folders if "{}" in str(where) else [where]):
+        folder.mkdir(parents=True, exist_ok=True)
+        rng = np.random.RandomState(number)
+        for i in range(count):
+            picture = rng.randint(0, 256, (height, width, 3), dtype=np.uint8)
+            Image.fromarray(picture).save(folder / f"{i:04d}.{ending}")
+
+
 def _images(where: Path) -> None:
     """A folder of twelve photograph-like JPEGs of 128 by 128."""
     from PIL import Image
@@ -167,6 +224,22 @@ def _numbers_csv(where: Path) -> None:
     rows = np.random.RandomState(6).rand(2000, 10)
     names = ",".join(f"F{i}" for i in range(10))
     np.savetxt(where, rows, fmt="%.5f", delimiter=",", header=names, comments="")
+
+
+#: What a list entry's `data` may ask for with numbers: "array 10 3", "rows 20 {i},{word}".
+_SIZED = {"array": _array, "sound": _sound}
+
+
+def _sized(kind: str, where: Path) -> None:
+    name, _, rest = kind.partition(" ")
+    if name == "rows":
+        count, _, template = rest.partition(" ")
+        _rows(where, int(count), template)
+    elif name == "pictures":
+        count, height, width, *ending = rest.split()
+        _pictures(where, int(count), int(height), int(width), *ending)
+    else:
+        _SIZED[name](where, *map(int, rest.split()))
 
 
 #: What a list entry's `data` may ask for.

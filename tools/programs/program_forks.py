@@ -52,7 +52,7 @@ class LoadedEngine:
         files = {n: copy / f".program_{n}" for n in ("times", "stdout", "stderr")}
         files["times"].unlink(missing_ok=True)
         job = {
-            "script": str(copy / program.path),
+            "script": str(copy / program.script()),
             "args": list(program.args),
             "folder": str(copy / program.run_folder()),
             "python_path": [str(copy / p) for p in program.python_path],

@@ -54,6 +54,13 @@ class Program:
     def run_folder(self) -> str:
         return str(Path(self.path).parent) if self.folder is None else self.folder
 
+    def script(self) -> str:
+        """The file that is run: a notebook's code beside the notebook."""
+        path = Path(self.path)
+        if path.suffix != ".ipynb":
+            return self.path
+        return str(path.with_name(path.stem.replace(" ", "_") + "_nb.py"))
+
 
 @dataclass(frozen=True)
 class Repository:
@@ -124,8 +131,23 @@ def prepare(program: Program, repository: Repository, copy: Path) -> None:
             _add_data(kind, where)
         elif not where.exists():
             make_data(kind, where)
+    if program.script() != program.path:
+        (copy / program.script()).write_text(_notebook_code(copy / program.path))
     for file, pattern, replacement in program.edits:
         _edit(copy / file, pattern, replacement)
+
+
+def _notebook_code(file: Path) -> str:
+    """The code cells of a notebook; lines for IPython (`%` and `!`) are left out."""
+    notebook = json.loads(file.read_text())
+    cells = notebook.get("cells") or notebook["worksheets"][0]["cells"]
+    parts = []
+    for cell in cells:
+        source = cell.get("source", cell.get("input", ""))
+        text = source if isinstance(source, str) else "".join(source)
+        if cell["cell_type"] == "code" and not text.lstrip().startswith("%%"):
+            parts.append(re.sub(r"(?m)^(\s*)([%!])", r"\1pass # \2", text))
+    return "\n\n".join(parts)
 
 
 def _add_data(kind: str, folder: Path) -> None:
@@ -160,7 +182,7 @@ def run_program(
     paths = [str(HOOKS), *(str(copy / p) for p in program.python_path), *engine.python_path]
     began, cpu = time.perf_counter(), _children_cpu()
     process = subprocess.Popen(
-        [*engine.command, str(copy / program.path), *program.args],
+        [*engine.command, str(copy / program.script()), *program.args],
         cwd=copy / program.run_folder(),
         env=environment(paths, times),
         stdin=subprocess.PIPE,

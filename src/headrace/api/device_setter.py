@@ -24,7 +24,7 @@ STANDARD_PS_OPS = (
 )  # fmt: skip
 
 
-class _RoundRobin:
+class _RoundRobinStrategy:
     def __init__(self, tasks: int) -> None:
         self._tasks = tasks
         self._next = 0
@@ -56,7 +56,7 @@ def replica_device_setter(
         ps_tasks = len(tasks)
     if ps_tasks == 0:
         return None
-    strategy = _RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
+    strategy = _RoundRobinStrategy(ps_tasks) if ps_strategy is None else ps_strategy
     if not callable(strategy):
         raise TypeError("ps_strategy must be callable")
     types = STANDARD_PS_OPS if ps_ops is None else ps_ops

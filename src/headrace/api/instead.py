@@ -56,14 +56,24 @@ INSTEAD = {
     "xla": "tf.function(jit_compile=True)",
 }
 
+#: The same for TensorFlow 2's API, where it is something else.
+_INSTEAD_V2 = {
+    "keras": (
+        "write the layers as tf.Modules and train them with tf.GradientTape; tf.keras.optimizers "
+        "are there"
+    ),
+    "estimator": "write the layers as tf.Modules and train them with tf.GradientTape",
+}
+
 #: Parts of tf.contrib that TensorFlow 1.15 has no longer itself.
 GONE = ("contrib.gan", "contrib.nccl")
 
 
-def instead_of(path: str) -> str | None:
+def instead_of(path: str, api: str = "v1") -> str | None:
     """What to use instead of ``tf.<path>``; None if nothing is known."""
+    known = {**INSTEAD, **_INSTEAD_V2} if api == "v2" else INSTEAD
     while path:
-        if path in INSTEAD:
-            return INSTEAD[path]
+        if path in known:
+            return known[path]
         path = path.rpartition(".")[0]
     return None

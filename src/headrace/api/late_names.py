@@ -82,6 +82,7 @@ LAZY_NAMES = late({
         "fake_quant_with_min_max_vars_per_channel_gradient"
     ),
     "headrace.ops.ragged.ragged_tensor": "RaggedTensor",
+    "headrace.ops.ragged.ragged_spec": "RaggedTensorSpec",
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.op_libraries": "load_file_system_library load_library load_op_library",
     "headrace.api.platform.tf_logging": "get_logger",

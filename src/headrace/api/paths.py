@@ -323,7 +323,11 @@ PATHS["python.ops.parallel_for"] = ("headrace.autodiff.jacobians",)
 PATHS["python.ops.parallel_for.gradients"] = ("headrace.autodiff.jacobians",)
 PATHS["python.ops.parallel_for.control_flow_ops"] = ("headrace.ops.control.parallel_loops",)
 PATHS["python.client.timeline"] = ("headrace.profiler.timeline",)
-PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", V1)
+PATHS["python.pywrap_tensorflow"] = (
+    "headrace.api.v1.train",
+    "headrace.train.summaries.events_writer",
+    V1,
+)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
     "python.ops.distributions",
@@ -356,6 +360,7 @@ for _name in (
     "sync_replicas_optimizer",
 ):
     PATHS[f"python.training.{_name}"] = ("headrace.api.v1.train",)
+PATHS["python.training.device_setter"] = ("headrace.api.v1.train", "headrace.api.device_setter")
 PATHS["python.training.evaluation"] = ("headrace.train.monitored.evaluation_loop",)
 _inner("python.keras")
 _inner(
@@ -480,6 +485,7 @@ _inner(
 _inner(
     "contrib.framework.python.ops",
     arg_scope=("<hosted tf_slim.ops.arg_scope>",),
+    audio_ops=(GENERATED,),
     ops=(_FRAMEWORK,),
     variables=("<hosted tf_slim.ops.variables>",),
 )

@@ -63,7 +63,7 @@ class Replays:
                 with self.graph.name_scope(scope):
                     result = op._opdef.grad(copy, *grads)
             except (LookupError, ValueError, TypeError):
-                return None  # it was made in another way
+                return None  # other operations made it
         match = _Match(op, copy)
         for grad, real in zip(grads, arrived):
             if grad is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeGuard, TypeVar
 
 __all__ = [
@@ -59,10 +59,11 @@ def define(
 ) -> ast.FunctionDef:
     """``def name(parameters): body``"""
     arguments = parameters if isinstance(parameters, ast.arguments) else _arguments(parameters)
-    made = ast.FunctionDef(name, arguments, body or [ast.Pass()], [], None, None)
-    if "type_params" in ast.FunctionDef._fields:  # Python 3.12
-        vars(made)["type_params"] = []
-    return made
+    make: Callable[..., ast.FunctionDef] = ast.FunctionDef  # Python 3.12 has one field more
+    more: dict[str, list[ast.AST]] = (
+        {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+    )
+    return make(name, arguments, body or [ast.Pass()], [], None, None, **more)
 
 
 def not_all(flags: Sequence[str]) -> ast.expr:

@@ -42,6 +42,7 @@ CONST: OpDef = define(
     kernel=lambda xp, *, node: node.attrs["value"],
     grad=NOT_DIFFERENTIABLE,
     attrs_vary=True,
+    static_value=True,
 )
 
 

@@ -43,6 +43,8 @@ class DeviceSpec:
             setattr(self, field, None)
         for part in filter(None, spec.split("/")):
             words = part.split(":")
+            if self.device_type is not None and words[0] not in ("job", "replica", "task"):
+                raise ValueError(f"Cannot specify multiple device types: {spec}")
             if not self._take(words):
                 raise ValueError(f"Unknown attribute: '{words[0]}' in '{spec}'")
         return self

@@ -85,12 +85,6 @@ class DType:
         self._np = np_type
         self.np_dtype: np.dtype[Any] = np.dtype(np_type)
 
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute not in ("_np", "np_dtype"):
-            raise AttributeError(attribute)
-        _load_bfloat16()  # the one type that NumPy itself does not have
-        return getattr(self, attribute)
-
     # identity -----------------------------------------------------------------------------------
     @property
     def name(self) -> str:
@@ -217,12 +211,28 @@ class DType:
         return as_dtype, (self._name,)
 
 
+class _LateDType(DType):
+    """The one type that NumPy itself does not have, until its NumPy type is asked for.
+
+    (A ``__getattr__`` of all types would make all their fields slower.)
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute not in ("_np", "np_dtype"):
+            raise AttributeError(attribute)
+        _load_bfloat16()
+        return getattr(self, attribute)
+
+
 _ALL: list[DType] = []
 
 
 def _make(enum: int, name: str, np_type: object, kind: str) -> DType:
-    dtype = DType(enum, name, np_type, kind)
-    dtype._ref = DType(enum + _REF_OFFSET, name + "_ref", np_type, kind, dtype)
+    new = DType if np_type is not None else _LateDType
+    dtype = new(enum, name, np_type, kind)
+    dtype._ref = new(enum + _REF_OFFSET, name + "_ref", np_type, kind, dtype)
     _ALL.append(dtype)
     _ALL.append(dtype._ref)
     return dtype
@@ -307,6 +317,7 @@ def _load_bfloat16() -> None:
 
     assert bfloat16._ref is not None
     for dtype in (bfloat16, bfloat16._ref):
+        dtype.__class__ = DType
         dtype._set_numpy(ml_dtypes.bfloat16)
     for key in (bfloat16.np_dtype, ml_dtypes.bfloat16):
         _LOOKUP[key] = bfloat16
@@ -324,7 +335,7 @@ def kernel_name(dtype: DType) -> str:
 
 def as_dtype(value: Any) -> DType:
     """Convert a name, an enum number, a NumPy type or a DType to a DType."""
-    if type(value) is DType:
+    if type(value) is DType or type(value) is _LateDType:
         return value
     try:
         found = _LOOKUP.get(value)

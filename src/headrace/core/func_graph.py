@@ -31,7 +31,7 @@ __all__ = ["FuncGraph", "building_function", "is_function_graph", "out_of_scope"
 
 _numbers = itertools.count()
 #: Elements of a captured eager tensor that is small enough to be told while building.
-_SMALL = 128
+_MAX_KNOWN_ELEMENTS = 128
 
 
 #: Collections that a function shares with the graph around it; of the others it has a copy.
@@ -175,7 +175,11 @@ class FuncGraph(Graph):
         if outside._op.type == "VarHandleOp":
             return self.handle_like(outside._op, outside)
         inner = self._placeholder(outside._dtype, outside._shape, name or "captured")
-        if graph._is_eager and outside._dtype._kind in "iubf" and outside._static.size <= _SMALL:
+        if (
+            graph._is_eager
+            and outside._dtype._kind in "iubf"
+            and outside._static.size <= _MAX_KNOWN_ELEMENTS
+        ):
             inner._static = outside._static  # shapes and axes may be told by it
         self._captured[id(outside)] = (outside, inner)
         return inner

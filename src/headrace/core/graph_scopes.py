@@ -68,9 +68,8 @@ class GraphScopes:
 
     # names --------------------------------------------------------------------------------------
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        if self._name_stack:
-            name = self._name_stack + "/" + name
-        return self._unique(name, mark_as_used)
+        stack = self._scopes.here.name_stack
+        return self._unique(f"{stack}/{name}" if stack else name, mark_as_used)
 
     def _unique(self, name: str, mark_as_used: bool = True) -> str:
         """Make a full name unique, TF's way.
@@ -110,7 +109,8 @@ class GraphScopes:
             valid = _VALID_OP_NAME.match(name)
         if not valid:
             raise ValueError(f"'{name}' is not a valid node name")
-        return self.unique_name(name)
+        stack = self._scopes.here.name_stack
+        return self._unique(f"{stack}/{name}" if stack else name)
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
@@ -305,10 +305,15 @@ class GraphScopes:
                 break
             if callable(entry):
                 op._device = device
-                device = stacks.device_string(entry(op))
+                found = entry(op)
+                if found is None:
+                    raise TypeError("Expected binary or unicode string, got None")
+                device = stacks.device_string(found)
+                if isinstance(found, str):
+                    device = found  # as it is spelled
             else:
-                device = _merge_devices(stacks.device_string(entry), device)
-        return _canonical_device(device)
+                device = _canonical_device(_merge_devices(stacks.device_string(entry), device))
+        return device
 
     def _colocate(self, op: Operation) -> None:
         groups: set[bytes] = set()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Inference",
+    "constant_value",
     "infer_shapes",
     "output_dtypes",
     "partial_shape",
@@ -189,6 +190,26 @@ def static_value(tensor: Tensor) -> Array | None:
             _compute_static(t)
     known = tensor._static
     return known if known is not stacks.UNSET else None
+
+
+def constant_value(tensor: Tensor) -> Array | None:
+    """The value of a tensor where TensorFlow 1.15 knows it, too: not behind a Reshape, say.
+
+    It decides whether an assertion fails when the graph is built or when it runs.
+    """
+    if hasattr(tensor, "numpy"):
+        return static_value(tensor)
+    pending, seen = [tensor], set()
+    while pending:
+        op = pending.pop()._op
+        if op in seen:
+            continue
+        seen.add(op)
+        if not op._opdef.traits.static_value:
+            return None
+        if not op._opdef.traits.of_shape:
+            pending.extend(op._inputs)
+    return static_value(tensor)
 
 
 def known_int(tensor: Tensor) -> int:

@@ -203,6 +203,7 @@ class Traits(NamedTuple):
     native_attrs: tuple[str, ...] = ()  # attributes that compiled code depends on
     same_shapes: bool = False  # element-wise, but does not broadcast (``trusting`` does)
     takes_numbers: bool = False  # … but takes numbers in the place of arrays
+    static_value: bool = False  # TensorFlow's ``get_static_value`` computes it
     renamed: tuple[tuple[str, str], ...] = ()  # inputs and attributes, and TF's parameters for them
     removed: tuple[int, str] | None = None  # the version of graphs without it, and TF's advice
 
@@ -268,6 +269,26 @@ class NativeInplace(Protocol):
         ...
 
 
+class _ReadLater:
+    """A field that the signature gives; found on the class until it was read.
+
+    (A ``__getattr__`` of the class would make all other fields slower.)
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, opdef: OpDef | None, owner: type) -> Any:
+        if opdef is None:
+            return self
+        opdef._read()
+        return getattr(opdef, self.name)
+
+
+def _later() -> Any:
+    return _ReadLater()
+
+
 class OpDef:
     """A complete op definition.
 
@@ -275,18 +296,17 @@ class OpDef:
     """
 
     name: str
-    inputs: tuple[Arg, ...]
-    outputs: tuple[Arg, ...]
-    attrs: dict[str, Attr]
-    kernel_params: tuple[str, ...]
-    simple: bool  # every input and output is a single tensor
-    inferred: frozenset[str]  # attributes that inputs determine
-    defaults: dict[str, Any]  # of the other attributes
-    single: Arg | None  # the output, if there is just one
-    has_refs: bool  # takes references of variables
-    without_kernel: tuple[
-        Attr, ...
-    ]  # type attributes that TensorFlow has no kernel for at some types
+    inputs: tuple[Arg, ...] = _later()
+    outputs: tuple[Arg, ...] = _later()
+    attrs: dict[str, Attr] = _later()
+    kernel_params: tuple[str, ...] = _later()
+    simple: bool = _later()  # every input and output is a single tensor
+    inferred: frozenset[str] = _later()  # attributes that inputs determine
+    defaults: dict[str, Any] = _later()  # of the other attributes
+    single: Arg | None = _later()  # the output, if there is just one
+    has_refs: bool = _later()  # takes references of variables
+    #: Type attributes that TensorFlow has no kernel for at some types.
+    without_kernel: tuple[Attr, ...] = _later()
 
     def __init__(
         self,
@@ -311,12 +331,6 @@ class OpDef:
         self.trusting = trusting
         self.native = native
 
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute not in _READ_LATER:
-            raise AttributeError(attribute)
-        self._read()
-        return self.__dict__[attribute]
-
     def _read(self) -> None:
         """Parse the signature and check it against the kernel."""
         inputs, outputs, attrs = parse_signature(self.signature)
@@ -331,41 +345,19 @@ class OpDef:
                 f"op {self.name}: the kernel wants {sorted(unknown)}, which the signature "
                 "does not have"
             )
-        self.__dict__.update(
-            inputs=inputs,
-            outputs=outputs,
-            attrs=attrs,
-            kernel_params=params,
-            simple=not any(a.is_list for a in inputs + outputs),
-            inferred=frozenset(inferred),
-            defaults={
-                a.name: a.default
-                for a in attrs.values()
-                if a.has_default and a.name not in inferred
-            },
-            single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
-            has_refs=any(a.is_ref for a in inputs),
-            without_kernel=tuple(a for a in attrs.values() if a.missing or a.unimplemented),
-        )
+        self.inputs, self.outputs, self.attrs, self.kernel_params = inputs, outputs, attrs, params
+        self.simple = not any(a.is_list for a in inputs + outputs)
+        self.inferred = frozenset(inferred)
+        self.defaults = {
+            a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred
+        }
+        self.single = outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None
+        self.has_refs = any(a.is_ref for a in inputs)
+        self.without_kernel = tuple(a for a in attrs.values() if a.missing or a.unimplemented)
 
     def __repr__(self) -> str:
         return f"OpDef({self.name}: {self.signature})"
 
-
-_READ_LATER = frozenset(
-    [
-        "attrs",
-        "defaults",
-        "has_refs",
-        "inferred",
-        "inputs",
-        "kernel_params",
-        "outputs",
-        "simple",
-        "single",
-        "without_kernel",
-    ]
-)
 
 ALL_OPS: dict[str, OpDef] = {}
 

@@ -133,29 +133,75 @@ def _has_both_ends(ordered: list[Operation]) -> bool:
     return len(ends) == 2
 
 
-def _unit_in(op: Operation, frame: Context | None, loops: dict[Context, Loop]) -> Unit | None:
-    """The unit of ``frame`` that an operation belongs to; None if it lies outside of the frame."""
-    inner = frame_of(op._context)
-    if inner is frame:
-        return op
-    while inner is not None:
-        parent = frame_of(inner.outer_context)
-        if parent is frame:
-            return loops[inner]
-        inner = parent
-    return None
+#: A loop's Merge does not wait for what comes from the round before.
+_MERGES, _NEXT = frozenset(["Merge", "RefMerge"]), frozenset(["NextIteration", "RefNextIteration"])
 
 
-def _members(
-    unit: Unit, frames: dict[Context | None, list[Operation]], loops: dict[Context, Loop]
-) -> list[Operation]:
-    if isinstance(unit, Operation):
-        return [unit]
+class _Places:
+    """The units of one frame that operations belong to."""
+
+    def __init__(self, frame: Context | None, loops: dict[Context, Loop]) -> None:
+        self.frame, self.loops = frame, loops
+        #: By contexts: the loop, None outside of the frame, True where operations are units.
+        self.found: dict[Context | None, Loop | bool | None] = {}
+        self.preds: dict[Context | None, list[Unit]] = {}
+
+    def look(self, context: Context | None) -> Loop | bool | None:
+        """Find a context that was not looked for yet."""
+        found = self.found[context] = self._place(context)
+        return found
+
+    def _place(self, context: Context | None) -> Loop | bool | None:
+        inner = frame_of(context)
+        if inner is self.frame:
+            return True
+        while inner is not None:
+            parent = frame_of(inner.outer_context)
+            if parent is self.frame:
+                return self.loops[inner]
+            inner = parent
+        return None
+
+    def add_sources(self, sources: set[Unit], op: Operation) -> None:
+        """Add the units that an operation takes from, or waits for."""
+        found = self.found
+        for t in op._inputs:
+            source = t._op
+            where = found.get(source._context, False)
+            if where is False:
+                where = self.look(source._context)
+            if where is True:
+                if source.type not in _NEXT or op.type not in _MERGES:
+                    sources.add(source)
+            elif where:
+                sources.add(where)
+        for source in op._control_inputs:
+            where = found.get(source._context, False)
+            if where is False:
+                where = self.look(source._context)
+            if where:
+                sources.add(source if where is True else where)
+        if op._context is not None:
+            sources.update(self.preds_of(op._context))
+
+    def preds_of(self, context: Context | None) -> list[Unit]:
+        """What decides over the branch that a context is."""
+        found = self.preds.get(context)
+        if found is None:
+            found = self.preds[context] = []
+            for pred in _preds(guards_of(context), ()):
+                where = self.look(pred._context)
+                if where:
+                    found.append(pred if where is True else where)
+        return found
+
+
+def _members(loop: Loop, frames: dict[Context | None, list[Operation]]) -> list[Operation]:
     found = []
     for context, ops in frames.items():
         c = context
         while c is not None:
-            if c is unit.context:
+            if c is loop.context:
                 found.extend(ops)
                 break
             c = frame_of(c.outer_context)
@@ -173,11 +219,20 @@ def order_units(
     waiting: dict[Unit, int] = {}
     position: dict[Unit, int] = {}
     present = set(units)
+    places = _Places(frame, loops)
     for unit in units:
-        members = _members(unit, frames, loops)
-        position[unit] = min((m._id for m in members), default=0)
-        sources = {s for m in members for s in _sources(m, unit, frame, loops)} & present
-        sources.discard(unit)
+        sources: set[Unit] = set()
+        if isinstance(unit, Operation):
+            position[unit] = unit._id
+            places.add_sources(sources, unit)
+        else:
+            members = _members(unit, frames)
+            position[unit] = min([m._id for m in members], default=0)
+            for m in members:
+                places.add_sources(sources, m)
+            sources.update(places.preds_of(unit.context.outer_context))
+            sources.discard(unit)
+        sources &= present
         waiting[unit] = len(sources)
         for s in sources:
             users[s].append(unit)
@@ -209,32 +264,6 @@ def _put_waiting_first(
             position[unit] += _LATER
 
 
-def _sources(
-    op: Operation, unit: Unit, frame: Context | None, loops: dict[Context, Loop]
-) -> Iterable[Unit]:
-    is_loop_merge = op.type in ("Merge", "RefMerge") and any(
-        t._op.type in ("NextIteration", "RefNextIteration") for t in op._inputs
-    )
-    for t in op._inputs:
-        if is_loop_merge and t._op.type in ("NextIteration", "RefNextIteration"):
-            continue
-        source = _unit_in(t._op, frame, loops)
-        if source is not None:
-            yield source
-    for c in op._control_inputs:
-        source = _unit_in(c, frame, loops)
-        if source is not None:
-            yield source
-    contexts = (
-        [op._context, unit.context.outer_context] if isinstance(unit, Loop) else [op._context]
-    )
-    for context in contexts:
-        for pred in _preds(guards_of(context), ()):
-            source = _unit_in(pred, frame, loops)
-            if source is not None:
-                yield source
-
-
 def guard_of(unit: Unit) -> tuple[CondBase, ...]:
     if isinstance(unit, Loop):
         return guards_of(unit.context.outer_context)
@@ -256,7 +285,8 @@ def _sorted_by_guard(
 
     def push(unit: Unit) -> None:
         nonlocal count
-        key = tuple((id(g.pred), g.branch) for g in guard_of(unit))
+        guards = guard_of(unit)
+        key = tuple([(id(g.pred), g.branch) for g in guards]) if guards else ()
         heapq.heappush(ready[key], (position[unit], count, unit))
         heapq.heappush(everywhere, (position[unit], count, key, unit))
         count += 1
@@ -294,15 +324,17 @@ def _split_test(loop: Loop) -> tuple[list[Unit], list[Unit]]:
     conds = [u for u in loop.units if isinstance(u, Operation) and u.type == "LoopCond"]
     wanted: set[Unit] = set(conds)
     stack: list[Unit] = list(conds)
-    loops: dict[Context, Loop] = {u.context: u for u in loop.units if isinstance(u, Loop)}
+    places = _Places(loop.context, {u.context: u for u in loop.units if isinstance(u, Loop)})
     while stack:
         unit = stack.pop()
-        members = [unit] if isinstance(unit, Operation) else _deep_ops(unit)
-        for m in members:
-            for source in _sources(m, unit, loop.context, loops):
-                if source in present and source not in wanted:
-                    wanted.add(source)
-                    stack.append(source)
+        sources: set[Unit] = set()
+        for m in [unit] if isinstance(unit, Operation) else _deep_ops(unit):
+            places.add_sources(sources, m)
+        if isinstance(unit, Loop):
+            sources.update(places.preds_of(unit.context.outer_context))
+        new = (sources & present) - wanted
+        wanted |= new
+        stack.extend(new)
     test = [u for u in loop.units if u in wanted]
     body = [u for u in loop.units if u not in wanted]
     return test, body

@@ -4,7 +4,7 @@ output.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headrace.core import shapes
 from headrace.core.infer import Inference
@@ -15,6 +15,7 @@ __all__ = [
     "fixed",
     "from_attr",
     "no_outputs",
+    "ranked",
     "reduction",
     "scalar",
     "scalars",
@@ -73,6 +74,18 @@ def unknowns(n: int) -> Rule:
 
 def fixed(*found: Shape) -> Rule:
     return lambda c: list(found)
+
+
+def ranked(ranks: Sequence[int | None], rule: Rule) -> Rule:
+    """``rule`` after the check that inputs have these ranks (None: any)."""
+
+    def checked(c: Inference) -> list[Shape]:
+        for i, rank in enumerate(ranks):
+            if rank is not None:
+                c.require_rank(i, rank)
+        return rule(c)
+
+    return checked
 
 
 def from_attr(name: str = "shape") -> Rule:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IndexedSlicesSpec",
+    "Shaped",
     "SparseTensorSpec",
     "TensorSpec",
     "TypeSpec",
@@ -109,7 +110,7 @@ def _shown(shape: TensorShape) -> str:
     return "<unknown>" if shape._plain is None else str(tuple(shape._plain))
 
 
-class _Shaped(TypeSpec):
+class Shaped(TypeSpec):
     """What has a shape and a type."""
 
     def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
@@ -156,7 +157,7 @@ class _Shaped(TypeSpec):
         return f"{type(self).__name__}({self._shape!r}, {self._dtype!r})"
 
 
-class TensorSpec(_Shaped):
+class TensorSpec(Shaped):
     """Shape, type and, if wanted, the name of a tensor, as in an ``input_signature``.
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
@@ -229,7 +230,7 @@ class TensorSpec(_Shaped):
         )
 
 
-class SparseTensorSpec(_Shaped):
+class SparseTensorSpec(Shaped):
     """Dense shape and type of a SparseTensor, for signatures and datasets."""
 
     #: ``tf.SparseTensor``, set where it is defined (ops/sparse/sparse_tensor.py).
@@ -264,7 +265,7 @@ class SparseTensorSpec(_Shaped):
         return type(self), (self._shape._plain, self._dtype.name)
 
 
-class IndexedSlicesSpec(_Shaped):
+class IndexedSlicesSpec(Shaped):
     """Shape and types of IndexedSlices, for signatures and branches."""
 
     value_type = IndexedSlices
@@ -325,7 +326,7 @@ class IndexedSlicesSpec(_Shaped):
         )
 
 
-class VariableSpec(_Shaped):
+class VariableSpec(Shaped):
     """Shape and type of a variable that is an argument."""
 
     def __init__(

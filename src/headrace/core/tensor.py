@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
 from headrace.core import shapes, stacks, trace
 from headrace.core.dtypes import DType
 from headrace.core.shapes import Shape, TensorShape
@@ -72,6 +73,18 @@ class SupportsOperators:
 
 def _refuse_assignment(value: object, name: str | None = None) -> Any:
     raise ValueError("Sliced assignment is only supported for variables")
+
+
+class _SliceAssign:
+    """Slices have ``assign``, which is for variables' slices alone; other tensors have none.
+
+    (A ``__getattr__`` of the class would make all its fields slower.)
+    """
+
+    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
+        if tensor is not None and tensor._op.type == "StridedSlice":
+            return _refuse_assignment
+        raise AttributeError(f"{owner.__name__!r} object has no attribute 'assign'")
 
 
 class Tensor(SupportsOperators):
@@ -190,7 +203,9 @@ class Tensor(SupportsOperators):
         return self._shape
 
     def consumers(self) -> list[Operation]:
-        return self._op.graph._consumers_of(self)
+        """The operations that take the tensor, each as often as it takes it."""
+        found = self._op.graph._consumers_of(self)
+        return [op for op in found for t in op._inputs if t is self]
 
     def eval(self, feed_dict: FeedDict | None = None, session: BaseSession | None = None) -> Any:
         return stacks.session_for(session, self._op.graph, "evaluate a tensor using `eval()`").run(
@@ -224,16 +239,8 @@ class Tensor(SupportsOperators):
             "value of a tensor."
         )
 
-    if not TYPE_CHECKING:  # (else every attribute would be known to type checkers)
-
-        def __getattr__(self, name: str) -> Any:
-            """Slices have ``assign``, which is for variables' slices alone."""
-            if name == "assign" and self._op.type == "StridedSlice":
-                return _refuse_assignment
-            known = getattr(type(self), name, None)
-            if isinstance(known, property):  # which raised: its own error says why
-                return known.__get__(self)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:
+        assign = _SliceAssign()
 
     def __iter__(self) -> Any:
         raise OperatorNotAllowedInGraphError(
@@ -415,10 +422,27 @@ class Operation:
             raise TypeError(f"tensor must be a Tensor: {tensor}")
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor} must be from the same graph as {self!r}.")
-        if tensor.dtype.base_dtype != self._inputs[index].dtype.base_dtype:
-            raise TypeError(
-                f"Input {index} of {self.name} has type {self._inputs[index].dtype.name}, "
-                f"the new one {tensor.dtype.name}"
+        if not 0 <= index < len(self._inputs):
+            raise errors.OutOfRangeError(
+                None,
+                None,
+                f"Cannot update edge. Input index [{index}] is greater than the number of total "
+                f"inputs [{len(self._inputs)}].",
+            )
+        before = self._inputs[index]
+        if tensor.dtype.base_dtype != before.dtype.base_dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Input {index} of node {self.name} was passed {tensor.dtype.name} from "
+                f"{tensor.name} incompatible with expected {before.dtype.name}.",
+            )
+        if not before.shape.is_compatible_with(tensor.shape):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Cannot update edge, incompatible shapes: "
+                f"{shapes.show(tensor._shape)} and {shapes.show(before._shape)}.",
             )
         inputs = list(self._inputs)
         inputs[index] = tensor

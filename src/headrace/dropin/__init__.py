@@ -17,7 +17,7 @@ from types import ModuleType
 from headrace.api import facades
 from headrace.api.v1 import context
 from headrace.dropin import removed_names
-from headrace.dropin.finder import ROOT, Finder
+from headrace.dropin.finder import CORE, ROOT, Finder
 
 __all__ = ["install", "is_installed", "uninstall"]
 
@@ -71,7 +71,7 @@ def uninstall() -> None:
         return
     removed_names.uninstall()
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n == ROOT or n.startswith(ROOT + ".")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in (CORE, ROOT)]:
         del sys.modules[name]
     if _finder.switch is not None and sys.modules.get(_TENSORBOARD_SWITCH) is _finder.switch:
         del sys.modules[_TENSORBOARD_SWITCH]

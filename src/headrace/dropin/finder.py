@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
+import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from headrace.api import facades
 from headrace.api.missing import explain
 
-__all__ = ["ROOT", "Finder"]
+__all__ = ["CORE", "ROOT", "Finder"]
 
 ROOT = "tensorflow"
+#: Where TensorFlow 1.15 really is: editors write this name into imports.
+CORE = "tensorflow_core"
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -24,9 +28,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != ROOT and not fullname.startswith(ROOT + "."):
+        root, _, below = fullname.partition(".")
+        if root == CORE:
+            return importlib.machinery.ModuleSpec(fullname, _CoreLoader(), is_package=True)
+        if root != ROOT:
             return None
-        below = fullname[len(ROOT) + 1 :]
         if not facades.exists(below):
             # without a name: the import system hides the message of `from tensorflow import x`
             # otherwise
@@ -38,6 +44,15 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: facades come complete."""
+
+
+class _CoreLoader(importlib.abc.Loader):
+    """Makes ``tensorflow_core.x`` the module ``tensorflow.x``."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = importlib.import_module(
+            ROOT + module.__name__.removeprefix(CORE)
+        )
 
 
 def _reason(path: str) -> str:

@@ -1,6 +1,7 @@
-"""Names that SciPy and Pillow had when TensorFlow 1 was current, added when they are imported.
+"""Names that packages had when TensorFlow 1 was current, added when they are imported.
 
-Neither package is imported here: a finder waits for the program to do it.
+No package is imported here: a finder waits for the program to do it. What SciPy's and Pillow's
+images had is below, the rest in :mod:`headrace.dropin.old_packages`.
 
     >>> from scipy.misc import imresize
     >>> from PIL import Image; Image.ANTIALIAS
@@ -17,6 +18,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from headrace.dropin.old_calls import set_method
+from headrace.dropin.old_packages import CALLS, MOVED, NAMES
+
 __all__ = ["install", "uninstall"]
 
 
@@ -32,7 +36,7 @@ def _scipy_misc(module: ModuleType) -> dict[str, Any]:
 
 
 def _package(module: ModuleType) -> dict[str, Any]:
-    """A module that was a package: modules of :data:`_MOVED` are below it again."""
+    """A module that was a package: modules of :data:`MOVED` are below it again."""
     return {"__path__": []}
 
 
@@ -47,21 +51,21 @@ _LATE: dict[str, Callable[[ModuleType], dict[str, Any]]] = {
     "PIL.Image": _pillow_image,
     "scipy.misc": _scipy_misc,
     "scipy.sparse.linalg.eigen": _package,
+    **NAMES,
+    **{name: lambda module: {} for name in CALLS if name not in NAMES},
 }
-#: Modules that are no more -> where their functions are.
-_MOVED = {
-    "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
-    "scipy.sparse.linalg.eigen.lobpcg": "scipy.sparse.linalg",
-}
-#: What was added, by module.
-_added: dict[str, dict[str, Any]] = {}
+#: What was added, by module: owner, name, and what was there before.
+_added: dict[str, list[tuple[Any, str, Any, Any]]] = {}
+_NOTHING = object()
+#: The bit of ``__flags__`` of types that Python code made, whose members can be set.
+_HEAP_TYPE = 1 << 9
 
 
 class _MovedLoader(importlib.abc.Loader):
-    """Makes a module of :data:`_MOVED`: it has the public names of where they are now."""
+    """Makes a module of :data:`MOVED`: it has the public names of where they are now."""
 
     def exec_module(self, module: ModuleType) -> None:
-        now = importlib.import_module(_MOVED[module.__name__])
+        now = importlib.import_module(MOVED[module.__name__])
         module.__dict__.update({n: v for n, v in vars(now).items() if not n.startswith("_")})
 
 
@@ -74,7 +78,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname in _MOVED:
+        if fullname in MOVED:
             return importlib.machinery.ModuleSpec(fullname, _MovedLoader())
         if fullname not in _LATE:
             return None
@@ -104,11 +108,29 @@ _finder = _Finder()
 
 
 def _add(module: ModuleType) -> None:
-    """Add those names that the module does not have."""
-    had = _LATE[module.__name__](module)
-    added = {n: v for n, v in had.items() if n not in module.__dict__}
-    module.__dict__.update(added)
-    _added[module.__name__] = added
+    """Add those names that the module does not have, and the functions that take old calls."""
+    changed = _added.setdefault(module.__name__, [])
+    calls = CALLS.get(module.__name__, {})
+    for path, value in {**_LATE[module.__name__](module), **calls}.items():
+        owner_path, _, name = path.rpartition(".")
+        owner = getattr(module, owner_path) if owner_path else module
+        own = owner.__dict__.get(name, _NOTHING)
+        if path in calls:
+            value = value(getattr(owner, name))
+        elif own is not _NOTHING:
+            continue
+        _set(owner, name, value)
+        changed.append((owner, name, value, own))
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Set a member of a module or a class, which may be written in C; :data:`_NOTHING` deletes."""
+    if isinstance(owner, type) and not owner.__flags__ & _HEAP_TYPE:
+        set_method(owner, name, None if value is _NOTHING else value)
+    elif value is _NOTHING:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, value)
 
 
 def install() -> None:
@@ -124,11 +146,9 @@ def uninstall() -> None:
     """Undo :func:`install`."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    for name, added in _added.items():
-        module = sys.modules.get(name)
-        for n, value in added.items():
-            if module is not None and module.__dict__.get(n) is value:
-                del module.__dict__[n]
-    for name in _MOVED:
+    for owner, name, value, own in (c for changed in _added.values() for c in changed):
+        if owner.__dict__.get(name) is value:
+            _set(owner, name, own)
+    for name in MOVED:
         sys.modules.pop(name, None)
     _added.clear()

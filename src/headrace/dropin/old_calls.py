@@ -6,7 +6,8 @@ From :func:`install` on a program may write them; one warning for each line says
   array of objects. NumPy refuses them since 1.24; text programs keep their sentences so.
 - ``np.reshape(a, newshape=s)``: the parameter is called ``shape`` now.
 - ``np.fromstring(b, np.uint8)``: bytes, which ``np.frombuffer`` reads now.
-- ``a.tostring()``, ``a.itemset(...)``, ``a.ptp()`` of arrays.
+- ``np.array(a, copy=False)`` where a copy must be made.
+- ``a.tostring()``, ``a.itemset(...)``, ``a.ptp()``, ``a.newbyteorder()`` of arrays.
 
 The functions are tried as they are first, so that calls which NumPy accepts mean what they meant
 without Headrace. Installed packages get NumPy's own errors from the functions.
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, TensorLike
 
 
-__all__ = ["install", "uninstall"]
+__all__ = ["install", "set_method", "uninstall"]
 
 #: NumPy's own functions while ours stand in, and the methods that were added, by name.
 _replaced: dict[str, Callable[..., Any]] = {}
@@ -39,13 +40,13 @@ def install(is_package: Callable[[str], bool]) -> None:
 
     if _replaced:
         return
-    for name, (sign, old_call) in _FUNCTIONS.items():
+    for name, old_calls in _FUNCTIONS.items():
         own = _replaced[name] = getattr(np, name)
-        setattr(np, name, _tolerant(own, sign, old_call, is_package))
+        setattr(np, name, _tolerant(own, old_calls, is_package))
     for kind in (np.ndarray, np.generic):
         for name, method in _METHODS.items():
             if not hasattr(kind, name):
-                _set_method(kind, name, method)
+                set_method(kind, name, method)
                 _added.append((kind, name))
 
 
@@ -56,25 +57,25 @@ def uninstall() -> None:
     for name, own in _replaced.items():
         setattr(np, name, own)
     for kind, name in _added:
-        _set_method(kind, name, None)
+        set_method(kind, name, None)
     _replaced.clear()
     _added.clear()
 
 
 def _tolerant(
     own: Callable[..., Any],
-    sign: str,
-    old_call: Callable[..., Any],
+    old_calls: dict[str, Callable[..., Any]],
     is_package: Callable[[str], bool],
 ) -> Callable[..., Any]:
-    """`own`, with `old_call` for what fails with a message that has `sign` in it."""
+    """`own`, with an old call for what fails with a message that has its sign in it."""
 
     @functools.wraps(own)
     def function(*args: object, **kwargs: object) -> Any:
         try:
             return own(*args, **kwargs)
         except (TypeError, ValueError) as error:
-            if sign not in str(error) or is_package(sys._getframe(1).f_code.co_filename):
+            old_call = next((c for sign, c in old_calls.items() if sign in str(error)), None)
+            if old_call is None or is_package(sys._getframe(1).f_code.co_filename):
                 raise
             result = old_call(own, error, *args, **kwargs)
         warnings.warn(
@@ -133,13 +134,19 @@ def _from_bytes(
     return np.frombuffer(data, dtype, count).copy()
 
 
+def _copy_if_needed(own: Callable[..., Any], error: Exception, *args: Any, **kwargs: Any) -> Any:
+    del error
+    return own(*args, **{**kwargs, "copy": None})
+
+
+_RAGGED = {"inhomogeneous shape": _array_of_objects}
 #: Function -> what its error says, and what the call meant.
-_FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "array": ("inhomogeneous shape", _array_of_objects),
-    "asarray": ("inhomogeneous shape", _array_of_objects),
-    "asanyarray": ("inhomogeneous shape", _array_of_objects),
-    "reshape": ("newshape", _reshape),
-    "fromstring": ("binary mode of fromstring is removed", _from_bytes),
+_FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
+    "array": {**_RAGGED, "Unable to avoid copy": _copy_if_needed},
+    "asarray": _RAGGED,
+    "asanyarray": _RAGGED,
+    "reshape": {"newshape": _reshape},
+    "fromstring": {"binary mode of fromstring is removed": _from_bytes},
 }
 
 
@@ -160,13 +167,23 @@ def _itemset(self: Any, *args: object) -> None:
 def _ptp(self: Any, axis: int | None = None, out: Array | None = None, **kwargs: Any) -> Any:
     import numpy as np
 
-    return np.ptp(self, axis, out, **kwargs)
+    ptp: Callable[..., Any] = np.ptp
+    return ptp(self, axis, out, **kwargs)
 
 
-_METHODS: dict[str, Callable[..., Any]] = {"tostring": _tostring, "itemset": _itemset, "ptp": _ptp}
+def _newbyteorder(self: Any, new_order: str = "S") -> Any:
+    return self.view(self.dtype.newbyteorder(new_order))
 
 
-def _set_method(kind: type, name: str, method: Callable[..., Any] | None) -> None:
+_METHODS: dict[str, Callable[..., Any]] = {
+    "itemset": _itemset,
+    "newbyteorder": _newbyteorder,
+    "ptp": _ptp,
+    "tostring": _tostring,
+}
+
+
+def set_method(kind: type, name: str, method: Callable[..., Any] | None) -> None:
     """Add or remove a method of a type that is written in C.
 
     Such types refuse ``setattr``; the dictionary behind their ``__dict__`` is found through the

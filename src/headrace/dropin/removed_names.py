@@ -12,6 +12,7 @@ which version they run with. :func:`uninstall` takes the names back.
 
 from __future__ import annotations
 
+import base64
 import builtins
 import collections
 import functools
@@ -28,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.dropin import late_names, old_calls, old_protos
+from headrace.dropin import late_names, old_calls, old_library, old_protos, one_element
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
@@ -47,6 +48,12 @@ _NUMPY = {
     "complex_": "numpy.complex128",
     "string_": "numpy.bytes_",
     "unicode_": "numpy.str_",
+    "unicode": "builtins.str",
+    "bool8": "numpy.bool_",
+    "int0": "numpy.intp",
+    "uint0": "numpy.uintp",
+    "longfloat": "numpy.longdouble",
+    "singlecomplex": "numpy.complex64",
     "Inf": "numpy.inf",
     "Infinity": "numpy.inf",
     "infty": "numpy.inf",
@@ -98,6 +105,7 @@ _TABLES = {
     "time": {"clock": "time.perf_counter"},
     "fractions": {"gcd": "math.gcd"},
     "inspect": {"getargspec": "getargspec"},
+    "base64": {"encodestring": "base64.encodebytes", "decodestring": "base64.decodebytes"},
 }
 _TENSORFLOW = re.compile(rb"^\s*(?:import|from) tensorflow\b", re.MULTILINE)
 _PACKAGES = tuple({sysconfig.get_path(p) for p in ("purelib", "platlib", "stdlib", "platstdlib")})
@@ -131,6 +139,7 @@ def getargspec(function: Callable[..., Any]) -> ArgSpec:
 #: What the tables' expressions use.
 _KNOWN = {
     "Casts": Casts,
+    "base64": base64,
     "builtins": builtins,
     "collections": collections,
     "getargspec": getargspec,
@@ -154,6 +163,8 @@ def install() -> None:
             _replaced[name] = own
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
     old_calls.install(_is_package)
+    old_library.install()
+    one_element.install(_is_package)
     late_names.install()
     old_protos.install()
 
@@ -161,6 +172,8 @@ def install() -> None:
 def uninstall() -> None:
     """Undo :func:`install`."""
     old_calls.uninstall()
+    old_library.uninstall()
+    one_element.uninstall()
     late_names.uninstall()
     old_protos.uninstall()
     _told.clear()

@@ -1,7 +1,7 @@
 """Python's operators between eager tensors, on the shortest way.
 
 Two tensors of one numeric type (or a tensor and a plain number) and no tape: the NumPy function is
-called at once. Everything else goes the general way, through the operators of :class:`Tensor`.
+called at once. Everything else goes through the operators of :class:`Tensor`.
 """
 
 from __future__ import annotations

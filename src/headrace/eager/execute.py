@@ -233,7 +233,7 @@ def _execute_any(
     given: dict[str, Any],
     key: object = None,
 ) -> Any:
-    """The general way: inputs of any kind, lists, handles. The plan is kept under ``key`` too."""
+    """An operation with inputs of any kind, lists, handles. The plan is kept under ``key`` too."""
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
     attrs = _given_attrs(opdef, given)

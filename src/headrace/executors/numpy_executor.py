@@ -1,5 +1,5 @@
 """The default executor: a plan becomes one generated Python function over NumPy
-(lower/emit_general.py).
+(lower/emit.py).
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any
 
 from headrace.core.tensor import Operation
 from headrace.lower.bound_runs import BoundRuns, runs_for
-from headrace.lower.emit_general import compile_plan
+from headrace.lower.emit import emit
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.fused_code import FUSED_FILENAME
 from headrace.lower.fusion import Fused
+from headrace.lower.passes import make_listing
 from headrace.lower.plan import Plan
 from headrace.lower.write_stage import WriteStage
 from headrace.program.nodes import Node
@@ -27,10 +28,10 @@ Locator = Callable[[BaseException], tuple[Any, list[Any]] | None]
 def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> Executable:
     """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
     kept = None if part is None else WriteStage(part)
-    compiled = compile_plan(plan, kept)
+    compiled = emit(make_listing(plan, kept))
     details = Details(compiled.listing, part)
     details.codes.append((compiled.run.__code__, compiled.listing))
-    details.segments += compiled.segments
+    details.segments += [i.detail for i in compiled.listing.instrs if i.op == "segment"]
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)

@@ -27,10 +27,10 @@ from headrace.core.opdef import OpDef
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.numpy_executor import make_locator
-from headrace.lower.emit_general import compile_plan
+from headrace.lower.emit import emit
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.executable import Details, Executable, Options
-from headrace.lower.passes import Choices, make_plan
+from headrace.lower.passes import Choices, make_listing, make_plan
 from headrace.lower.plan import Plan
 from headrace.lower.select_packed import pack
 from headrace.program.binding_times import why_no_computation
@@ -251,7 +251,7 @@ def _make(
     if any("node" in n.opdef.kernel_params for n in walk(program.body)):
         return None, ()  # the kernel may look at anything
     plan = make_plan(program, Choices(options.fusion))
-    compiled = compile_plan(plan)
+    compiled = emit(make_listing(plan))
     constants = detached.constants
     assert isinstance(constants, RecordedConstants)
     indices = tuple(sorted({index[v] for v in constants.reads}))

@@ -86,11 +86,11 @@ class SpecialisedRuns(SessionRun):
         "unbound",
     )
 
-    def __init__(self, program: Program, general: Executable, make: Make) -> None:
+    def __init__(self, program: Program, general: Executable, make: Make, has_loops: bool) -> None:
         self.program = program
         self.general = general.run
         self.n_steps, self.is_bound = _count(general.plan), _is_bound(general)
-        self.has_loops = _may_unroll(program)
+        self.has_loops = has_loops
         self.unbound = ""  # why a plan with loops written out was not taken
         self.make = make
         self.made: dict[Signature, Executable] = {}
@@ -180,11 +180,12 @@ def specialise(program: Program, general: Executable, make: Make) -> Executable:
 
     ``make`` gives the plan of a program whose shapes are known, ``general`` is that of ``program``.
     """
-    why = _why_not(program, general)
+    loops = _may_unroll(program)
+    why = _why_not(program, general, loops)
     if why is not None:
         general.details.not_specialised = why
         return general
-    runs = SpecialisedRuns(program, general, make)
+    runs = SpecialisedRuns(program, general, make, loops)
     locate = general.locate
 
     def locate_in_any(error: BaseException) -> tuple[Any, list[Any]] | None:
@@ -199,10 +200,9 @@ def specialise(program: Program, general: Executable, make: Make) -> Executable:
     return Executable(runs, general.plan, general.options, locate_in_any, details)
 
 
-def _why_not(program: Program, general: Executable) -> str | None:
+def _why_not(program: Program, general: Executable, loops: bool) -> str | None:
     """Why a plan is not made again for the shapes that are fed."""
     given = [program.values[f] for f in program.feeds]
-    loops = _may_unroll(program)
     if not loops and all(shapes.num_elements(v.shape) is not None for v in given):
         return "the shapes of its feeds are declared"
     if any(v.dtype.name in ("resource", "variant", "string") for v in given):

@@ -127,7 +127,7 @@ def import_graph_def(
     with all_or_nothing(graph):
         importer.run(list(graph_def.node))
         found = None if wanted is None else [importer.element(e) for e in wanted]
-    unused = [k for k in mapped if k not in importer.used]
+    unused = [k for k in mapped if k not in importer.used and not importer.has_output(k)]
     if unused:
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "
@@ -175,14 +175,16 @@ def _check_versions(versions: Any) -> None:
 
 def _converted(mapped: dict[str, Any], graph: Graph) -> dict[str, Any]:
     out: dict[str, Any] = {}
+    given = {k: v for k, v in mapped.items() if not isinstance(v, (Tensor, Operation))}
+    if given:
+        with graph.name_scope("_inputs"):
+            given = {k: convert_to_tensor(v) for k, v in given.items()}
     for key, value in mapped.items():
+        found = given.get(key, value)
         if key.startswith("^"):
-            out[key] = value if isinstance(value, Operation) else convert_to_tensor(value)._op
-        elif isinstance(value, Tensor):
-            out[key] = convert_to_tensor(value)
+            out[key] = found if isinstance(found, Operation) else convert_to_tensor(found)._op
         else:
-            with graph.name_scope("_inputs"):
-                out[key] = convert_to_tensor(value)
+            out[key] = convert_to_tensor(found)
     return out
 
 
@@ -298,6 +300,12 @@ class _GraphImporter(NodeImporter):
                 f"{len(outputs)} outputs."
             )
         return outputs[index]
+
+    def has_output(self, text: str) -> bool:
+        """Whether the file has such a tensor, whoever takes it."""
+        name, _, index = text.partition(":")
+        op = self.ops.get(name)
+        return op is not None and (index or "0").isdecimal() and int(index or 0) < len(op._outputs)
 
     def element(self, text: str) -> Tensor | Operation:
         """What a name in return_elements stands for."""

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
 from headrace.core.collection_protos import (
     get_collection_proto_type,
     get_from_proto_function,
@@ -261,7 +262,12 @@ def export_scoped_meta_graph(
         **kwargs,
     )
     if filename:
-        write_message(local_path(filename), message, as_text)
+        path = local_path(filename)
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        except OSError as error:
+            raise errors.os_error(error.filename, error) from None
+        write_message(path, message, as_text)
     return message, variables
 
 

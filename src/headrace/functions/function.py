@@ -209,7 +209,7 @@ class Function:
     def _call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Sequence[Any] | None
     ) -> Any:
-        """The general way.
+        """A call with arguments of any kind.
 
         ``plain``: the key under which this call may be found the next time, and its tensors.
         """

@@ -35,6 +35,13 @@ _EMPTY = inspect.Parameter.empty
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+class UnhashableArgument(TypeError, AttributeError):
+    """An argument of which a function could not tell whether it changed.
+
+    An AttributeError in TF 1.15, a TypeError in TF 2.
+    """
+
+
 class SignatureMismatch(TypeError, ValueError):
     """Arguments that do not fit a function's signature.
 
@@ -176,6 +183,16 @@ class Signature:
                 f"{found} (Python inputs incompatible with input_signature, or Structure of "
                 "Python function inputs does not match it.)"
             ) from None
+        beyond = list(zip(self.names, self.defaults, args))[len(wanted) :]
+        for name, default, value in beyond:
+            same = type(value) is type(default) in LITERALS and value == default
+            if value is not default and not same:
+                raise self.misfit(
+                    "When input_signature is provided, only pass arguments covered by it. "
+                    f"Received argument {name}",
+                    args,
+                    kwargs,
+                )
         return (*out, *args[len(wanted) :]), kwargs
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
@@ -368,14 +385,18 @@ def hashed_by_identity(kind: Any) -> bool:
 def _comparable(value: object) -> Any:
     """Values that can be hashed are compared by equality.
 
-    Of objects that would be kept alive only the identity counts.
+    Of objects that would be kept alive only the identity counts. What cannot be hashed may change
+    its contents: no trace can be kept for it.
     """
-    if hashed_by_identity(type(value)):
+    if type(value).__hash__ is object.__hash__:
         return ByIdentity(value)
     try:
         hash(value)
     except TypeError:
-        return ByIdentity(value)
+        raise UnhashableArgument(
+            f"Could not generate a generic TraceType for {value!r}. Please verify that it is "
+            f"immutable/hashable: '{type(value).__name__}' is not."
+        ) from None
     return value
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["History", "covering", "generalised", "same"]
 
 #: Traces after which a function is told about.
-_MANY = 5
+_MANY_TRACES = 5
 #: Traces that a new one is compared with, and traces that are told about.
 _KEPT = 16
 _TOLD = 256
@@ -69,9 +69,9 @@ class History:
             count = _by_code[self.code] = _by_code.get(self.code, 0) + 1
         except TypeError:
             return
-        if count != _MANY + 1:
+        if count != _MANY_TRACES + 1:
             return
-        again = self.count <= _MANY
+        again = self.count <= _MANY_TRACES
         what = "the function itself was made anew for each call" if again else f"last: {reason}"
         _LOGGER.warning(
             "%d out of the last %d calls to %s triggered tf.function retracing (%s). "

@@ -12,11 +12,11 @@ the bound memory.
 
 A training step is bound up to its first write; the writes come after that, in the same function, as
 they always do, and take their arguments out of the bound memory. A run that fails before that is
-done again in the general way; one that fails after it has had effects, and is not.
+done again by the generic run; one that fails after it has had effects, and is not.
 
 A few signatures (shapes, for each calling thread) are bound at first sight; one more only after
 it has come often, in place of the one that was longest ago. All others, and whatever goes wrong
-here, take the general way, which computes the same and says what is wrong.
+here, take the generic run, which computes the same and says what is wrong.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ MIN_TRAINING_RUNS = 3
 MAX_BYTES = 512 << 20
 
 
-class _General:
-    """A signature that takes the general way, and why."""
+class _Unbound:
+    """A signature whose runs stay generic, and why."""
 
     __slots__ = ("reason",)
 
@@ -67,14 +67,14 @@ class _General:
         self.reason = reason
 
 
-class _Doubtful(_General):
-    """Binding failed; perhaps it is the feeds that are wrong: the general way will tell."""
+class _BindingFailed(_Unbound):
+    """Binding raised: run the generic path once to see whether the feeds are invalid."""
 
     __slots__ = ()
 
 
-_unwanted = _General("it has not come often enough")
-_no_library = _General("there is no kernel library")
+_unwanted = _Unbound("it has not come often enough")
+_no_library = _Unbound("there is no kernel library")
 
 
 class _Here(local):
@@ -143,9 +143,9 @@ class BoundRuns(SessionRun):
     def refused(self, state: State) -> list[tuple[list[tuple[int, ...]], str]]:
         """What a session has not bound, or had to leave again: shapes of feeds, and why."""
         table: dict[Any, Any] = state.bindings.get(self, {})
-        found = [([*s[2:]], f.reason) for s, f in [*table.items()] if isinstance(f, _General)]
+        found = [([*s[2:]], f.reason) for s, f in [*table.items()] if isinstance(f, _Unbound)]
         left = [(s, f) for s, f in [*table.items()] if type(f) is _Bound and f.failures]
-        return found + [([*s[2:]], f"a run took the general way: {f.failure}") for s, f in left]
+        return found + [([*s[2:]], f"a run was generic: {f.failure}") for s, f in left]
 
     def listings(self, state: State) -> list[tuple[CodeType, Listing]]:
         """The code of each binding, and what it does."""
@@ -165,8 +165,8 @@ class BoundRuns(SessionRun):
                 found = first(table, state, values, signature, feeds)
             if found.library is not library():
                 made = general(state, values, *feeds)
-                if type(found) is _Doubtful:  # the feeds were right
-                    _put(table, signature, _General(found.reason))
+                if type(found) is _BindingFailed:  # the feeds were right
+                    _put(table, signature, _Unbound(found.reason))
                 elif found is _no_library and library() is not None:  # there is one now
                     table.pop(signature, None)
                 return made
@@ -212,11 +212,11 @@ class BoundRuns(SessionRun):
         signature: object,
         feeds: tuple[Any, ...],
     ) -> tuple[Any, ...]:
-        """A bound run failed: the general way computes it, or says what is wrong with the feeds."""
+        """A bound run failed: the generic run computes it, or says what is wrong with the feeds."""
         made = self.general(state, values, *feeds)
         found.failures, found.failure = found.failures + 1, said
         if found.failures >= MIN_RUNS:
-            _put(table, signature, _General(f"runs failed: {found.failure}"))
+            _put(table, signature, _Unbound(f"runs failed: {found.failure}"))
         return made
 
     def _first(
@@ -243,13 +243,13 @@ class BoundRuns(SessionRun):
             self.bindings.add(binding)
             if not is_within_bounds(state):
                 state.kept.clear()
-                made = _General("packed weights would take too much memory")
+                made = _Unbound("packed weights would take too much memory")
             elif _bytes(state) + binding.notes["bytes"] > MAX_BYTES:
-                made = _General("the session's bindings would take too much memory")
+                made = _Unbound("the session's bindings would take too much memory")
         except NotBound as reason:
-            made = _General(str(reason))
+            made = _Unbound(str(reason))
         except Exception as error:
-            return _Doubtful(f"binding failed: {_said(error)}")
+            return _BindingFailed(f"binding failed: {_said(error)}")
         self.evicted += _put(table, signature, made, most)
         return made
 

@@ -66,8 +66,12 @@ def wrap(binder: Binder, facts: ShapeFacts, part: Sequence[Step], instrs: Sequen
     if not _may_wrap(binder, part, instrs, made):
         return
     last = binder.lives.last
-    segment = NativeSegment(part, facts, lambda v: last.get(v, -1) >= binder.position)
+    is_read = lambda v: last.get(v, -1) >= binder.position
+    segment = NativeSegment(part, facts, is_read, products=binder.work)
     kinds = binder.kinds
+    placed = [binder.env[v] for v in segment.outputs if kinds.get(v) == FIXED]
+    if not all(a.flags.writeable for a in placed):
+        return  # (a view that repeats elements)
     found = f"n{binder.position}"
     given = "".join(f", {binder.name(v)}" for v in segment.inputs)
     copyto = binder.param("copyto", np.copyto)

@@ -8,11 +8,12 @@ the version stamp of a variable has changed. A value of stage RUN is
   write, or a large result of a kernel that has no way to write where it is told.
 
 Whoever selects an implementation asks for arrays (a primitive is chosen by how an array lies), not
-for names: a line refers to value 7 as ``$7``, and the emitter (emit_bound.py) puts its name there.
+for names: a line refers to value 7 as ``$7``, and the emitter (emit.py) puts its name there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array
     from headrace.kernels.packed_weights import Held
 
-__all__ = ["FIXED", "KNOWN", "MOVING", "STEADY", "BoundValues", "is_view", "look_of", "outputs_of"]
+__all__ = ["FIXED", "KNOWN", "MOVING", "REFERENCE", "STEADY", "BoundValues"]
+__all__ += ["is_view", "look_of", "outputs_of"]
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
+
+#: How a line refers to a value.
+REFERENCE = re.compile(r"\$(-?\d+)")
 
 
 class BoundValues:
@@ -54,7 +59,6 @@ class BoundValues:
         self.of_variable: dict[int, bool] = {}
         self.arena = Arena(self.library.aligned)
         self.passing: dict[int, list[int]] = {}  # moving results by the step after which they go
-        self.names: dict[int, str] = {}  # of values that have one from the start
         self.params: dict[str, Any] = {}
         self.instrs: list[Instr] = []
         self.code: list[str] = []  # the lines of the instruction that is being made

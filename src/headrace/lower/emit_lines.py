@@ -1,10 +1,8 @@
-"""The emitter: instructions as lines of one Python function, and the local names of its values.
+"""Lines, local names and parameters of one generated function.
 
-``CodeLines`` is what all parts of code generation share: emit_expressions.py (arguments and kernel
-calls), emit_writes.py (updates of variables), emit_general.py (steps, branches, loops, results)
-and emit_bound.py (runs that are bound to shapes). ``emit`` adds a line, ``assemble`` makes the
-function. Plans of the same text share one compiled code object: kernels, constants, names of
-variables and writers are parameters of a factory around it.
+``emit`` adds a line, ``name`` gives a value its local name, ``param`` an object its own, and
+``assemble`` makes the function. Plans of the same text share one compiled code object: kernels,
+constants, names of variables and writers are parameters of a factory around it.
 """
 
 from __future__ import annotations
@@ -17,13 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.lower.listing import Listing
+from headrace.lower.listing import Listing, Written
 from headrace.lower.listing_verify import checked_listing
-from headrace.lower.native_segments import NativeSegment
-from headrace.lower.plan import Plan
 from headrace.lower.session_state import RunContext
 from headrace.program.constants import peek
-from headrace.program.nodes import Node
 from headrace.runtime.fork_locks import held_at_fork
 from headrace.runtime.interrupts import FILENAME
 
@@ -32,7 +27,7 @@ __all__ = ["COUNTS", "CodeLines", "Compiled"]
 #: Local names, before those of dead values are used again.
 MAX_NAMES = 32
 #: Parameters; compiling a function that closes over n of them takes n * n.
-MANY = 1000
+MAX_PARAMETERS = 1000
 
 _factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
 _factories_lock = held_at_fork(Lock())
@@ -50,7 +45,6 @@ class Compiled(NamedTuple):
     make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
     params: dict[str, Any]
     constant_params: dict[str, int]  # parameter -> the constant value that it holds
-    segments: list[NativeSegment]
 
 
 def _factory(source: str) -> Callable[..., Any]:
@@ -70,51 +64,52 @@ def _factory(source: str) -> Callable[..., Any]:
 
 
 class CodeLines:
-    """Lines, names and parameters of one generated function."""
+    """Lines, names and parameters of the function of a listing."""
 
-    def __init__(self, plan: Plan, kept: Callable[..., Any] | None) -> None:
-        self.plan = plan
-        self.kept = kept
-        self.program = plan.program
-        self.lives = plan.lives
+    def __init__(self, listing: Listing) -> None:
+        self.listing = listing
+        self.program = listing.program
+        bound = listing.bound
         self.lines: list[str] = []
-        self.names: dict[int, str] = {}
-        self.params: dict[str, Any] = {}
+        self.firsts: list[int] = []  # how many lines come before each instruction's
+        self.names = {feed: f"f{n}" for n, feed in enumerate(self.program.feeds)}
+        self.held = {} if bound is None else bound.held
+        self.held_names: dict[int, str] = {}
+        self.params: dict[str, Any] = {} if bound is None else dict(bound.params)
         self.constant_params: dict[str, int] = {}
-        self.kernels: dict[Any, str] = {}
+        self.functions: dict[int, str] = {}  # the names of functions, by their identities
         self.numbers: dict[int, str] = {}  # constants of rank 0 that stand beside arrays
         self.n_temps = 0
-        self.uses_rt = False
-        self.checked: list[set[int]] = [set()]
-        self.opened: list[int] = []  # the first lines of open branches and loops
-        self.in_segment = ""  # the name of the result of the segment whose steps are written
-        self.appended: dict[int, str] = {}  # results of appending to a loop variable
+        self.checked: list[set[int]] = [set()]  # variables that have a value, by level
         self.outer: set[int] = set()  # values that the outermost block makes
-        self.loaded: set[int] = set()  # variables that are read, not only written
-        self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
-        self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
-        self.depth = 2
-        self.writing = (0, 0)  # the first and the last line that are not interrupted
-        self.locked = (0, 0)  # lines and depth after the last update under the lock
         self.free: list[str] = []  # names whose values nobody reads any more
-        # operations that were started on threads of their own, by the names of what is waited for
-        self.joining: dict[str, Node] = {}
-        self.segments: list[NativeSegment] = []
+        self.loaded: set[int] = set()  # variables that are read, not only written
+        variables = self.program.variables
+        self.variables = {v.current: (i, v) for i, v in enumerate(variables)}
+        self.variables.update((v.start, (i, v)) for i, v in enumerate(variables))
+        self.depth = 2
+        if bound is not None:
+            for feed in self.program.feeds:
+                if feed in self.held:
+                    del self.names[feed]
+            self.names.update((v, f"W[{n}]") for n, v in enumerate(bound.steady))
+            for v in variables:
+                if v.key in listing.watched:  # checked by the stamps, before anything else
+                    self.checked[0].update((v.start, v.current))
 
     def emit(self, text: str) -> None:
         self.lines.append(" " * self.depth + text)
 
-    def assemble(
-        self, listing: Listing, prologue: list[str], n_feeds: int, name: Callable[[int], str]
-    ) -> Compiled:
-        """The function of a listing whose instructions were written.
+    def assemble(self, prologue: list[str], name: Callable[[int], str]) -> Compiled:
+        """The function, once the instructions are written.
 
         ``prologue`` are the lines before the first one; ``name(offset)`` gives the function's name,
         ``offset`` being the number of the line before it.
         """
-        feeds = "".join(f", f{n}" for n in range(n_feeds))
+        listing = self.listing
+        feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - listing.kept))
         params = ", ".join(self.params)
-        if len(self.params) > MANY:
+        if len(self.params) > MAX_PARAMETERS:
             prologue.insert(0, f"  {params} = P")
             params = "*P"
         offset = 2 + len(prologue)
@@ -123,40 +118,67 @@ class CodeLines:
         lines = [*header, *prologue, *self.lines, f" return {called}", ""]
         make = functools.partial(_factory("\n".join(lines)), np, RunContext)
         run = make(*self.params.values())
-        listing.lines, listing.offset = lines, offset
+        listing.written = Written(lines, [n + offset for n in self.firsts])
         checked_listing(listing, "emitting it")
-        return Compiled(
-            run, listing, self.names, make, self.params, self.constant_params, self.segments
-        )
+        return Compiled(run, listing, self.names, make, self.params, self.constant_params)
 
+    # parameters ---------------------------------------------------------------------------------
     def param(self, name: str, value: Any) -> str:
         assert self.params.setdefault(name, value) is value, f"two parameters are called {name}"
         return name
 
+    def new_param(self, letter: str, value: Any) -> str:
+        return self.param(f"{letter}{len(self.params)}", value)
+
+    def function(self, function: Any) -> str:
+        """The name of what an instruction calls."""
+        name = self.functions.get(id(function))
+        if name is None:
+            name = self.functions[id(function)] = self.new_param("k", function)
+        return name
+
+    def number(self, value: int) -> str:
+        """A constant number as an array of rank 0."""
+        name = self.numbers.get(value)
+        if name is None:
+            array = np.asarray(peek(self.program.constants, value))
+            name = self.numbers[value] = self.new_param("z", array)
+            self.constant_params[name] = value
+        return name
+
+    # values -------------------------------------------------------------------------------------
     def name(self, value: int) -> str:
         """The local name of a value.
 
         Variables are checked to be initialised where they are first used.
         """
-        found = self.names.get(value)
-        if value in self.by_start or value in self.by_current:
+        if value in self.variables:
             return self.variable(value)
+        found = self.names.get(value)
         if found is not None:
             return found
         array = peek(self.program.constants, value)
         if array is not None:
-            name = f"c{len(self.params)}"
-            self.names[value] = name
-            self.constant_params[name] = value
-            return self.param(
-                name, array[()] if array.ndim == 0 and array.dtype.kind != "O" else array
-            )
-        raise AssertionError(f"value {value} is used before it is made")
+            is_number = array.ndim == 0 and array.dtype.kind != "O"
+            found = self.names[value] = self.new_param("c", array[()] if is_number else array)
+            self.constant_params[found] = value
+            return found
+        assert value in self.held, f"value {value} is used before it is made"
+        return self.reference(value)
+
+    def reference(self, value: int) -> str:
+        """What stands for ``$7`` in the lines of a bound step: its objects, else its name."""
+        found = self.held_names.get(value)
+        if found is not None:
+            return found
+        if value not in self.held:
+            return self.name(value)
+        name = self.held_names[value] = self.new_param("p", self.held[value])
+        return name
 
     def variable(self, value: int, check: bool = True) -> str:
-        is_start = value in self.by_start
-        i, info = self.by_start[value] if is_start else self.by_current[value]
-        name = f"s{i}" if is_start and i in self.plan.starts else f"v{i}"
+        i, info = self.variables[value]
+        name = f"s{i}" if value == info.start and i in self.listing.starts else f"v{i}"
         self.names[value] = name
         self.loaded.add(i)
         if check and not any(value in scope for scope in self.checked):
@@ -181,13 +203,18 @@ class CodeLines:
 
     def name_lazily(self, value: int) -> str:
         """A variable is checked only if its branch is the one that is taken."""
-        if value not in self.by_start and value not in self.by_current:
+        if value not in self.variables:
             return self.name(value)
         name = self.variable(value, check=False)
-        i, info = self.by_start.get(value) or self.by_current[value]
+        i, info = self.variables[value]
         op = self.param(f"o{i}", info.op)
         return f"({name} if {name} is not None else S.need({self.param_key(value)}, {op}))"
 
+    def unset(self, value: int) -> str:
+        """What there is of a variable: its value or None."""
+        name = self.variable(value, check=False)
+        return f"(S.raw({self.param_key(value)}) if {name} is None else {name})"
+
     def param_key(self, value: int) -> str:
-        i, info = self.by_start.get(value) or self.by_current[value]
+        i, info = self.variables[value]
         return self.param(f"q{i}", info.key)

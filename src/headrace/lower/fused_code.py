@@ -16,7 +16,7 @@ from headrace.core.dtypes import float32
 from headrace.core.shapes import covers
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import blocks
-from headrace.lower.fusion import LARGE_ALONE, Fused
+from headrace.lower.fusion import MIN_SINGLE_FUNCTION, Fused
 from headrace.lower.native_groups import NativeStep
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Program
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["FUSED_FILENAME", "bound_group", "compiled", "make_fused"]
 
 #: Elements from which blocks over threads pay.
-LARGE = 128 * 1024
+THREADS_FROM = 128 * 1024
 #: Elements from which a single function is the kernel library's, if it has it.
-ALONE_FROM = 64 * 1024
+LIBRARY_FROM = 64 * 1024
 
 FUSED_FILENAME = "<headrace fused>"
 _code: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
         size = 1
         for d in shape:
             size *= d
-        if alone is not None and size >= ALONE_FROM:
+        if alone is not None and size >= LIBRARY_FROM:
             found = library()
             target = out if out is not None and out.flags.writeable else None
             result = None if found is None else found.unary(alone, inputs[0], target)
@@ -98,7 +98,9 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
 def _large(step: Fused) -> tuple[int, dict[str, int]]:
     """Elements from which blocks pay, and how large they are."""
     cheap = len(step.nodes) == 1 and not step.nodes[0].opdef.traits.heavy
-    return (LARGE_ALONE, {"block": LARGE_ALONE // 4}) if cheap else (LARGE, {})
+    return (
+        (MIN_SINGLE_FUNCTION, {"block": MIN_SINGLE_FUNCTION // 4}) if cheap else (THREADS_FROM, {})
+    )
 
 
 def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:

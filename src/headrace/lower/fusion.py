@@ -30,7 +30,7 @@ __all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse",
 MIN_ELEMENTS = 16 * 1024
 
 #: A single cheap function gains from another core only on many elements.
-LARGE_ALONE = 512 * 1024
+MIN_SINGLE_FUNCTION = 512 * 1024
 
 #: Elements in each row of a batch of unknown size from which its functions may turn out large.
 LONG_ROWS = 4096
@@ -180,17 +180,14 @@ def _broadcasting(opdef: OpDef) -> OpDef | None:
 class _Sharing:
     """Producers that may join the groups of all their users."""
 
-    def __init__(self, block: Block, program: Program, mutable: frozenset[int]) -> None:
+    def __init__(self, block: Block, program: Program, fusable: set[int]) -> None:
         self.users: dict[int, list[bool]] = {}
+        values = program.values
         for s in block:
             if isinstance(s, Node):
-                fits = _fusable(s, program, mutable)
+                fits = bool(s.outputs) and s.outputs[0] in fusable
                 for i in dict.fromkeys(s.inputs):
-                    same = (
-                        program.values[i].shape == program.values[s.outputs[0]].shape
-                        if fits
-                        else False
-                    )
+                    same = fits and values[i].shape == values[s.outputs[0]].shape
                     self.users.setdefault(i, []).append(same)
 
     def allows(self, value: int, uses: int, times: int, producer: _Members) -> bool:
@@ -255,7 +252,10 @@ class _Groups:
 
     def __init__(self, block: Block, fusing: _Fusing) -> None:
         self.fusing, self.program, self.uses = fusing, fusing.program, fusing.uses
-        self.sharing = _Sharing(block, fusing.program, fusing.mutable) if fusing.growing else None
+        # (a fusable node has one output)
+        is_fusable = fusing.is_fusable
+        self.fusable = {s.outputs[0] for s in block if is_fusable(s)} if fusing.enabled else set()  # type: ignore[union-attr]
+        self.sharing = _Sharing(block, fusing.program, self.fusable) if fusing.growing else None
         self.groups: dict[int, _Members] = {}  # output of the group's last node -> its nodes
         self.closed: dict[int, _Members] = {}  # groups that end in a reduction
         self.place: dict[int, int] = {}
@@ -263,7 +263,7 @@ class _Groups:
 
     def node(self, s: Node) -> None:
         """One more node of the block, in a group or alone."""
-        if self.fusing.enabled and self.fusing.is_fusable(s):
+        if s.outputs and s.outputs[0] in self.fusable:
             self.groups[s.outputs[0]] = _joined(self._parts(s), s)
             self.place[s.outputs[0]] = len(self.out)
         elif (
@@ -354,7 +354,7 @@ def _is_large(value: int, program: Program) -> bool:
     n = shapes.num_elements(shape)
     if n is None:  # perhaps: it is asked again when it runs
         return shape[0] is None and (shapes.num_elements(shape[1:]) or 0) >= LONG_ROWS
-    return n >= LARGE_ALONE
+    return n >= MIN_SINGLE_FUNCTION
 
 
 def _takes_passes(node: Node, program: Program) -> bool:

@@ -2,10 +2,10 @@
 
 An instruction says what is computed (``op``, ``inputs``, ``outputs``), when (``stage``), where the
 result lies (``storage``), by what (``implementation``), why not by something better (``reason``)
-and for which operations of the user's (``source``). The passes fill it in (select_steps.py,
-storage_reuse.py; for runs that are bound to shapes select_bound.py, storage_arena.py); then the
-emitter (emit_general.py, emit_bound.py) names the values and writes the instruction's lines of
-Python, which ``Listing.lines_of`` gives.
+and for which operations of the user's (``source``). The passes make it, with all objects that its
+lines call (select_steps.py, storage_reuse.py, select_calls.py; where shapes are known
+select_bound.py, storage_arena.py); the emitter (emit.py) changes nothing in it: it names the values
+and writes lines of Python, which ``Listing.lines_of`` gives.
 
 Branches and loops are instructions, too: what stands between ``if`` and its end is one level
 deeper (``depth``).
@@ -18,7 +18,7 @@ deeper (``depth``).
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from headrace.program.binding_times import Stage
@@ -39,10 +39,12 @@ __all__ = [
     "VARIABLE",
     "VIEW",
     "After",
+    "Bound",
     "Instr",
     "Listing",
     "Stage",
     "Storage",
+    "Written",
     "nodes_of",
 ]
 
@@ -75,9 +77,8 @@ class After(enum.IntEnum):
 class Instr:
     """One instruction.
 
-    ``text`` is how it is written: an expression over its inputs, ``{0}``, ``{1}``, … (empty: a call
-    of the op's kernel), ``params`` are the objects that the text names. ``first`` is the number of
-    its first line, counted from the first line of all instructions; the emitter sets it.
+    ``text`` is how it is written: an expression over its inputs, ``{0}``, ``{1}``, …, in which
+    ``{call}`` is ``function``; ``params`` are the other objects that the text names.
     """
 
     # (what is not said is not stored: a plan has thousands)
@@ -87,6 +88,15 @@ class Instr:
     reason = ""
     text = ""
     params: tuple[tuple[str, Any], ...] = ()
+    #: A kernel, a fused group, a writer, a segment.
+    function: Callable[..., Any] | None = None
+    wants_rt = False  # the text names ``rt``, the run's context
+    #: What ``{0}``, ``{1}``, … are, if not the inputs.
+    arguments: tuple[int, ...] | None = None
+    #: Constant inputs that are arrays of rank 0 there, not numbers.
+    arrays: tuple[int, ...] = ()
+    #: Variables may have no value yet: the text takes what there is.
+    takes_unset = False
     #: In a bound run, its lines; ``$7`` stands for the name of value 7.
     code: Sequence[str] = ()
     #: What follows from the implementation: a segment, the names of guards, how results are given.
@@ -94,7 +104,6 @@ class Instr:
     #: Values that nobody reads any more.
     ends: tuple[tuple[int, After], ...] = ()
     takes_over = False  # an assignment: the variable takes over the memory of what it is given
-    first = 0
 
     def __init__(
         self,
@@ -111,14 +120,32 @@ class Instr:
         self.depth = depth
 
 
+class Bound(NamedTuple):
+    """What a run that is bound to shapes has beside its instructions."""
+
+    steps: int  # so many instructions, the first, are bound
+    params: Mapping[str, Any]  # the objects that their lines name
+    held: Mapping[int, Any]  # values that are objects: known ones, and memory that stays
+    steady: Sequence[int]  # values made again when a variable was written, as W[0], W[1], …
+    renewal: Any  # does that (lower/renewal.py)
+
+
+class Written(NamedTuple):
+    """The lines of a function, and how many of them come before those of each instruction."""
+
+    lines: Sequence[str]
+    firsts: Sequence[int]
+
+
 class Listing:
     """The instructions of one generated function, in their order.
 
     ``given`` are results that are not copied for the caller, ``watched`` the variables whose
     version stamps a run compares before it uses what was made of them (instructions of stage
-    WRITE); ``bound`` says whether the shapes of the feeds are known, and ``kept`` how many feeds,
-    the last ones, are values kept between runs. The emitter sets ``lines``, those of the whole
-    function, and ``offset``, how many of them come before those of the first instruction.
+    WRITE); ``bound`` says what is different where the shapes of the feeds are known, ``kept`` how
+    many feeds, the last ones, are values kept between runs, which ``keeper`` gives, and ``starts``
+    which variables have a name of its own for their old value. ``written`` is what the emitter
+    makes of it.
     """
 
     __slots__ = (
@@ -126,31 +153,31 @@ class Listing:
         "bound",
         "given",
         "instrs",
+        "keeper",
         "kept",
-        "lines",
-        "offset",
         "program",
+        "starts",
         "watched",
+        "written",
     )
 
     def __init__(
-        self,
-        program: Program,
-        instrs: list[Instr],
-        given: Sequence[int] = (),
-        bound: bool = False,
-        watched: tuple[str, ...] = (),
-        kept: int = 0,
+        self, program: Program, instrs: list[Instr], given: Sequence[int] = (), kept: int = 0
     ) -> None:
         self.program = program
         self.instrs = instrs
         self.given = given
-        self.bound = bound
-        self.watched = watched
         self.kept = kept
-        self.lines: Sequence[str] = ()
-        self.offset = 0
+        self.keeper: Any = None
+        self.starts: frozenset[int] = frozenset()
+        self.bound: Bound | None = None
+        self.watched: tuple[str, ...] = ()
+        self.written = Written((), ())
         self._steps: dict[int, Step] | None = None
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return self.written.lines
 
     @property
     def n_reused(self) -> int:
@@ -170,16 +197,15 @@ class Listing:
 
     def lines_of(self, n: int) -> range:
         """The numbers of an instruction's lines, as tracebacks count them."""
-        following = self.instrs[n + 1 : n + 2]
-        end = following[0].first + self.offset if following else len(self.lines) - 2
-        return range(self.instrs[n].first + self.offset + 1, end + 1)
+        lines, firsts = self.written
+        end = firsts[n + 1] if n + 1 < len(firsts) else len(lines) - 2
+        return range(firsts[n] + 1, end + 1)
 
     def detached(self) -> Listing:
         """The same without constants and graph, for code that outlives them."""
         program = self.program._replace(body=(), constants={})
-        more = self.given, self.bound, self.watched, self.kept
-        made = Listing(program, self.instrs, *more)
-        made.lines, made.offset = self.lines, self.offset
+        made = Listing(program, self.instrs, self.given, self.kept)
+        made.written = self.written
         return made
 
 

@@ -14,6 +14,8 @@ the storage of the instructions alone.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from headrace import env
 from headrace.lower.listing import (
     CALLERS,
@@ -79,11 +81,10 @@ class _Check:
         self._start()
         self._find_loops()
         self._find_last_reads()
-        line = 0
-        for n, instr in enumerate(self.listing.instrs):
-            if instr.first < line:
-                self._says(n, "has lines of another instruction")
-            line = instr.first
+        instrs, firsts = self.listing.instrs, self.listing.written.firsts
+        if any(b < a for a, b in pairwise(firsts)) or len(firsts) not in (0, len(instrs)):
+            self.problems.append("lines are not in the order of their instructions")
+        for n, instr in enumerate(instrs):
             self._reads(n, instr)
             if instr.storage.kind == IN_PLACE:
                 self._overwrites(n, instr)
@@ -106,7 +107,7 @@ class _Check:
                 self.made[v] = -1
                 self.foreign.add(v)
                 # (what a general run reads of a variable, it reads in every run)
-                kept = self.listing.bound and not variable.written
+                kept = self.listing.bound is not None and not variable.written
                 self.stage[v] = Stage.WRITE if kept else Stage.RUN
                 self.depends[v] = frozenset([variable.key])
         if self.listing.kept:

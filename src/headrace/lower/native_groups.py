@@ -1,10 +1,10 @@
 """From fused steps of a plan to native kernels: structure, hotness, and how shapes are bound.
 
 A fused step is run by NumPy until it has proved hot: the work of its runs, counted in elements and
-operations for each session and structure, has passed ``HOT``. Then its kernel is compiled, or taken
-from those that another plan, or another process, has compiled (kernels/native/group_kernels.py).
-Which run switches is a function of the program: no clock is asked, and another session begins to
-count anew.
+operations for each session and structure, has passed ``HOT_WORK``. Then its kernel is compiled, or
+taken from those that another plan, or another process, has compiled
+(kernels/native/group_kernels.py). Which run switches is a function of the program: no clock is
+asked, and another session begins to count anew.
 
 From then on a run takes a kernel for the shapes of its inputs: the step's inputs have the result's
 shape, or are numbers, rows or columns of it. Other shapes, arrays that are not contiguous, and
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "HOT",
+    "HOT_WORK",
     "NativeStep",
     "compiler_status",
     "extents_of",
@@ -45,11 +45,11 @@ __all__ = [
 __all__ += ["native_expected", "native_step", "reason_alone", "reason_fused", "strided"]
 
 #: Work after which a step is compiled: elementary operations on elements, about 25 ms of NumPy.
-HOT = 50_000_000
+HOT_WORK = 50_000_000
 #: What a transcendental function costs NumPy, in elementary operations.
 HEAVY_COST = 8
 #: What an operation costs beside its elements.
-CALL = 1000
+COST_OF_CALL = 1000
 #: Shapes that a step is bound to at once.
 MAX_SHAPES = 64
 #: Steps that a session counts the work of.
@@ -115,7 +115,7 @@ def reason_fused(step: Fused, program: Program, counts: dict[int, Any]) -> str:
     group = native_state() or group_of(described)
     if isinstance(group, str):
         return group
-    return f"it has not proved hot yet ({min(99, 100 * done // HOT)} %)"
+    return f"it has not proved hot yet ({min(99, 100 * done // HOT_WORK)} %)"
 
 
 class Description(NamedTuple):
@@ -326,9 +326,9 @@ class NativeStep:
         """Count a run; True if it is the one from which on the kernel is used."""
         elements = max((getattr(x, "size", 1) for x in inputs), default=1)
         elements = max(elements, self.size)
-        done = counts.get(self.number, 0) + self.cost * (elements + CALL)
+        done = counts.get(self.number, 0) + self.cost * (elements + COST_OF_CALL)
         setting = native_setting()
-        if setting == "hot" and done < HOT:
+        if setting == "hot" and done < HOT_WORK:
             if len(counts) >= MAX_COUNTED:
                 counts.clear()
             counts[self.number] = done

@@ -15,7 +15,13 @@ from importlib import import_module
 from typing import Any
 
 from headrace.env import native_setting
-from headrace.lower.native_groups import CALL, HEAVY_COST, HOT, MAX_COUNTED, native_state
+from headrace.lower.native_groups import (
+    COST_OF_CALL,
+    HEAVY_COST,
+    HOT_WORK,
+    MAX_COUNTED,
+    native_state,
+)
 from headrace.program.nodes import Node
 
 __all__ = ["NativeKernel", "Warming", "reason_compiled"]
@@ -35,7 +41,7 @@ def reason_compiled(node: Node, counts: dict[Any, Any]) -> str:
     done = counts.get(_key(node), 0)
     if done is True:
         return ""
-    return native_state() or f"it has not proved hot yet ({min(99, 100 * int(done) // HOT)} %)"
+    return native_state() or f"it has not proved hot yet ({min(99, 100 * int(done) // HOT_WORK)} %)"
 
 
 class NativeKernel:
@@ -60,9 +66,9 @@ class NativeKernel:
     def _count(self, counts: dict[Any, Any], done: int, inputs: tuple[Any, ...]) -> bool:
         """Count a run; True if it is the one from which on the kernel is used."""
         elements = max(getattr(x, "size", 1) for x in inputs)
-        done += HEAVY_COST * (elements + CALL)
+        done += HEAVY_COST * (elements + COST_OF_CALL)
         setting = native_setting()
-        if setting == "hot" and done < HOT:
+        if setting == "hot" and done < HOT_WORK:
             if len(counts) >= MAX_COUNTED:
                 counts.clear()
             counts[self.key] = done
@@ -87,11 +93,11 @@ class Warming:
     __slots__ = ("_done", "_work")
 
     def __init__(self, elements: int) -> None:
-        self._done, self._work = 0, HEAVY_COST * (elements + CALL)
+        self._done, self._work = 0, HEAVY_COST * (elements + COST_OF_CALL)
 
     def __call__(self) -> bool:
-        if 0 <= self._done < HOT:
-            self._done = HOT if native_setting() == "always" else self._done + self._work
-            if self._done >= HOT and native_state():
+        if 0 <= self._done < HOT_WORK:
+            self._done = HOT_WORK if native_setting() == "always" else self._done + self._work
+            if self._done >= HOT_WORK and native_state():
                 self._done = -1
-        return self._done >= HOT
+        return self._done >= HOT_WORK

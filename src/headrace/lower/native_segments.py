@@ -5,7 +5,7 @@ pure steps (element-wise ops, reductions, small products, softmax, gathers, conc
 computes shapes) becomes one compiled function for the shapes that come in: one call from Python, no
 allocations but for results that later steps read.
 
-The generated code of a plan (emit_general.py) has both ways:
+The generated code of a plan (emit.py) has both ways:
 
     r0 = g0(S, f0, v1, v2)          # None: not compiled (yet), or not for these values
     if r0 is None:
@@ -57,9 +57,14 @@ HOT_STEPS = 20_000
 #: Elements of an array whose op takes as long again as the call of NumPy does.
 ELEMENTS = 4096
 #: Work (ops, as above) in the time in which another thread compiles an op, with room to spare.
-COMPILING = 2_000
+WORK_OF_COMPILING = 2_000
 #: Shapes that a session has kernels for, or counts, at once.
 MAX_SHAPES = 32
+#: In a run that is bound to shapes there is nothing to find out about them, and its steps take
+#: longer than a call of NumPy: so much work is enough.
+HOT_BOUND = 5_000
+#: Multiplications of a library that take as long as an op of a segment.
+PRODUCTS = 1 << 19
 
 _numbers = itertools.count()
 
@@ -314,7 +319,9 @@ class NativeSegment:
     """Steps of a plan as ``segment(state, *inputs)``: the outputs, or None to run the steps."""
 
     __slots__ = (
+        "beside",
         "constants",
+        "hot",
         "inputs",
         "number",
         "of_shape",
@@ -330,8 +337,12 @@ class NativeSegment:
         steps: Sequence[Step],
         facts: ShapeFacts,
         is_read_later: Callable[[int], bool],
+        products: int | None = None,
     ) -> None:
+        """``products``: the multiplications of a run that is bound to shapes, beside the steps."""
         self.steps = tuple(steps)
+        self.hot = HOT_STEPS if products is None else HOT_BOUND
+        self.beside = None if products is None else products // PRODUCTS
         self.constants: dict[int, Any] = {}
         made: dict[int, None] = {}
         wanted: dict[int, None] = {}
@@ -380,13 +391,13 @@ class NativeSegment:
     def _runs_to_compile(self, inputs: Sequence[Any]) -> int:
         """Runs that take as long as compiling in another thread does."""
         ops = sum(len(nodes_of(s)) for s in self.steps)
-        return -(-COMPILING * ops // self._weight(inputs))
+        return -(-WORK_OF_COMPILING * ops // (self._weight(inputs) + (self.beside or 0)))
 
     def _count(self, counts: dict[Any, Any], done: int, inputs: Sequence[Any]) -> Any:
         setting = native_setting()
         if len(counts) >= MAX_COUNTED:
             counts.clear()
-        if setting == "always":
+        if setting == "always" or (self.beside is not None and setting != "off"):
             counts[self.number] = found = _Bindings()
             return self._bind_again(found, inputs)
         done += self._weight(inputs)
@@ -410,7 +421,7 @@ class NativeSegment:
                 bound = found.table[signature] = self._bind(inputs)
             else:
                 bound = found.table[signature] = bound + self._weight(inputs)
-                if bound >= HOT_STEPS:
+                if bound >= self.hot:
                     copies = [np.array(x) for x in inputs]  # (buffers are used again)
                     build = Build(lambda: self._bind(copies))
                     found.table[signature] = _Awaited(build, self._runs_to_compile(inputs))

@@ -1,11 +1,10 @@
 """The passes between a rewritten program and its listing, in their order.
 
 ``stages`` decides when a value is computed, ``select`` by what, ``storage`` where it lies. The
-passes of ``PASSES`` go from a plan to a plan: they need the whole program. Two more make the
-listing (``make_listing``): select gives every step its instruction, storage says where its result
-lies.
-Where the shapes of the feeds are known, both are done together, a step at a time (binding.py).
-The emitter (emit_general.py, emit_bound.py) only names values and writes lines. ``explain`` prints
+passes of ``PASSES`` go from a plan to a plan: they need the whole program. Those of
+``LISTING_PASSES`` make the listing: select gives every step its instruction and what it calls,
+storage says where its result lies. For steps whose shapes are known both are done together, a step
+at a time, first. The emitter (emit.py) only names values and writes lines. ``explain`` prints
 how many decisions each pass has made (``decisions``), and with ``HEADRACE_DEBUG=verify`` plan and
 listing are checked after each.
 
@@ -17,13 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from headrace.lower.fusion import Fused, PlanBlock, PlanWhile, fuse
+from headrace import env
+from headrace.lower.fusion import Fused, PlanWhile, fuse
 from headrace.lower.listing import Instr, Listing
 from headrace.lower.listing_verify import checked_listing
 from headrace.lower.native_groups import native_expected
 from headrace.lower.plan import Plan, steps
 from headrace.lower.plan_verify import checked_plan
+from headrace.lower.renewal import Renewal
+from headrace.lower.select_bound import bind_steps
+from headrace.lower.select_calls import give_calls
 from headrace.lower.select_packed import count_packed, pack
+from headrace.lower.select_primitives import bind_step
 from headrace.lower.select_product_updates import take_products
 from headrace.lower.select_steps import Selection, give_results
 from headrace.lower.select_updates import Grouped, group
@@ -32,16 +36,18 @@ from headrace.lower.step_order import read_first
 from headrace.lower.storage_appends import find_appends
 from headrace.lower.storage_lifetimes import Lifetimes, kept_starts, lifetimes
 from headrace.lower.storage_reuse import place_results
+from headrace.lower.write_stage import WriteStage
 from headrace.ops.training.product_updates import ProductUpdate
 from headrace.program.nodes import Node, Program
 
 __all__ = [
+    "LISTING_PASSES",
     "PASSES",
     "PLAIN",
     "Choices",
+    "Draft",
     "Pass",
     "decisions",
-    "list_steps",
     "lower_program",
     "make_listing",
     "make_plan",
@@ -143,19 +149,78 @@ def make_plan(program: Program, choices: Choices = PLAIN) -> Plan:
     return plan
 
 
-def make_listing(plan: Plan) -> Listing:
-    """What a plan does while no shape is known."""
-    results = give_results(plan)
-    instrs = [*list_steps(plan, plan.block), results]
-    given = [r.value for r in results.detail if r.is_given]
-    return checked_listing(Listing(plan.program, instrs, given, kept=plan.kept), "selecting")
+class Draft:
+    """A listing under construction.
+
+    Where the shapes of the feeds are known, a binder selects and places the first ``count`` steps,
+    one by one (select_bound.py); else these are none.
+    """
+
+    def __init__(self, plan: Plan, renewal: Renewal | None) -> None:
+        self.plan, self.renewal = plan, renewal
+        self.binder = None if renewal is None else renewal.binder
+        self.count = 0 if self.binder is None else self.binder.count
+        self.bound: list[Instr] = []  # of bound steps
+        self.rest: list[Instr] = []
+        self.given: list[int] = []
+
+    def bind(self) -> None:
+        if self.binder is not None:
+            self.bound = bind_steps(self.binder, bind_step)
+            self.given = [*self.binder.given]
+
+    def select(self) -> None:
+        self.rest = Selection(self.plan, self.count).outermost(self.plan.block[self.count :])
+
+    def place(self) -> None:
+        place_results(self.rest, self.plan.program, self.plan.lives, self.count)
+
+    def give(self) -> None:
+        last = give_results(self.plan)
+        if self.binder is not None:
+            last.detail = [self.binder.result(r) for r in last.detail]
+        self.given += [r.value for r in last.detail if r.is_given]
+        self.rest.append(last)
+
+    def call(self) -> None:
+        give_calls(self.rest, self.plan.program)
+
+    def listing(self, keeper: WriteStage | None = None) -> Listing:
+        """What there is of it."""
+        plan, binder = self.plan, self.binder
+        made = Listing(plan.program, [*self.bound, *self.rest], self.given)
+        made.kept, made.keeper, made.starts = plan.kept, keeper, plan.starts
+        if binder is not None and self.renewal is not None:
+            made.bound = binder.bound(self.rest, self.renewal)
+            made.watched = binder.watched
+        return made
 
 
-def list_steps(plan: Plan, block: PlanBlock, position: int = 0) -> list[Instr]:
-    """Select, then storage, over steps of a plan, the first of which has this number."""
-    instrs = Selection(plan, position).outermost(block)
-    place_results(instrs, plan.program, plan.lives, position)
-    return instrs
+#: From a plan to its listing.
+LISTING_PASSES: tuple[tuple[str, Callable[[Draft], None]], ...] = (
+    ("select and storage: steps bound to shapes", Draft.bind),
+    ("select: instructions", Draft.select),
+    ("storage: results over inputs, what is let go", Draft.place),
+    ("storage: results for the caller", Draft.give),
+    ("select: kernels, groups and writers", Draft.call),
+)
+
+
+def make_listing(
+    plan: Plan, keeper: WriteStage | None = None, renewal: Renewal | None = None
+) -> Listing:
+    """What a plan does. ``keeper`` gives the values that are kept between runs; ``renewal`` belongs
+    to a binder, which knows the shapes of the feeds.
+    """
+    draft = Draft(plan, renewal)
+    for name, run in LISTING_PASSES:
+        run(draft)
+        if env.verifies():
+            checked_listing(draft.listing(), name)
+    made = draft.listing(keeper)
+    if renewal is not None and made.bound is not None:
+        renewal.hold(made.bound.steady)
+    return made
 
 
 def decisions(plan: Plan) -> dict[str, int]:

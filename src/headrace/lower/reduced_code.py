@@ -64,7 +64,7 @@ def make_reduced(step: Fused, program: Program) -> Callable[..., Any]:
 
     def run(*inputs: Array | np.generic) -> Any:
         shape = _full_shape(inputs, rank)
-        is_large = shape is not None and math.prod(shape) >= fused.LARGE
+        is_large = shape is not None and math.prod(shape) >= fused.THREADS_FROM
         if shape is not None and is_large and (not everything or _is_flat(inputs, shape)):
             return reduce(into, inputs, shape, dtype, name, keep)
         return kernel(chain(*inputs), axes)

@@ -55,6 +55,7 @@ class ShapeFacts:
         self.is_worth = native_expected() and len(program.body) <= MAX_PROGRAM
         self.structural: frozenset[int] = frozenset()
         self.of_shape: frozenset[int] = frozenset()
+        self.small: dict[int, bool] = {}  # whether an array's elements are of a type with code, few
         if self.is_worth:
             self._look()
 
@@ -102,7 +103,7 @@ class ShapeFacts:
         if self.of_shape.issuperset(node.outputs):
             return True
         values = self.program.values
-        if not _has_rule(node.opdef, tuple([values[i].dtype.name for i in node.inputs])):
+        if not _has_rule(node.opdef, tuple([values[i].dtype._name for i in node.inputs])):
             return False
         inputs = node.inputs
         too_large = segment_rules.TOO_LARGE.get(node.opdef.name)
@@ -111,9 +112,13 @@ class ShapeFacts:
         large = node.opdef.traits.large_inputs
         if large:
             inputs = tuple([v for k, v in enumerate(inputs) if k not in large])
+        small = self.small
         for v in (*inputs, *node.outputs):
-            info = values[v]
-            if not kind_of(info.dtype.name) or not _is_small(info.shape):
+            fits = small.get(v)
+            if fits is None:
+                info = values[v]
+                fits = small[v] = bool(kind_of(info.dtype._name)) and _is_small(info.shape)
+            if not fits:
                 return False
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes, shapes
-from headrace.lower.fusion import Fused, PlanIf, PlanWhile
+from headrace.lower.fusion import Fused, PlanIf, PlanStatement, PlanWhile
 from headrace.lower.plan import Plan
 from headrace.lower.stage_split import before_writes
 from headrace.program.binding_times import why_no_computation
@@ -17,7 +17,7 @@ __all__ = ["why_unbound"]
 #: Weights from which a plain product is reason enough to bind a plan.
 PRODUCT = 1 << 12
 #: Larger training steps are not bound: it would take as long again to plan them.
-MOST_STATEMENTS = 2000
+MAX_STATEMENTS = 2000
 
 
 def why_unbound(plan: Plan) -> str | None:
@@ -26,8 +26,10 @@ def why_unbound(plan: Plan) -> str | None:
     What comes before its writes must be pure steps one after the other, with something among them
     that is the kernel library's.
     """
-    writes = any(v.written for v in plan.program.variables)
     block: Sequence[Any] = plan.block
+    if not any(_is_of_library(s, plan.program) for s in block):
+        return "no product, convolution or layer in it is large enough for the kernel library"
+    writes = any(v.written for v in plan.program.variables)
     if writes:
         why_not = _why_not_split(plan)
         if why_not is not None:
@@ -46,7 +48,7 @@ def why_unbound(plan: Plan) -> str | None:
             return f"{step.op.name} ({step.opdef.name}) {why_not}"
         if writes and not _is_dense(step):
             return f"{step.op.name} ({step.opdef.name}) is not of a dense layer: nothing is gained"
-        found = found or step.opdef.traits.layer or _is_product(step, plan.program)
+        found = found or _is_of_library(step, plan.program)
     if not found:
         return "no product, convolution or layer in it is large enough for the kernel library"
     if not writes and (plan.program.effects or None in plan.program.fetches):
@@ -57,8 +59,8 @@ def why_unbound(plan: Plan) -> str | None:
 def _why_not_split(plan: Plan) -> str | None:
     if plan.kept:
         return "other results depend on variables alone and are kept"
-    if len(plan.program.body) > MOST_STATEMENTS:
-        return f"it has more than {MOST_STATEMENTS} operations"
+    if len(plan.program.body) > MAX_STATEMENTS:
+        return f"it has more than {MAX_STATEMENTS} operations"
     if any(isinstance(s, (PlanIf, PlanWhile)) for s in plan.block):
         return "it has branches or loops"
     return None
@@ -73,9 +75,12 @@ def _is_dense(node: Node) -> bool:
     return traits.elementwise or traits.view or traits.of_shape or traits.dense
 
 
-def _is_product(node: Node, program: Program) -> bool:
-    if node.opdef.role != "matmul":
+def _is_of_library(node: PlanStatement, program: Program) -> bool:
+    """Whether a step is large enough for the kernel library."""
+    if not isinstance(node, Node):
         return False
+    if node.opdef.role != "matmul":
+        return node.opdef.traits.layer
     size = shapes.num_elements(program.values[node.inputs[1]].shape)
     return size is not None and size >= PRODUCT
 

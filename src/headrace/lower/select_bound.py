@@ -8,7 +8,7 @@ copy of what it gives.
 
 How an array lies decides which primitive takes it, so a step's results are placed in memory before
 the next step is selected. The instructions that come out are complete, their lines refer to values
-by number; emit_bound.py names the values and writes the function.
+by number; the emitter (emit.py) names the values and writes the function.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import numpy as np
 
 from headrace.core import shapes
 from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.bound_segments import parts_of, wrap
 from headrace.lower.bound_values import (
     FIXED,
     KNOWN,
     MOVING,
+    REFERENCE,
     STEADY,
     BoundValues,
     is_view,
@@ -33,11 +35,10 @@ from headrace.lower.bound_values import (
 )
 from headrace.lower.fused_code import make_fused
 from headrace.lower.fusion import Fused
-from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Instr, Stage
+from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Bound, Instr, Stage
 from headrace.lower.listing import MOVING as MOVED
 from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
-from headrace.lower.select_steps import give_results
 from headrace.lower.stage_split import step_stage
 from headrace.lower.storage_arena import NotBound
 from headrace.lower.storage_results import Result
@@ -48,14 +49,17 @@ from headrace.runtime import waiting
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
     from headrace.kernels.onednn.primitive import Call
+    from headrace.lower.renewal import Renewal
 
-__all__ = ["FLOAT32", "TAKEN", "Binder", "is_plain"]
+__all__ = ["FLOAT32", "TAKEN", "Binder", "bind_steps", "is_plain"]
 
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they
 #: are to lie.
-COPIED = 1024
+MAX_COPIED_ELEMENTS = 1024
+#: Multiplications from which binding a training step pays.
+MIN_WORK = 1 << 20
 #: Bytes from which a kernel's result is left where it is instead of being copied.
-LEFT = 1 << 16
+MIN_BYTES_LEFT_IN_PLACE = 1 << 16
 
 FLOAT32 = np.dtype(np.float32)
 #: What a binder answers when it has bound a step; every other text says why it has not.
@@ -78,6 +82,8 @@ class Binder(BoundValues):
     ) -> None:
         super().__init__(plan, count, len(kept))
         self.variables = variables
+        #: The values of all variables: lines have names for them.
+        self.of_variables = {v for i in self.program.variables for v in (i.start, i.current)}
         self.params.update(
             empty=np.empty, float32=np.float32, fail=_fail, fail_for_nan=_fail_for_nan
         )
@@ -109,6 +115,7 @@ class Binder(BoundValues):
             # the library's threads would spin beside a neighbour for ever
             self.emit(f"{self.param('tick', waiting.tick)}()")
         self.n_steady = sum(not v.written for v in self.variables)
+        self.watched = tuple(v.key for v in self.variables[: self.n_steady])
         self.variable_shapes = [look_of(v) for v in held[: self.n_steady]]
         for v, array in zip(self.variables, held):
             for value in (v.start,) if v.written else (v.start, v.current):
@@ -124,7 +131,7 @@ class Binder(BoundValues):
         for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
             if array.dtype.kind not in "fiub":
                 raise NotBound("a feed of another type")
-            if array.nbytes >= LEFT:
+            if array.nbytes >= MIN_BYTES_LEFT_IN_PLACE:
                 self._take_feed(value, f"f{n}", array)
                 continue
             room = self.reserve([value], array.shape, array.dtype)
@@ -138,14 +145,13 @@ class Binder(BoundValues):
         contiguous = self.param("contiguous", np.ascontiguousarray)
         self.emit(f"if not {name}.flags.c_contiguous: {name} = {contiguous}({name})")
         self.env[value], self.kinds[value] = np.ascontiguousarray(array), MOVING
-        self.names[value] = name
 
     # primitives ---------------------------------------------------------------------------------
     def target(self, value: int, shape: tuple[int, ...], *also: int) -> tuple[Any, str]:
         """Where a primitive writes a float32 value (and what else is found there), and what lines
         call it.
         """
-        if self._is_only_result(value) and not also and math.prod(shape) >= COPIED:
+        if self._is_only_result(value) and not also and math.prod(shape) >= MAX_COPIED_ELEMENTS:
             name = self.fresh[value] = f"r{len(self.fresh)}"
             self.emit(f"{name} = empty({shape}, float32)")
             array = np.zeros(shape, np.float32)
@@ -211,7 +217,7 @@ class Binder(BoundValues):
         self.renewals.append(function)
 
     def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
-        """A line that leaves an array with NaN to the general way.
+        """A line that leaves an array with NaN to the generic run.
 
         Without NaN, what it was made of is right, too.
         """
@@ -327,7 +333,7 @@ class Binder(BoundValues):
         arrays = [np.asarray(a) for a in self.results(function, step)]
         if any(a.dtype.kind not in "fiubcV" for a in arrays):
             raise NotBound("a value of another type")
-        large = any(a.nbytes >= LEFT for a in arrays)
+        large = any(a.nbytes >= MIN_BYTES_LEFT_IN_PLACE for a in arrays)
         if large and self.trains:
             raise NotBound("a training step whose work is in other kernels")
         if len(outputs) == 1 and not is_view(step) and large:
@@ -347,22 +353,14 @@ class Binder(BoundValues):
             self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, {one})")
 
     # results ------------------------------------------------------------------------------------
-    def give_results(self) -> Instr:
-        """The last instruction."""
-        made = give_results(self.plan)
-        made.detail = [self._result(r) for r in made.detail]
-        self.given += [r.value for r in made.detail if r.is_given]
-        return made
-
-    def _result(self, result: Result) -> Result:
+    def result(self, result: Result) -> Result:
         """A fetched value as the caller's own: a copy of what lies in memory that stays."""
         value = result.value
         if value is None:
             return result
         if value in self.fresh:
             return Result(value, self.fresh[value])
-        is_variable = any(value in (v.start, v.current) for v in self.program.variables)
-        if value not in self.env or (self.trains and is_variable):
+        if value not in self.env or (self.trains and value in self.of_variables):
             return result
         array = self.array(value)
         if isinstance(array, np.ndarray) and array.dtype.kind == "O":
@@ -370,6 +368,66 @@ class Binder(BoundValues):
         if not self.program.values[value].shape and getattr(array, "ndim", 0) == 0:
             return Result(value, "{}[()]")
         return Result(value, "{}.copy()" if self.kind(value) == FIXED else "np.array({})")
+
+    # the end ------------------------------------------------------------------------------------
+    def bound(self, rest: Sequence[Instr], renewal: Renewal) -> Bound:
+        """What lines refer to: objects, and values that ``renewal`` makes again.
+
+        A view of a variable is made in each run: it must not be held in between.
+        """
+        held: dict[int, Any] = {}
+        steady: dict[int, None] = {}
+        found = [int(v) for i in self.instrs for line in i.code for v in REFERENCE.findall(line)]
+        found += [v for i in rest for v in i.inputs if v not in self.program.constants]
+        for value in found:  # (which grows)
+            if value in self.of_variables or value not in self.env:
+                continue
+            kind = self.kind(value)
+            if kind in (KNOWN, FIXED):
+                held[value] = self.env[value]
+            elif kind == STEADY and not self.of_variable[value]:
+                steady[value] = None
+            elif kind == STEADY:
+                found += self._view_line(value)
+        params = {**self.params, "W": renewal.kept_alive} if steady else self.params
+        return Bound(len(self.instrs), params, held, [*steady], renewal)
+
+    def _view_line(self, value: int) -> tuple[int, ...]:
+        """The line that makes a view of a variable, once; what it reads."""
+        instr = next(i for i in self.instrs if value in i.outputs)
+        mine = f"{self.name(value)} = "
+        if any(line.startswith(mine) for line in instr.code):
+            return ()
+        function, step = next((f, s) for f, s in self.steady if s is instr.source)
+        outputs = outputs_of(step)
+        place = f"[{outputs.index(value)}]" if len(outputs) > 1 else ""
+        instr.implementation = "view"
+        instr.code = [*instr.code, f"{mine}{self.call_text(step, function)}{place}"]
+        return step.inputs
+
+
+def bind_steps(s: Binder, bind_step: BindStep) -> list[Instr]:
+    """The instructions of the steps that are bound."""
+    for facts, part in parts_of(s):
+        first = len(s.instrs)
+        for step in part:
+            try:
+                s.step(step, bind_step)
+            except NotBound as reason:
+                last = step.nodes[-1] if isinstance(step, Fused) else step
+                raise NotBound(f"{last.op.name}: {reason}") from None
+        if facts is not None:
+            wrap(s, facts, part, s.instrs[first:])
+    if not s.calls:
+        raise NotBound("nothing for the kernel library")
+    if s.trains and s.work < MIN_WORK:
+        raise NotBound("too little work")
+    for given in s.plan.block[: s.count * s.trains]:  # nobody's to overwrite or to give away
+        for value in outputs_of(given):  # type: ignore[arg-type]
+            s.lives.fresh.discard(value)
+            s.lives.whole.discard(value)
+            s.lives.shared.add(s.lives.root(value))
+    return s.instrs
 
 
 def is_plain(array: object) -> bool:
@@ -383,7 +441,7 @@ def is_plain(array: object) -> bool:
 
 
 def _fail_for_nan() -> None:
-    raise NotBound("a relu's input is NaN or minus infinity: the general way tells them apart")
+    raise NotBound("a relu's input is NaN or minus infinity: the generic run tells them apart")
 
 
 def _fail() -> None:

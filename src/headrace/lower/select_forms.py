@@ -19,7 +19,7 @@ from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.kernels.numpy import gemm
 from headrace.lower.listing import Instr
-from headrace.lower.session_state import SMALL
+from headrace.lower.session_state import MIN_OVERWRITTEN
 from headrace.ops.internal import fused_ops
 from headrace.program.nodes import Node, Program
 
@@ -31,7 +31,7 @@ __all__ = ["is_small_update", "select_form"]
 
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
 _EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
-_SMALL = 4096  # elements below which a product is an operator
+_MIN_PRODUCT_CALL = 4096  # elements below which a product is an operator
 
 Params = tuple[tuple[str, Any], ...]
 
@@ -59,7 +59,7 @@ def is_small_update(node: Node, program: Program) -> bool:
         return False
     variable, change = (program.values[node.inputs[i]].shape for i in (0, -1))
     size = shapes.num_elements(variable)
-    return size is not None and size <= SMALL and variable == change
+    return size is not None and size <= MIN_OVERWRITTEN and variable == change
 
 
 def _is_text(node: Node, program: Program) -> bool:
@@ -84,7 +84,7 @@ def _product(node: Node, program: Program) -> tuple[str, Params]:
         name = function.__name__
         return f"{name}({left}, {right}, {{2}})", ((name, function),)
     sizes = [shapes.num_elements(program.values[v].shape) for v in (*node.inputs, *node.outputs)]
-    if all(s is not None and s < _SMALL for s in sizes):
+    if all(s is not None and s < _MIN_PRODUCT_CALL for s in sizes):
         return f"{left} @ {right}", ()
     return f"matmul({left}, {right})", (("matmul", gemm.matmul),)
 

@@ -41,7 +41,7 @@ def pack(program: Program, weights: str = "float32") -> Program:
     """The program with packed weights, products' as the type that is named, if there is a kernel
     library that packs.
     """
-    nodes = [s for s in walk(program.body) if s.opdef.traits.packed_as]
+    nodes = [s for s in walk(program.body) if s.opdef.traits.packed_as and _is_large(s, program)]
     if not nodes:
         return program
     steady = {v.start for v in program.variables if not v.written}
@@ -98,14 +98,13 @@ def _wanted(s: Node, program: Program, steady: set[int]) -> bool:
     weights = _weights(s)
     if weights not in steady and weights not in program.constants:
         return False
-    info = program.values[weights]
+    return s.inputs[0] not in steady
+
+
+def _is_large(s: Node, program: Program) -> bool:
+    info = program.values[_weights(s)]
     size = shapes.num_elements(info.shape)
-    return (
-        info.dtype is dtypes.float32
-        and size is not None
-        and size >= min_elements(s.opdef)
-        and s.inputs[0] not in steady
-    )
+    return info.dtype is dtypes.float32 and size is not None and size >= min_elements(s.opdef)
 
 
 def _is_product_of_variable(s: Node, program: Program) -> bool:

@@ -15,7 +15,9 @@ from headrace.core import shapes
 from headrace.core.dtypes import float32
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile, statements
 from headrace.lower.select_updates import gradient_position
-from headrace.lower.session_state import SMALL
+from headrace.lower.session_state import MIN_OVERWRITTEN
+from headrace.ops.linalg.matmul import MATMUL
+from headrace.ops.math.add_n import ADD_N
 from headrace.ops.training.product_updates import MAX_PAIRS, with_products
 from headrace.program.nodes import Node, Program
 
@@ -50,7 +52,7 @@ class _Products:
     def _is_large(self, node: Node) -> bool:
         """Whether the variable is overwritten rather than replaced."""
         size = shapes.num_elements(self.program.values[node.inputs[0]].shape)
-        return size is not None and size > SMALL
+        return size is not None and size > MIN_OVERWRITTEN
 
     def _take(self, node: Node, at: int, out: list[PlanStatement | None]) -> None:
         opdef = with_products(node.opdef)
@@ -71,9 +73,9 @@ class _Products:
         node = self._producer(gradient)
         if node is None or self.uses[gradient] != 1:
             return None
-        if node.opdef.name == "MatMul":
+        if node.opdef is MATMUL:
             return [node] if self._may_move(node) else None
-        if node.opdef.name not in ("AddN", "Add", "AddV2"):
+        if node.opdef.role != "+" and node.opdef is not ADD_N:
             return None
         shape = self.program.values[gradient].shape
         found: list[Node] = []

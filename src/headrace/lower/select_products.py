@@ -158,7 +158,7 @@ class _Weights:
     def aim(self, call: Call) -> None:
         now = self._packed()
         if now is None or not self.s.library.same_layout(self.packed, now):
-            raise NotBound("weights are packed in another way")
+            raise NotBound("weights are packed in another layout")
         self.packed = now
         call.aim(1, now.data)
 

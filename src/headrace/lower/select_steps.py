@@ -138,7 +138,7 @@ class Selection:
             self.statement(s)
         self.levels -= 1
         otherwise = self.add("else", (), segment.outputs)
-        otherwise.implementation, otherwise.detail = "native", segment
+        otherwise.implementation = "native"
         otherwise.ends = tuple([(i, After.CLEAR) for i in segment.inputs if last[i] < after])
 
     def branch(self, s: PlanIf, guard: str = "") -> None:
@@ -166,12 +166,14 @@ class Selection:
     def loop(self, s: PlanWhile) -> None:
         values = s.loop.values
         made = self.add("while", tuple(v.init for v in values), tuple(v.value for v in values))
-        made.storage, made.implementation, made.detail = VIEW, "loop", s
+        made.storage, made.implementation = VIEW, "loop"
+        appends = self.plan.appends
+        made.detail = [(v.next, appends[v.next]) for v in values if v.next in appends]
         self.position += 1
         self.block(s.test)
         self._inside("break", (s.loop.cond,))
         self.block(s.body)
-        self._inside("next", tuple(v.next for v in values)).detail = s
+        self._inside("next", tuple(v.next for v in values)).detail = made.outputs
         self.position += 1
 
     def _inside(self, op: str, inputs: tuple[int, ...]) -> Instr:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import shapes
 from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
-from headrace.ops.training.native_updates import SMALL
+from headrace.ops.training.native_updates import MIN_OVERWRITTEN
 from headrace.program.constants import exact_key
 from headrace.program.nodes import Node, Program
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Grouped", "gradient_position", "group"]
 
 #: The largest variable that joins, and how many must come together to pay.
-MAX_ELEMENTS = SMALL
+MAX_ELEMENTS = MIN_OVERWRITTEN
 MIN_MEMBERS = {1: 6, 2: 3}  # by variables that one update writes; otherwise two
 
 

@@ -234,7 +234,7 @@ _ALONE = _count([np.zeros(1)])
 
 #: Arrays up to this size are replaced rather than overwritten: a new small array costs less than
 #: doing it in place.
-SMALL = 16 * 1024
+MIN_OVERWRITTEN = 16 * 1024
 
 
 class Writer:
@@ -316,7 +316,11 @@ class Writer:
             if current is None:
                 if not self.uninit_ok:
                     state.need(key, self.variables[0])
-            elif self.inplace is not None and type(current) is np.ndarray and current.size > SMALL:
+            elif (
+                self.inplace is not None
+                and type(current) is np.ndarray
+                and current.size > MIN_OVERWRITTEN
+            ):
                 current = None
                 return self._overwrite(state, args)
             answer = self.kernel(current, *args)
@@ -331,8 +335,8 @@ class Writer:
 
     @staticmethod
     def _worth_it(current: list[Any]) -> bool:
-        for array in current:  # noqa: SIM110
-            if type(array) is not np.ndarray or array.size <= SMALL:
+        for array in current:
+            if type(array) is not np.ndarray or array.size <= MIN_OVERWRITTEN:
                 return False
         return True
 

@@ -22,7 +22,7 @@ MAX_BYTES = 256 << 20
 
 
 class NotBound(Exception):
-    """This plan, with these shapes, is left to the general way."""
+    """This plan, with these shapes, is left to the generic run."""
 
 
 class Arena:

@@ -7,6 +7,8 @@ group that lives as long as its longest member.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
 from headrace.lower.select_updates import Grouped
 from headrace.program.nodes import Node, Program
@@ -41,9 +43,16 @@ class Lifetimes:
         return r
 
     def join(self, a: int, b: int) -> None:
-        ra, rb = self.root(a), self.root(b)
-        if ra != rb:
-            self.parent[rb] = ra
+        self.join_all((a,), b)
+
+    def join_all(self, sources: Iterable[int], value: int) -> None:
+        """A value may share memory with each of these."""
+        parent, of = self.parent, self.root(value)
+        for source in sources:
+            root = source if source not in parent else self.root(source)
+            if root != of:
+                parent[of] = root
+                of = root
 
     def dies_at(self, value: int, position: int) -> bool:
         """Nobody reads the value, or anything that may share its memory, after this step."""
@@ -76,8 +85,8 @@ def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
     for v in program.variables:
         outside += [v.start, v.current]
     outside += [*out.escaped, *out.carried]
-    for value in outside:
-        out.shared.add(out.root(value))
+    parent = out.parent
+    out.shared.update([v if v not in parent else out.root(v) for v in outside])
     return out
 
 
@@ -150,9 +159,10 @@ def _visit_step(
     for o in s.outputs:
         out.born[o] = counter.n
         if view:
-            for k, i in enumerate(s.inputs):
-                if k not in traits.known_inputs:  # (a shape or an axis is not what is viewed)
-                    out.join(i, o)
+            # (a shape or an axis is not what is viewed)
+            beside = traits.known_inputs
+            viewed = [i for k, i in enumerate(s.inputs) if k not in beside] if beside else s.inputs
+            out.join_all(viewed, o)
             if traits.whole and (s.inputs[0] in out.fresh or s.inputs[0] in out.whole):
                 out.whole.add(o)
         else:

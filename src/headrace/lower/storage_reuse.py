@@ -22,7 +22,7 @@ from headrace.runtime import buffers
 __all__ = ["place_results"]
 
 _SHORT_ROW = 16
-_SMALL = 4096  # elements below which reuse of a buffer gains nothing
+_MIN_REUSED = 4096  # elements below which reuse of a buffer gains nothing
 
 _size = functools.lru_cache(1024)(shapes.num_elements)
 
@@ -47,10 +47,11 @@ class _Placing:
 
     def instruction(self, instr: Instr) -> None:
         blocks = self.blocks
-        del blocks[instr.depth + 1 :]
-        while len(blocks) <= instr.depth:
-            blocks.append(self.n_blocks)
-            self.n_blocks += 1
+        if len(blocks) != instr.depth + 1:
+            del blocks[instr.depth + 1 :]
+            while len(blocks) <= instr.depth:
+                blocks.append(self.n_blocks)
+                self.n_blocks += 1
         step = instr.source
         if step is None or instr.op == "segment":
             if instr.op in ("while", "next"):
@@ -87,7 +88,7 @@ class _Placing:
         if not info.shape or info.dtype._kind not in "fiuc":
             return -1
         n = _size(info.shape)
-        if n is not None and n < _SMALL:
+        if n is not None and n < _MIN_REUSED:
             return -1
         for k, value in enumerate(node.inputs):
             if (
@@ -153,7 +154,7 @@ class _Placing:
         shape = self.program.values[value].shape
         size = _size(shape)
         if size is not None:
-            return size < _SMALL
+            return size < _MIN_REUSED
         row = _size(shape[1:]) if shape else None
         return row is not None and row <= _SHORT_ROW
 

@@ -2,7 +2,7 @@
 
 TensorFlow runs operations that do not depend on each other at the same time, so two functions may
 wait for each other (a producer and a consumer, a barrier). Here a function that another one follows
-without depending on it is started on a thread. The run waits ``GRACE`` seconds for it, so that
+without depending on it is started on a thread. The run waits ``MAX_WAIT_SECONDS`` for it, so that
 functions which do not wait run one after the other, in their order; then it goes on, and waits
 again where the results are used, and before what has a control dependency on it. An enqueue or
 dequeue that the other kind follows is treated alike. Plans with fewer than two such operations are
@@ -28,7 +28,7 @@ from headrace.program.nodes import Node
 __all__ = ["independent", "must_wait", "start", "start_queue_operation"]
 
 #: Seconds that a function is waited for before the next one is started.
-GRACE = 0.05
+MAX_WAIT_SECONDS = 0.05
 #: The same for an enqueue or dequeue: it is done at once, or it waits for another operation.
 QUEUE_GRACE = 0.002
 
@@ -163,8 +163,8 @@ _idle: list[SimpleQueue[_Started]] = []
 
 
 def start(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Started:
-    """Call a function on a thread; returns when it is done, or after ``GRACE`` seconds."""
-    return _start(GRACE, function, args, kwargs)
+    """Call a function on a thread; returns when it is done, or after ``MAX_WAIT_SECONDS``."""
+    return _start(MAX_WAIT_SECONDS, function, args, kwargs)
 
 
 def start_queue_operation(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Started:

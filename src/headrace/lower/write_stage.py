@@ -19,11 +19,11 @@ __all__ = ["Counts", "WriteStage", "is_within_bounds"]
 
 
 #: Bytes that a session may keep in any case.
-LEAST = 64 << 20
+MIN_BYTES_KEPT = 64 << 20
 #: What it keeps in all, over what its variables take: weights that were computed from them (a norm
 #: folded into a filter), the same in the kernel library's order, whose blocks may end in padding
 #: (24 columns on AVX2: an eighth more for 64), and in a second order for shapes that want one.
-MOST_TIMES = 4
+MAX_COPIES = 4
 
 
 class Counts:
@@ -78,9 +78,9 @@ class WriteStage:
 def _make_room(state: State, made: tuple[Any, ...]) -> bool:
     """Whether the values may be kept.
 
-    All of a session's take no more than MOST_TIMES what its variables do, or LEAST.
+    All of a session's take no more than MAX_COPIES what its variables do, or MIN_BYTES_KEPT.
     """
-    most = max(LEAST, MOST_TIMES * state.nbytes())
+    most = max(MIN_BYTES_KEPT, MAX_COPIES * state.nbytes())
     wanted = _bytes(made)
     if wanted > most:
         return False
@@ -95,7 +95,7 @@ def is_within_bounds(state: State) -> bool:
     Weights that are packed later make it more.
     """
     return sum(_bytes(e.values) for e in state.kept.values()) <= max(
-        LEAST, MOST_TIMES * state.nbytes()
+        MIN_BYTES_KEPT, MAX_COPIES * state.nbytes()
     )
 
 

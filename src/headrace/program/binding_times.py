@@ -84,6 +84,7 @@ def why_no_function(opdef: OpDef) -> str:
     return "needs the session" if "rt" in opdef.kernel_params else ""
 
 
+@functools.lru_cache(4096)
 def why_no_computation(opdef: OpDef) -> str:
     """Why an op may not run at any time, anywhere; empty if it may."""
     why = why_no_function(opdef)
@@ -97,7 +98,7 @@ def is_function(node: Node) -> bool:
 
 def is_computation(node: Node) -> bool:
     """A function that may run at any time, anywhere: in another order, earlier, or not at all."""
-    return is_function(node) and not node.opdef.traits.host_only
+    return not (node.writes or why_no_computation(node.opdef))
 
 
 def stage_of(node: Node, stages: Stages, shapes_known: bool) -> Stage:

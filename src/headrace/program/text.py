@@ -27,7 +27,7 @@ __all__ = ["ValueNames", "text_of"]
 #: A line is at most so wide.
 WIDTH = 100
 #: Elements of a constant that are shown.
-FEW = 4
+MAX_ELEMENTS_SHOWN = 4
 
 
 def text_of(program: Program) -> str:
@@ -112,6 +112,6 @@ class _Printer(ValueNames):
 def _constant(value: object) -> str:
     """A small constant as it is written; "" for others."""
     array = np.asarray(value)
-    if array.dtype == object or array.size > FEW:
+    if array.dtype == object or array.size > MAX_ELEMENTS_SHOWN:
         return ""
     return str(array.tolist()).replace("'", "")

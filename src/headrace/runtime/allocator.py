@@ -22,14 +22,14 @@ import numpy as np
 from headrace.env import allocator_is_users
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, DTypeLike
+    from headrace.core.annotations import Array
 
 __all__ = ["allow_huge_pages", "empty_small_pages", "give_back", "keep_freed"]
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 #: Free bytes at the end of the heap that stay, and the size from which memory is the system's own
 #: (glibc's largest).
-KEPT, FROM_SYSTEM = 1 << 30, 32 << 20
+MAX_FREE_BYTES, MIN_SYSTEM_BYTES = 1 << 30, 32 << 20
 
 #: Below this many bytes NumPy does not ask for huge pages.
 _HUGE_FROM = 1 << 22
@@ -47,8 +47,8 @@ def keep_freed() -> bool:
         if sys.platform == "linux" and not allocator_is_users():
             _library = _glibc()
             if _library is not None:
-                _library.mallopt(_TRIM_THRESHOLD, KEPT)
-                _library.mallopt(_MMAP_THRESHOLD, FROM_SYSTEM)
+                _library.mallopt(_TRIM_THRESHOLD, MAX_FREE_BYTES)
+                _library.mallopt(_MMAP_THRESHOLD, MIN_SYSTEM_BYTES)
     return _library is not None
 
 
@@ -58,7 +58,7 @@ def give_back() -> None:
         _library.malloc_trim(0)
 
 
-def empty_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+def empty_small_pages(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """``np.empty`` without NumPy's request for huge pages."""
     numpy_core = sys.modules.get("numpy._core.multiarray")
     request = getattr(numpy_core, "_set_madvise_hugepage", None)

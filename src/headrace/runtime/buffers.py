@@ -32,7 +32,7 @@ __all__ = ["MIN_BYTES", "clear", "empty", "give", "held_bytes", "set_limit"]
 #: still in the caches. Larger ones it takes from the system and gives back each time.
 MIN_BYTES = 32 << 20
 #: A shape may be forgotten once this many requests went by without it.
-PATIENCE = 32
+MAX_REQUESTS_WITHOUT = 32
 
 
 class _Shelf:
@@ -117,7 +117,7 @@ def _forget_old(size: int) -> None:
 
     Drop as much of what nobody has asked for in a while, the oldest first.
     """
-    oldest = _state["clock"] - PATIENCE
+    oldest = _state["clock"] - MAX_REQUESTS_WITHOUT
     while _shelves and size > 0:
         key = next(iter(_shelves))
         shelf = _shelves[key]

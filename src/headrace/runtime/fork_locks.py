@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 __all__ = ["held_at_fork"]
 
 #: Seconds that a fork waits for one lock. A lock that takes longer is made anew in the child.
-PATIENCE = 2.0
+MAX_WAIT_SECONDS = 2.0
 
 
 class LockLike(Protocol):
@@ -46,7 +46,7 @@ def held_at_fork(lock: _Lock) -> _Lock:
 def _take() -> None:
     # (a copy is made in one go: no lock can die while it is)
     for lock in filter(None, [ref() for ref in _locks.copy()]):
-        (_taken if lock.acquire(timeout=PATIENCE) else _missed).append(lock)
+        (_taken if lock.acquire(timeout=MAX_WAIT_SECONDS) else _missed).append(lock)
 
 
 def _release() -> None:

@@ -6,8 +6,8 @@ variables if the line number lies between those that the function's name tells (
 Then the interrupt is sent again a moment later. Nothing is added to what a run does, but for one
 look at the handler in runs that write (notebooks replace it for every cell).
 
-A run that is still writing after ``PATIENCE`` seconds (a loop without end) is interrupted all the
-same.
+A run that is still writing after ``MAX_WAIT_SECONDS`` (a loop without end) is interrupted all the
+same. Seconds in which the process was stopped, or had no turn on a busy machine, do not count.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ __all__ = [
 #: Of generated functions.
 FILENAME = "<headrace>"
 #: Seconds that an interrupt waits at most, and after which it is tried again.
-PATIENCE, PAUSE = 5.0, 0.002
+MAX_WAIT_SECONDS, RETRY_SECONDS = 5.0, 0.002
+#: The most that the time between two tries counts: the process was not running for the rest.
+_TURN = 0.1
 
 _PREFIX = "writes_"
 _writers: set[CodeType] = set()
-_waiting_since: list[float] = []
+_last_try: list[float] = []
+_waited = [0.0]
 _previous: list[Callable[[int, FrameType | None], Any]] = []
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,14 +81,15 @@ def handler(number: int, frame: FrameType | None) -> None:
     """For SIGINT."""
     now = time.monotonic()
     if is_writing(frame):
-        if not _waiting_since:
-            _waiting_since.append(now)
-        if now - _waiting_since[0] < PATIENCE:
-            later = threading.Timer(PAUSE, _send)
+        _waited[0] += min(now - _last_try[0], _TURN) if _last_try else 0.0
+        _last_try[:] = [now]
+        if _waited[0] < MAX_WAIT_SECONDS:
+            later = threading.Timer(RETRY_SECONDS, _send)
             later.daemon = True
             later.start()
             return
-    _waiting_since.clear()
+    _last_try.clear()
+    _waited[0] = 0.0
     _previous[-1](number, frame)
 
 

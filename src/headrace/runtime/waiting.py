@@ -37,13 +37,13 @@ WINDOW = 0.1
 SPAN = 0.25
 #: Seconds of delay of all threads together, in a second, from which cores are contended, and below
 #: which they are not any more.
-BUSY, FREE = 0.2, 0.1
+CONTENDED_FROM, CONTENDED_BELOW = 0.2, 0.1
 #: Seconds of our CPUs that others used, in a second, below which nobody else wants them.
 OTHERS = 0.15
 #: Seconds of our CPUs that others used, in a second, above which contention is not over.
 STILL = 0.5
 #: Seconds without contention after which it is over.
-CALM = 0.5
+CALM_SECONDS = 0.5
 #: Involuntary switches a second below which nobody can have been delayed for long.
 FEW_SWITCHES = 20.0
 
@@ -65,7 +65,7 @@ class _Watch:
         self.others: float | None = None  # cores that they used in the last span
         self.caller = 0  # the thread that ended a run last
         self.callers_change = False  # whether it was another one than before, in this span
-        self.busy_at = -CALM
+        self.busy_at = -CALM_SECONDS
 
     def look(
         self,
@@ -97,11 +97,13 @@ class _Watch:
         if not self.callers_change and others is not None and others <= OTHERS:
             share = 0.0  # where nobody knows, others may have worked
         elif self.contended and others is not None and others > STILL:
-            share = BUSY  # threads that keep out of the way (helper_cores.py) are not delayed
+            share = (
+                CONTENDED_FROM  # threads that keep out of the way (helper_cores.py) are not delayed
+            )
         self._begin(now, switches, total, used_now)
-        if share > (FREE if self.contended else BUSY):
+        if share > (CONTENDED_BELOW if self.contended else CONTENDED_FROM):
             self.busy_at = now
-        self._answer(now - self.busy_at < CALM)
+        self._answer(now - self.busy_at < CALM_SECONDS)
         self._tell_followers()
 
     def _tell_followers(self) -> None:

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from headrace import errors
-from headrace.runtime.interrupts import PATIENCE, PAUSE, is_writing
+from headrace.runtime.interrupts import MAX_WAIT_SECONDS, RETRY_SECONDS, is_writing
 
 __all__ = ["check_metadata", "run_within", "timeout_of"]
 
@@ -91,7 +91,7 @@ class _Runner(threading.Thread):
 
     def cancel(self, job: _Job) -> None:
         """Raise in the thread as soon as it is not writing."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + MAX_WAIT_SECONDS
         while not job.done.is_set():
             frame = sys._current_frames().get(self.ident or 0)
             if frame is None:
@@ -101,7 +101,7 @@ class _Runner(threading.Thread):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(_Cancelled))
                 return
             del frame
-            time.sleep(PAUSE)
+            time.sleep(RETRY_SECONDS)
 
 
 _idle: list[_Runner] = []

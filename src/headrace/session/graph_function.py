@@ -140,7 +140,7 @@ class GraphFunction:
     def attempt(self, state: State, *feeds: object) -> tuple[Any, ...] | None:
         """As a call, but None where it fails, which does not count as a failed run.
 
-        The caller has another way.
+        The caller computes the result otherwise.
         """
         token = silence()
         try:

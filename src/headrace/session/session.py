@@ -45,7 +45,7 @@ __all__ = ["InteractiveSession", "Session", "default_options"]
 #: Calls that a session remembers.
 MAX_CALLS = 1024
 #: Bytes from which a closed session's memory is returned to the system at once.
-_LARGE = 32 << 20
+_MIN_BYTES_RETURNED = 32 << 20
 
 _default_executor = ["numpy"]
 
@@ -164,7 +164,7 @@ class BaseSession:
             self._calls = OrderedDict()
             EVENTS.sessions_closed += 1
             self._partial_runs.clear()
-            large = self._state.nbytes() + buffers.held_bytes() >= _LARGE
+            large = self._state.nbytes() + buffers.held_bytes() >= _MIN_BYTES_RETURNED
             old, self._state = self._state, State()
             for resource in list(old.resources.values()):
                 cancel = getattr(resource, "cancel", None)

@@ -1,9 +1,9 @@
 """How long each step of a run takes: ``sess.explain(fetches, feed_dict, times=True)``.
 
-A plan is a Python function with a line or more for every step (lower/emit_general.py, and
-lower/emit_bound.py for runs that are bound to shapes). While runs are measured, the interpreter
-tells when each of those lines begins; nothing is added to the code itself, so what is measured is
-what runs. Being told takes about half a microsecond a line, which small steps show.
+A plan is a Python function with a line or more for every step (lower/emit.py). While runs are
+measured, the interpreter tells when each of those lines begins; nothing is added to the code
+itself, so what is measured is what runs. Being told takes about half a microsecond a line, which
+small steps show.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import Any
 
+from headrace.errors import NotFoundError
 from headrace.runtime.file_paths import local_path
 from headrace.wire.checkpoint_messages import checkpoint_state_class
 from headrace.wire.tensor_bundle import (
@@ -198,7 +199,15 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint with this prefix, of either format."""
     prefix = local_path(checkpoint_prefix)
-    return bundle_exists(prefix) or bool(glob.glob(index_path(prefix)) or glob.glob(prefix))
+    return bundle_exists(prefix) or bool(_matching(index_path(prefix)) or _matching(prefix))
+
+
+def _matching(pattern: str) -> list[str]:
+    """Files that match; NotFoundError if their folder is not there, as in TensorFlow."""
+    folder = os.path.dirname(pattern)
+    if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+        raise NotFoundError(None, None, f"{folder}; No such file or directory")
+    return [] if pattern.endswith("/") else sorted(glob.glob(pattern))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
@@ -211,7 +220,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
         prefix = local_path(item)
         finish_staged(prefix)
         for pattern in (index_path(prefix), prefix):
-            found = sorted(glob.glob(pattern))
+            found = _matching(pattern)
             if found:
                 times.append(os.stat(found[0]).st_mtime_ns / 1e9)
                 break

@@ -230,8 +230,13 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Any) -> None:
         """After a restart: those of ``checkpoint_paths`` that exist count as this saver's."""
-        found = [(path, get_checkpoint_mtimes([path])) for path in checkpoint_paths]
-        self.set_last_checkpoints_with_time([(path, times[0]) for path, times in found if times])
+        found = []
+        for path in checkpoint_paths:
+            try:
+                found += [(path, time) for time in get_checkpoint_mtimes([path])]
+            except errors.NotFoundError:  # its folder is gone
+                continue
+        self.set_last_checkpoints_with_time(found)
 
     def _record(self, path: str) -> None:
         if not self.saver_def.max_to_keep:

@@ -38,9 +38,9 @@ __all__ = ["Column", "ColumnReader"]
 _F4 = np.dtype("<f4")
 _U1 = np.dtype(np.uint8)
 #: Fewer records than this are read one by one.
-FEWEST = 8
+MIN_RECORDS = 8
 #: After so many batches in a row that were unusual it is not tried again.
-PATIENCE = 8
+MAX_UNUSUAL_BATCHES = 8
 #: Bytes of a length: 28 bits.
 _LENGTH_BYTES = 4
 
@@ -73,7 +73,7 @@ class ColumnReader:
 
         None for a key that no record has. None for all if the records are unusual.
         """
-        if len(records) < FEWEST or self._misses > PATIENCE:
+        if len(records) < MIN_RECORDS or self._misses > MAX_UNUSUAL_BATCHES:
             return None
         try:
             found = self._attempt(records)

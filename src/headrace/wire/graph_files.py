@@ -27,7 +27,10 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         message = message.as_graph_def()
     logdir = os.fspath(logdir)
     if not logdir.startswith("gs:"):
-        os.makedirs(logdir or ".", exist_ok=True)
+        try:
+            os.makedirs(logdir or ".", exist_ok=True)
+        except OSError as error:
+            raise_os_error(logdir, error)
     path = os.path.join(logdir, name)
     if as_text:
         from google.protobuf import text_format

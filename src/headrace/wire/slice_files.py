@@ -92,12 +92,23 @@ def _files(pattern: str) -> list[str]:
     return sorted(p for p in glob.glob(pattern) if os.path.isfile(p))
 
 
+def _no_table(path: str, reason: str) -> errors.DataLossError:
+    return errors.DataLossError(
+        None,
+        None,
+        f"Unable to open table file {path}: {reason}: perhaps your file is in a different file "
+        "format and you need to use a different restore operator?",
+    )
+
+
 class SliceFileReader:
     """Reads the files that fit a pattern as one checkpoint."""
 
     def __init__(self, pattern: str) -> None:
         self.prefix = pattern
         files = _files(pattern)
+        if not files and os.path.isdir(pattern):
+            raise _no_table(pattern, f"Failed precondition: {pattern}; Is a directory")
         if not files:
             raise errors.NotFoundError(
                 None,
@@ -109,6 +120,9 @@ class SliceFileReader:
         self._known: dict[str, _Known] = {}
         for number, path in enumerate(files):
             with open(path, "rb") as file:
+                if not ends_as_table(file):
+                    raise _no_table(path, "Data loss: not an sstable (bad magic number)")
+                file.seek(0)
                 self._tables.append(dict(read_table(file.read())))
             self._read_list(number)
 

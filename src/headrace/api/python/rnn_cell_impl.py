@@ -2,6 +2,9 @@
 programs import.
 """
 
+from headrace.api.v1.tensor_util import constant_value_as_shape
+from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Tensor
 from headrace.layers.rnn.cell_base import (
     BIAS as _BIAS_VARIABLE_NAME,
 )
@@ -34,6 +37,12 @@ from headrace.layers.rnn.static_rnn import reverse_seq as _reverse_seq
 __all__ = [
     "_BIAS_VARIABLE_NAME", "_WEIGHTS_VARIABLE_NAME", "LayerRNNCell", "_Linear",
     "_best_effort_input_batch_size", "_concat", "_infer_state_dtype", "_like_rnncell", "_linear",
-    "_reverse_seq", "_rnn_step", "_transpose_batch_time", "_zero_state_tensors",
+    "_maybe_tensor_shape_from_tensor", "_reverse_seq", "_rnn_step", "_transpose_batch_time",
+    "_zero_state_tensors",
     "assert_like_rnncell",
 ]  # fmt: skip
+
+
+def _maybe_tensor_shape_from_tensor(shape: Tensor | TensorShape) -> Tensor | TensorShape:
+    """What is known of a shape that is a tensor; a shape stays as it is."""
+    return constant_value_as_shape(shape) if isinstance(shape, Tensor) else shape

@@ -46,7 +46,7 @@ from headrace.core.dtypes import (
 from headrace.core.graph import get_default_graph, Graph, reset_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.infer import static_value as get_static_value
+from headrace.core.infer import constant_value as get_static_value
 from headrace.core.scopes import (
     add_to_collection, add_to_collections, colocate_with, container, control_dependencies,
     device, get_all_collection_keys, get_collection, get_collection_ref, get_default_session,
@@ -463,6 +463,7 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.queues.queues import PriorityQueue as PriorityQueue
     from headrace.ops.queues.queues import QueueBase as QueueBase
     from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
+    from headrace.ops.ragged.ragged_spec import RaggedTensorSpec as RaggedTensorSpec
     from headrace.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
@@ -559,13 +560,13 @@ if _typing.TYPE_CHECKING:
         "FixedLengthRecordReader", "GPUOptions", "GradientTape", "GraphDef", "GraphOptions",
         "HistogramProto", "IdentityReader", "IndexedSlicesSpec", "LogMessage", "MONOLITHIC_BUILD",
         "MetaGraphDef", "Module", "NameAttrList", "NodeDef", "OptimizerOptions", "PaddingFIFOQueue",
-        "PriorityQueue", "QueueBase", "RaggedTensor", "RandomShuffleQueue", "ReaderBase",
-        "RunMetadata", "RunOptions", "SessionLog", "SparseConditionalAccumulator", "SparseFeature",
-        "SparseTensorSpec", "Summary", "SummaryMetadata", "TFRecordReader", "TensorArraySpec",
-        "TensorInfo", "TensorSpec", "TextLineReader", "TypeSpec", "VarLenFeature",
-        "WholeFileReader", "app", "audio", "autograph", "compat", "config", "contrib", "data",
-        "decode_compressed", "decode_csv", "distribute", "distributions", "estimator",
-        "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
+        "PriorityQueue", "QueueBase", "RaggedTensor", "RaggedTensorSpec", "RandomShuffleQueue",
+        "ReaderBase", "RunMetadata", "RunOptions", "SessionLog", "SparseConditionalAccumulator",
+        "SparseFeature", "SparseTensorSpec", "Summary", "SummaryMetadata", "TFRecordReader",
+        "TensorArraySpec", "TensorInfo", "TensorSpec", "TextLineReader", "TypeSpec",
+        "VarLenFeature", "WholeFileReader", "app", "audio", "autograph", "compat", "config",
+        "contrib", "data", "decode_compressed", "decode_csv", "distribute", "distributions",
+        "estimator", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
         "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
         "fake_quant_with_min_max_vars_per_channel",
         "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "flags", "function",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from headrace.core.convert import is_tensor
-from headrace.core.infer import partial_shape
-from headrace.core.infer import static_value as constant_value
+from headrace.core.infer import constant_value, partial_shape
 from headrace.core.shapes import TensorShape, from_plain
 from headrace.core.tensor import Tensor
 from headrace.formats.tensor_proto import make_ndarray as MakeNdarray

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from headrace.api.instead import instead_of
 from headrace.api.missing import exists_in_v1, explain
 
 __all__ = ["module_getattr"]
@@ -49,9 +50,13 @@ def _explain(namespace: str, name: str, module_name: str) -> str:
     import difflib
 
     prefix = f"tf.{namespace}." if namespace else "tf."
-    if exists_in_v1(f"{namespace}.{name}".lstrip(".")):
+    full = f"{namespace}.{name}".lstrip(".")
+    advice = instead_of(full, "v2")
+    if advice is None and exists_in_v1(full):
         return explain(namespace, name, ())
     here = [n for n in dir(sys.modules[module_name]) if not n.startswith("_")]
     near = difflib.get_close_matches(name, here, 3, 0.7)
     hint = f" Near: {', '.join(prefix + n for n in near)}." if near else ""
+    if advice is not None and not near:
+        hint = f" Instead: {advice}."
     return f"{prefix}{name}: Headrace's v2 API does not have it.{hint}"

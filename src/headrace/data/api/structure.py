@@ -118,6 +118,8 @@ def _leaf(value: object, name: str) -> Any:
         return value
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
+    if hasattr(value, "nested_row_splits"):
+        raise TypeError(f"Headrace has no datasets of ragged tensors yet: {value!r}")
     if getattr(value, "_type_spec", None) is not None and not hasattr(value, "_as_graph_element"):
         return value
     if isinstance(value, list) and value and all(hasattr(v, "_variant_tensor") for v in value):

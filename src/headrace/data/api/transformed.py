@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -168,7 +168,16 @@ class Transformed:
         sizes = {leaf.shape.as_list()[0] for leaf in leaves if leaf.shape.rank}
         if len(sizes - {None}) > 1:
             raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
-        return self._unary("UnbatchDataset", spec=structure.unbatched(self.element_spec), name=name)
+        spec, source = self.element_spec, cast("Any", self)
+        if any(isinstance(s, SparseTensorSpec) for s in nest.flatten(spec)):
+            # a sparse tensor travels as one value: its rows are made first
+            source = source.map(
+                lambda *x: tuple(
+                    structure.to_row_components(spec, x if isinstance(spec, tuple) else x[0])
+                )
+            )
+        out: Self = source._unary("UnbatchDataset", spec=structure.unbatched(spec), name=name)
+        return out
 
     def window(
         self,

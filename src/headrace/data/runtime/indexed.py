@@ -35,7 +35,7 @@ __all__ = [
 
 Numbers = Any  # a range or an int64 array
 #: Row numbers asked for ahead where elements are taken one by one.
-AHEAD = 256
+MAX_AHEAD = 256
 
 
 class Rows:
@@ -274,7 +274,7 @@ class IndexPass(Pass):
         try:
             i: int = self._next_number()
         except StopIteration:
-            self._ahead = ahead = self.stream.more(AHEAD)
+            self._ahead = ahead = self.stream.more(MAX_AHEAD)
             self._used = 0
             self._next_number = iter(ahead if type(ahead) is range else ahead.tolist()).__next__
             i = self._next_number()

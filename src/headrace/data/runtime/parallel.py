@@ -40,7 +40,7 @@ MAX_WORKERS = max(16, 4 * cpu_count())
 #: A job is to take about this long, in seconds: every one makes threads wait for each other.
 SHORT, LONG = 2e-3, 8e-3
 #: No further element is read for a job after this time.
-PATIENCE = 4e-3
+MAX_FILL_SECONDS = 4e-3
 MAX_JOB, MAX_LIVE_JOB = 256, 16
 #: Between two looks of the tuner are so many jobs, or a few jobs and so many seconds.
 WINDOW, FEW, SECONDS = 32, 8, 0.02
@@ -217,7 +217,7 @@ def _pull(crew: Crew, start: float) -> list[Any] | Element:
             break
         except BaseException as error:  # sys.exit() of the user's code as well: it may not get lost
             elements.append(Failure(error))
-        if time.perf_counter() - start > PATIENCE:
+        if time.perf_counter() - start > MAX_FILL_SECONDS:
             break
     return elements
 

@@ -27,7 +27,7 @@ from headrace.data.runtime.together import Failure
 __all__ = ["END", "Channel", "ChannelPass", "Failure", "start_thread"]
 
 #: How long closing waits for a thread that is in the middle of an element.
-PATIENCE = 2.0
+MAX_WAIT_SECONDS = 2.0
 
 
 class _End:
@@ -118,7 +118,7 @@ def start_thread(name: str, work: Callable[..., None], *args: object) -> threadi
 def _stop_all() -> None:
     for channel in list(_channels):
         channel.stop()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     for thread in list(_threads):
         if thread.ident is not None:  # a worker may be starting another one right now
             thread.join(max(0.0, deadline - time.monotonic()))

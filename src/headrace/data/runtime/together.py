@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Together", "pulled", "rows_of", "stacked", "taken_block"]
 
 #: After so many failures in a row it is not tried again.
-PATIENCE = 2
+MAX_FAILURES = 2
 
 
 class Failure:
@@ -50,7 +50,7 @@ class Together:
 
     @property
     def given_up(self) -> bool:
-        return self._misses >= PATIENCE
+        return self._misses >= MAX_FAILURES
 
     def __call__(self, block: Element) -> Element | None:
         if self.given_up:

@@ -101,7 +101,6 @@ class Function:
         self.n_blocks = 0
         self.block = "entry"
         self.open: list[_Open] = []  # the loops around what is being written
-        self.depths: dict[str, int] = {}  # of values: the number of loops around them
         self.parameters = [(f"%{n}", Type(t)) for n, t in arguments]
         self.arguments = tuple(Value(self, n, t) for n, t in self.parameters)
 
@@ -113,7 +112,6 @@ class Function:
         """An instruction with a result."""
         name = f"%t{self.n_values}"
         self.n_values += 1
-        self.depths[name] = len(self.open)
         self.emit(f"{name} = {text}")
         return Value(self, name, type)
 
@@ -121,23 +119,21 @@ class Function:
         """A function of floats, computed before all loops in which its operands do not change (LLVM
         does so with cheap instructions alone, and a root or a quotient takes as long as ten).
         """
-        depth = max([self.depths.get(o.name, 0) for o in operands], default=0)
+        depth = max([o.depth for o in operands], default=0)
         if depth >= len(self.open):
             return self.new(text, type)
         name = f"%t{self.n_values}"
         self.n_values += 1
-        self.depths[name] = depth
         self.lines.insert(self.open[depth].start, f"  {name} = {text}")
         for loop in self.open[depth:]:
             loop.start += 1
             loop.phis += 1
-        return Value(self, name, type)
+        return Value(self, name, type, depth)
 
     def constant(self, element: str, number: Number, lanes: int = 0) -> Value:
         text = literal(element, number)
-        return Value(
-            self, f"splat ({LLVM_NAMES[element]} {text})" if lanes else text, Type(element, lanes)
-        )
+        name = f"splat ({LLVM_NAMES[element]} {text})" if lanes else text
+        return Value(self, name, Type(element, lanes), 0)
 
     def like(self, number: Operand, other: Value) -> Value:
         """A number, or a scalar of the same element type, as a value of another's type."""
@@ -302,7 +298,7 @@ class Function:
     def view(self, x: Value, element: str) -> Value:
         """The same bits as another integer type of the same size."""
         assert BITS[element] == x.type.bits
-        return Value(self, x.name, x.type.with_element(element))
+        return Value(self, x.name, x.type.with_element(element), x.depth)
 
     def reinterpret(self, x: Value, element: str) -> Value:
         """The same bits as lanes of another size, in the order that they have in memory."""
@@ -448,14 +444,14 @@ class Function:
         """A mask of the first ``count`` (i64) lanes."""
         numbers = ", ".join(f"i32 {i}" for i in range(lanes))
         kind = Type("i32", lanes)
-        ramp = Value(self, f"<{numbers}>", kind)
+        ramp = Value(self, f"<{numbers}>", kind, 0)
         return ramp < self.splat(self.convert(count, "i32"), lanes)
 
     def ramp(self, element: str, lanes: int) -> Value:
         """0, 1, 2, … in the lanes of a vector of integers."""
         name = LLVM_NAMES[element]
         numbers = ", ".join(f"{name} {i}" for i in range(lanes))
-        return Value(self, f"<{numbers}>", Type(element, lanes))
+        return Value(self, f"<{numbers}>", Type(element, lanes), 0)
 
     def local(self, element: str, count: int) -> Value:
         """Memory of the function's own; ask for it before the first loop."""
@@ -491,7 +487,6 @@ class Function:
         self.open.append(entered)
         index = Value(self, f"%i{self.n_blocks}", Type("i64"))
         values = [Value(self, f"%c{self.n_blocks}.{k}", v.type) for k, v in enumerate(carried)]
-        self.depths.update(dict.fromkeys([v.name for v in (index, *values)], len(self.open)))
         more = self.compare("lt", index, end)
         self.emit(f"br {more!r}, label %{body}, label %{after}")
         self.label(body)
@@ -510,7 +505,8 @@ class Function:
         self.open.pop()
         self.label(after)
         loop.results = tuple(values)
-        self.depths.update(dict.fromkeys([v.name for v in values], len(self.open)))
+        for value in values:
+            value.depth = len(self.open)
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:

@@ -89,10 +89,12 @@ class Type(NamedTuple):
 class Value:
     """A result in a function. Operators make further instructions."""
 
-    __slots__ = ("function", "name", "type")
+    __slots__ = ("depth", "function", "name", "type")
 
-    def __init__(self, function: Function, name: str, type: Type) -> None:
+    def __init__(self, function: Function, name: str, type: Type, depth: int | None = None) -> None:
+        """``depth``: the number of loops around it, by default those that are being written."""
         self.function, self.name, self.type = function, name, type
+        self.depth = len(function.open) if depth is None else depth
 
     def __repr__(self) -> str:
         return f"{self.type.text} {self.name}"

@@ -40,7 +40,7 @@ __all__ = ["Steps", "in_panels", "layer", "layer_grad", "stays_in_cache"]
 REGISTERS = 2
 TILE_ROWS = {256: (6, 4, 2, 1), 512: (8, 4, 2, 1)}
 #: Panels of a tile of one row, which would wait for its own sums otherwise.
-ALONE = 4
+PANELS_OF_ONE_ROW = 4
 #: Bytes of the state's weights that stay in a core's cache from step to step.
 MAX_WEIGHTS = 3 << 19
 #: Multiplications of all steps that a thread takes at least.
@@ -62,12 +62,12 @@ class _Panels:
     def multiply(self, a: Value, out: Value, first: Value, end: Value, add: bool) -> None:
         f, wide = self.f, self.width
         whole = self.columns - (self.columns & (wide - 1))
-        several = wide * ALONE
+        several = wide * PANELS_OF_ONE_ROW
         alone = f.compare("eq", end - first, 1)
         done = f.select(alone, whole - (whole & (several - 1)), f.constant("i64", 0))
         with f.loop(0, done, several) as groups:
             panel = f.at(self.weights, "f32", groups.index * self.depth)
-            self._tile(panel, a, out, first, 1, add, groups.index, None, ALONE)
+            self._tile(panel, a, out, first, 1, add, groups.index, None, PANELS_OF_ONE_ROW)
         with f.loop(done, whole, wide) as panels:
             self._panel(a, out, first, end, add, panels.index, None)
         with f.when(whole < self.columns):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ACTIVATIONS", "gelu", "in_place", "name_inside"]
 
 #: Elements from which blocks over threads pay.
-LARGE = 64 * 1024
+THREADS_FROM = 64 * 1024
 LARGE_RELU = 512 * 1024  # a comparison costs less than to bring another thread in
 BLOCK = 32 * 1024
 
@@ -152,7 +152,7 @@ def _by_library(name: str, x: Array, out: Array | None = None) -> Any:
 def in_place(name: str, x: Array) -> None:
     """Apply an activation to an array of our own."""
     function = ACTIVATIONS[name].function
-    if x.size < (LARGE_RELU if name == "Relu" else LARGE) or not x.flags.c_contiguous:
+    if x.size < (LARGE_RELU if name == "Relu" else THREADS_FROM) or not x.flags.c_contiguous:
         function(x)
     elif _by_library(name, x, x) is not None:
         return
@@ -164,10 +164,10 @@ def gelu(x: Array, approximate: bool) -> Any:
     """The Gaussian error linear unit of an array, as a new one."""
     name = "GeluApproximate" if approximate else "GeluExact"
     function = ACTIVATIONS[name].function
-    found = None if x.size < LARGE else _by_library(name, x)
+    found = None if x.size < THREADS_FROM else _by_library(name, x)
     if found is not None:
         return found
-    if x.size < LARGE or not x.flags.c_contiguous:
+    if x.size < THREADS_FROM or not x.flags.c_contiguous:
         out = np.array(x)
         function(out)
         return out if x.ndim else out[()]

@@ -33,13 +33,13 @@ __all__ = ["STEPS", "attention", "for_library", "layer_norm", "empty_result", "s
 PIECE = 128 * 1024
 ROWS = 32 * 1024
 #: Scores below which whole arrays are as good as pieces.
-SMALL = 64 * 1024
+MIN_SCORES_IN_PIECES = 64 * 1024
 #: The kernel library is asked from so many scores on; heads with more in each are better done in
 #: pieces.
-MANY, IN_EACH = 1 << 13, 1 << 21
+LIBRARY_FROM, MAX_SCORES_OF_HEAD = 1 << 13, 1 << 21
 #: Examples with so many scores are computed one after the other: the library takes what is done to
 #: scores only then.
-IN_EXAMPLE = 1 << 19
+MAX_SCORES_AT_ONCE = 1 << 19
 
 Steps = Sequence[tuple[str, Any]]
 
@@ -76,12 +76,12 @@ def attention(q: Array, k: Array, v: Array, steps: Steps, turned: bool = True) -
     for n in lead:
         scores *= n
     alike = keys.shape[:-2] == lead == v.shape[:-2] and width > 0
-    if alike and scores >= MANY:
+    if alike and scores >= LIBRARY_FROM:
         hold_blas()
         done = _by_library(q, keys, v, steps)
         if done is not None:
             return done
-    if scores < SMALL or not alike:
+    if scores < MIN_SCORES_IN_PIECES or not alike:
         return _whole(q, keys, v, steps)
     hold_blas()
     spread = [(STEPS[name], _spread(arg, (*lead, rows, width))) for name, arg in steps]
@@ -160,11 +160,16 @@ def for_library(q: Array, keys: Array, v: Array, steps: Steps) -> list[tuple[Any
     shape = (*q.shape[:-1], keys.shape[-1])
     rows, width = shape[-2:]
     alike = keys.shape[:-2] == q.shape[:-2] == v.shape[:-2] and width > 0
-    if not alike or q.dtype != np.float32 or rows * width > IN_EACH or math.prod(shape) < MANY:
+    if (
+        not alike
+        or q.dtype != np.float32
+        or rows * width > MAX_SCORES_OF_HEAD
+        or math.prod(shape) < LIBRARY_FROM
+    ):
         return None
     if not _fit(steps, shape):
         return None
-    small = len(shape) == 4 and shape[1] * shape[2] * shape[3] < IN_EXAMPLE
+    small = len(shape) == 4 and shape[1] * shape[2] * shape[3] < MAX_SCORES_AT_ONCE
     if len(shape) != 4 or small or shape[0] == 1:
         return [(slice(None), steps)]
     parts = [slice(i, i + 1) for i in range(shape[0])]

@@ -149,7 +149,7 @@ def column_sums(x: Any) -> Any:
     if x.size >= HOLD_FROM:
         hold_blas()
     n = len(x)
-    return (_few_ones if n < FEW else ones)(n, x.dtype).dot(x)
+    return (_few_ones if n < MAX_WITHOUT_THREADS else ones)(n, x.dtype).dot(x)
 
 
 def vector_sum(x: Array) -> Any:
@@ -158,7 +158,7 @@ def vector_sum(x: Array) -> Any:
     Short ones as a product, too, for which NumPy does less around the work.
     """
     n = len(x)
-    return _few_ones(n, x.dtype).dot(x) if n < FEW else np.add.reduce(x)
+    return _few_ones(n, x.dtype).dot(x) if n < MAX_WITHOUT_THREADS else np.add.reduce(x)
 
 
 def ones(n: int, dtype: Any) -> Any:
@@ -167,16 +167,16 @@ def ones(n: int, dtype: Any) -> Any:
     if kept is None or kept.size < n:
         kept = np.ones(max(1024, n), dtype)
         kept.flags.writeable = False
-        if n <= _MOST_KEPT:
+        if n <= _MAX_KEPT:
             _ones[dtype] = kept
     return kept[:n]
 
 
 _few_ones = lru_cache(64)(ones)
 #: Up to so many numbers BLAS adds them without threads, and as precisely as NumPy.
-FEW = 4096
+MAX_WITHOUT_THREADS = 4096
 _TINY = 2048
-_MOST_KEPT = 1 << 20
+_MAX_KEPT = 1 << 20
 _ones: dict[Any, Any] = {}
 _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 

@@ -28,16 +28,16 @@ __all__ = ["cell", "cell_grad", "held_layer", "layer", "layer_grad"]
 Order = tuple[int, int, int, int]
 
 #: Elements of gates from which rows are spread over threads, and elements in a block.
-LARGE = 96 * 1024
+THREADS_FROM = 96 * 1024
 BLOCK = 48 * 1024
 
 #: Elements of gates that are computed before the steps that need them: they stay in a core's cache.
 MAX_BLOCK_BYTES = 256 * 1024
 #: Rows from which a kernel library computes the gates of a step in one pass.
-ASK_FROM = 4
+LIBRARY_FROM_ROWS = 4
 
 _rows: dict[Any, tuple[Any, Any, Any]] = {}
-_MOST_KEPT = 64
+_MAX_KEPT = 64
 
 
 def _factors(
@@ -50,7 +50,7 @@ def _factors(
     key = (width, order, forget_bias, dtype)
     found = _rows.get(key)
     if found is None:
-        if len(_rows) >= _MOST_KEPT:
+        if len(_rows) >= _MAX_KEPT:
             _rows.clear()
         factor, before, after = (
             np.full(4 * width, 0.5),
@@ -75,7 +75,7 @@ def cell(product: Array, c: Array, order: Order, forget_bias: float) -> tuple[An
     """
     rows, width = product.shape[0], product.shape[1] // 4
     factors = _factors(width, order, forget_bias, product.dtype)
-    if product.size < LARGE or c.shape != (rows, width):
+    if product.size < THREADS_FROM or c.shape != (rows, width):
         return _cell(product, c, order, *factors)
     out = [np.empty((rows, n), product.dtype) for n in (width, width, 4 * width, width)]
 
@@ -105,7 +105,7 @@ def cell_grad(
     """The gradients of the product and of the state. ``dc_new`` may be a number."""
     rows, width = tanh_c.shape
     whole = dh.shape == c.shape == tanh_c.shape
-    if gates.size < LARGE or not whole:
+    if gates.size < THREADS_FROM or not whole:
         dproduct, dc = _cell_grad(dh, dc_new, c, gates, tanh_c, order)
         return dproduct, dc if dc.shape == c.shape else dc.sum(0, keepdims=True)
     out = [np.empty((rows, n), gates.dtype) for n in (4 * width, width)]
@@ -217,7 +217,7 @@ def held_layer(
 
 def _gates_of_step(weights: Array, rows: int, factors: tuple[Any, Any, Any]) -> Any:
     """``f(h, gates)`` adds a step's product to its gates and applies their functions, in place."""
-    if rows >= ASK_FROM and weights.dtype == np.float32:
+    if rows >= LIBRARY_FROM_ROWS and weights.dtype == np.float32:
         found = ask("gates", weights, rows, *factors)
         if found is not None:
             return found
@@ -295,7 +295,7 @@ def layer_grad(
 
 def _product_of_step(weights: Array, rows: int) -> Any:
     """``f(a, out)``: out = a @ weights."""
-    if rows >= ASK_FROM and weights.dtype == np.float32:
+    if rows >= LIBRARY_FROM_ROWS and weights.dtype == np.float32:
         found = ask("steps_product", weights, rows)
         if found is not None:
             return found

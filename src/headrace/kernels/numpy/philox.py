@@ -62,12 +62,12 @@ _BLOCK = 16384
 #: Positions of the stream that TensorFlow sets aside for each number that an op makes.
 PER_NUMBER = 256
 #: Numbers that are computed ahead for an op, at most.
-_AHEAD = 4096
+_MAX_AHEAD = 4096
 _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
-_FEW = 4
-#: What a call of NumPy's way costs beside its numbers, in numbers: ten rounds of operations.
-_CALL = 1024
+_MIN_ARRAY_GROUPS = 4
+#: What a call of the NumPy code costs beside its numbers, in numbers: ten rounds of operations.
+_CALL_COST = 1024
 #: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
 NATIVE = HotWork("random numbers", 1 << 19, "headrace.kernels.native.philox_kernels")
 
@@ -109,12 +109,12 @@ class Guarded:
     def numbers(self, make: Maker, count: int, dtype: np.dtype[Any]) -> Array:
         """``count`` numbers by a function below, always the same one for one generator."""
         stride = PER_NUMBER * count
-        if not 0 < count <= _AHEAD // 2:
+        if not 0 < count <= _MAX_AHEAD // 2:
             return make(self.reserve(stride), count, dtype, 1, 0)
         with self._lock:
             ahead = self._ahead
             if self._row == len(ahead) or ahead.shape[1] != count:
-                runs = min(2 * len(ahead), _AHEAD // count) if ahead.shape[1] == count else 1
+                runs = min(2 * len(ahead), _MAX_AHEAD // count) if ahead.shape[1] == count else 1
                 ahead = make(self._next, count, dtype, runs, stride).reshape(runs, count)
                 self._ahead, self._row = ahead, 0
             row: Array = ahead[self._row].copy()
@@ -191,7 +191,7 @@ def groups_at(gen: Philox, offsets: Array) -> Array:
 
 def groups(gen: Philox, n: int, runs: int = 1, stride: int = 0) -> Array:
     """The next n groups, of each run: (runs * n, 4) uint32."""
-    if runs * n <= _FEW:
+    if runs * n <= _MIN_ARRAY_GROUPS:
         at = [(gen.position + r * stride + i) & _U64 for r in range(runs) for i in range(n)]
         return np.array([_one_group(gen.key, gen.stream, p) for p in at], np.uint32).reshape(-1, 4)
     found = _native("words", gen, (runs, 4 * n), np.uint32, stride)
@@ -208,7 +208,7 @@ def _native(
     kind: str, gen: Philox, shape: tuple[int, int], dtype: np.dtype[Any] | type[Any], stride: int
 ) -> Array | None:
     """(runs, count) numbers end to end by compiled code; None while NumPy is to compute them."""
-    kernels = NATIVE.kernels(shape[0] * shape[1] + _CALL)
+    kernels = NATIVE.kernels(shape[0] * shape[1] + _CALL_COST)
     if kernels is None:
         return None
     out = np.empty(shape[0] * shape[1], dtype)
@@ -263,7 +263,7 @@ _UNIFORM_KINDS = {np.dtype(np.float32): "uniform", np.dtype(np.float64): "unifor
 def uniform(gen: Philox, count: int, dtype: np.dtype[Any], runs: int = 1, stride: int = 0) -> Array:
     """``count`` numbers in [0, 1): random mantissa bits under the exponent of 1, less 1."""
     kind = _UNIFORM_KINDS.get(dtype)
-    if kind is not None and runs * count > 4 * _FEW:
+    if kind is not None and runs * count > 4 * _MIN_ARRAY_GROUPS:
         found = _native(kind, gen, (runs, count), dtype, stride)
         if found is not None:
             return found
@@ -320,7 +320,11 @@ def normal(gen: Philox, count: int, dtype: np.dtype[Any], runs: int = 1, stride:
     if dtype == np.float64:
         return _cut(box_muller_double(groups(gen, -(-count // 2), runs, stride)), count, runs)
     n = -(-count // 4)
-    found = _native("normal", gen, (runs, count), np.float32, stride) if n * runs > _FEW else None
+    found = (
+        _native("normal", gen, (runs, count), np.float32, stride)
+        if n * runs > _MIN_ARRAY_GROUPS
+        else None
+    )
     if found is not None:
         return found if dtype == np.float32 else found.astype(dtype)
     out = np.empty((runs * n, 2, 2), np.float32)
@@ -328,7 +332,7 @@ def normal(gen: Philox, count: int, dtype: np.dtype[Any], runs: int = 1, stride:
     def write(lo: int, hi: int, even: Array, odd: Array) -> None:
         _box_muller(even, odd, out[lo:hi].transpose(1, 0, 2))
 
-    if runs > 1 or n <= _FEW:
+    if runs > 1 or n <= _MIN_ARRAY_GROUPS:
         pairs = groups(gen, n, runs, stride).reshape(-1, 2, 2).astype(np.uint64)
         _box_muller(pairs[..., 0], pairs[..., 1], out)
     else:

@@ -21,7 +21,7 @@ from headrace.kernels.hot_work import HotWork
 from headrace.runtime.thread_pool import parallel, thread_count
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, DTypeLike
+    from headrace.core.annotations import Array
 
 __all__ = [
     "area",
@@ -242,7 +242,7 @@ class _Scratch(threading.local):
     dtype: Any = None
     kept: Any = None
 
-    def parts(self, rows: _RowBlock, out: Array, dtype: DTypeLike) -> Any:
+    def parts(self, rows: _RowBlock, out: Array, dtype: np.dtype[Any]) -> Any:
         if self.rows is rows and self.dtype == dtype:
             return self.kept
         wide = rows.number, out.shape[1]

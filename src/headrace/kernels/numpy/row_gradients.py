@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["gelu_grad", "layer_norm_grad", "layer_norm_training", "softmax_grad"]
 
 #: Elements from which a kernel library is asked.
-ASK_FROM = 16 * 1024
+LIBRARY_FROM = 16 * 1024
 #: Elements in a block.
 BLOCK = 32 * 1024
 
@@ -37,7 +37,7 @@ def _asked(function: str, like: Array, *args: float | Array | str) -> Any:
 
     None where it is not asked.
     """
-    if like.size < ASK_FROM or like.dtype != np.float32:
+    if like.size < LIBRARY_FROM or like.dtype != np.float32:
         return None
     return ask(function, *args)
 

@@ -38,8 +38,8 @@ def cross_entropy_of_two(features: Array, labels: Array) -> tuple[Any, Any] | No
     """Losses, and their derivatives by the logits ``features``, a matrix of two columns of float32
     or float64.
 
-    None if a logit is infinite or NaN, or e^t is infinite: that is left to the general way. An
-    int32 label that is neither 0 nor 1 is an IndexError.
+    None if a logit is infinite or NaN, or e^t is infinite: the kernel for any number of classes
+    computes those. An int32 label that is neither 0 nor 1 is an IndexError.
     """
     dtype = features.dtype
     signs, second, one = _NUMBERS[dtype]

@@ -42,7 +42,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 #: Elements of the larger array from which the library is asked.
-ASK_FROM = 512
+LIBRARY_FROM = 512
 
 
 def _asked(*arrays: Array) -> Library | None:
@@ -52,7 +52,7 @@ def _asked(*arrays: Array) -> Library | None:
         if a.dtype != np.float32:
             return None
         size = max(size, a.size)
-    return library() if size >= ASK_FROM else None
+    return library() if size >= LIBRARY_FROM else None
 
 
 # convolution ------------------------------------------------------------------------------------

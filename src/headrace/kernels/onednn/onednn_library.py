@@ -169,7 +169,7 @@ _STATUS = {
 
 
 class Refused(RuntimeError):
-    """oneDNN does not do what it was asked for: callers compute in another way."""
+    """oneDNN does not do what it was asked for: callers compute with NumPy."""
 
     def __init__(self, status: int, what: str) -> None:
         self.status = status

@@ -1,9 +1,9 @@
-"""Which of oneDNN's ways a matrix product takes, by class of CPU; measured by ``python -m
+"""Which of oneDNN's functions computes a matrix product, by class of CPU; measured by ``python -m
 tools.product_choices``.
 
-``dnnl_sgemm`` is the usual way. Others win for some shapes, and not for the same on every CPU: the
-matmul primitive has code of its own for AVX-512 and calls the same gemm, with a pass for the bias
-behind it, on AVX2.
+``dnnl_sgemm`` is the usual choice. Others win for some shapes, and not for the same on every CPU:
+the matmul primitive has code of its own for AVX-512 and calls the same gemm, with a pass for the
+bias behind it, on AVX2.
 """
 
 from __future__ import annotations

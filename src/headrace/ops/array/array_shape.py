@@ -67,7 +67,7 @@ __all__ = [
 newaxis = None
 
 #: ``tf.zeros`` and ``tf.ones`` of fewer elements than this are constants, as in TF 1.15.
-_SMALL = 1000
+_MAX_CONSTANT_ELEMENTS = 1000
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:
@@ -102,6 +102,7 @@ SHAPE = define(
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
     fails="never",
+    static_value=True,
 )
 
 
@@ -129,6 +130,7 @@ SIZE = define(
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
     fails="never",
+    static_value=True,
 )
 RANK = define(
     "Rank",
@@ -138,6 +140,7 @@ RANK = define(
     grad=NOT_DIFFERENTIABLE,
     of_shape=True,
     fails="never",
+    static_value=True,
 )
 
 

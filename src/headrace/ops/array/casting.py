@@ -107,6 +107,7 @@ CAST = define(
     elementwise=True,
     fails="never",
     native_attrs=("DstT", "Truncate"),
+    static_value=True,
 )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.core import shapes
 from headrace.core.build import apply
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -56,6 +57,15 @@ def _edit_distance_kernel(
                 "indices and values rows (indexing dimension) must match. "
                 f"(indices = {len(indices)}, values = {len(values)})"
             )
+    for what, indices, size in (
+        ("hypothesis", h_indices, h_shape),
+        ("truth", t_indices, t_shape),
+    ):
+        if indices.ndim != 2 or size.size != indices.shape[1]:
+            raise invalid(
+                f"Expected {what}_shape.NumElements == #cols({what}_indices), their shapes are: "
+                f"{shapes.show(size.shape)} and {shapes.show(indices.shape)}"
+            )
     dims = [max(a, b) for a, b in zip(h_shape.tolist()[:-1], t_shape.tolist()[:-1])]
     out = np.zeros(dims, np.float32)
     hypotheses, truths = _sequences(h_indices, h_values), _sequences(t_indices, t_values)
@@ -69,6 +79,12 @@ def _edit_distance_kernel(
 
 
 def _edit_distance_shape(c: Inference) -> list[Shape]:
+    for i in (0, 3):
+        rows, count = c.require_rank(i, 2)[0], c.require_rank(i + 1, 1)[0]
+        if None not in (rows, count) and rows != count:
+            raise ValueError(
+                f"Number of elements in index ({rows}) and values ({count}) do not match."
+            )
     h, t = c.value(2), c.value(5)
     if h is None or t is None:
         length = (c.shape(2) or (None,))[0]

@@ -23,7 +23,14 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import _SMALL, RESHAPE, const, invalid, rank, shape
+from headrace.ops.array.array_shape import (
+    _MAX_CONSTANT_ELEMENTS,
+    RESHAPE,
+    const,
+    invalid,
+    rank,
+    shape,
+)
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, TensorLike
@@ -80,6 +87,7 @@ FILL = define(
     repeats=1,
     fails="arguments",
     rearranges=True,
+    static_value=True,
 )
 
 
@@ -129,6 +137,10 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 def _filled(shape: object, value: Any, dtype: DType, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
+        if isinstance(shape, float) and not shape.is_integer():
+            raise TypeError(f"Expected int32, got {shape!r} of type 'float' instead.")
+        if isinstance(shape, (list, tuple)):  # TensorFlow takes 2.5 for 2 here, and only here
+            shape = [int(d) if isinstance(d, (float, np.floating)) else d for d in shape]
         try:
             plain = _plain_or_none(shape)
         except TypeError:  # not a shape, but perhaps a tensor: [2.0, 3.0]
@@ -136,7 +148,7 @@ def _filled(shape: object, value: Any, dtype: DType, name: str | None, default: 
             plain = None
         if plain is not None:
             count = shapes.num_elements(plain)
-            if count is not None and count < _SMALL:
+            if count is not None and count < _MAX_CONSTANT_ELEMENTS:
                 array = np.full(plain, value, dtype.np_dtype)  # type: ignore[type-var]
                 graph = get_default_graph()
                 if isinstance(shape, (int, np.integer)):

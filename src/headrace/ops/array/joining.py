@@ -18,7 +18,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.dispatch import dispatched
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
@@ -150,6 +150,7 @@ CONCAT = define(
     known_inputs=(-1,),
     dense=True,
     fails="arguments",
+    static_value=True,
 )
 CONCAT_V1 = define(
     "Concat",
@@ -158,6 +159,7 @@ CONCAT_V1 = define(
     kernel=lambda xp, dim, *v: concat_arrays(xp, v, one_number(dim, _CONCAT_AXIS)),
     grad=_concat_v1_grad,
     known_inputs=(0,),
+    static_value=True,
 )
 
 
@@ -167,6 +169,7 @@ CONCAT_OFFSET = define(
     shape=lambda c: c.shapes()[1:],
     kernel=concat_offset_kernel,
     grad=NOT_DIFFERENTIABLE,
+    static_value=True,
 )
 
 
@@ -267,6 +270,7 @@ PACK = define(
     kernel=_pack_kernel,
     grad=_pack_grad,
     dense=True,
+    static_value=True,
 )
 
 
@@ -384,7 +388,7 @@ PARALLEL_CONCAT = define(
     "values: N*T -> output: T; shape: shape",
     shape=_parallel_concat_shape,
     kernel=lambda xp, *v: concat_arrays(xp, v, 0),
-    grad=lambda op, g: split(g, len(op.inputs), 0),
+    grad=NO_GRADIENT_YET,
 )
 
 

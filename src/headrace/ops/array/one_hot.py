@@ -36,6 +36,8 @@ __all__ = ["one_hot"]
 
 def _one_hot_shape(c: Inference) -> list[Shape]:
     indices, depth, axis = c.shape(0), c.value(1), c.attr("axis")
+    if depth is not None and depth.ndim:
+        raise ValueError(f"Input must be scalar but has rank {depth.ndim}")
     if indices is None:
         return [None]
     if not -1 <= axis <= len(indices):

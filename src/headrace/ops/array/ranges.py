@@ -139,6 +139,7 @@ RANGE = define(
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(0, 1, 2),
     dense=True,
+    static_value=True,
 )
 LINSPACE = define(
     "LinSpace",

@@ -284,6 +284,8 @@ def top_k(
 
 
 def _nth_kernel(xp: ArrayNamespace, x: Array, n: Array, *, reverse: bool) -> Array:
+    if n.ndim:
+        raise invalid(f"N must be scalar, got shape {shapes.show(n.shape)}")
     at = n.item()
     size = x.shape[-1] if x.ndim else 0
     if not 0 <= at < size:

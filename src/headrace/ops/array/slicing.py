@@ -239,7 +239,13 @@ def _index_error(index: tuple[Any, ...], dims: Sequence[int]) -> Exception:
     return invalid(f"slice {index} does not fit shape {shapes.show(tuple(dims))}")
 
 
+_MASK_NAMES = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
 def _strided_shape(c: Inference) -> list[Shape]:
+    for mask in _MASK_NAMES:
+        if not -(2**31) <= c.attr(mask) < 2**31:
+            raise ValueError(f"Attr {mask} has value {c.attr(mask)} out of range for an int32")
     length: Shape = None
     for i in (1, 2, 3):
         length = shapes.merge(length, c.require_rank(i, 1))
@@ -251,10 +257,7 @@ def _strided_shape(c: Inference) -> list[Shape]:
     parts: list[Any] = [v if v is not None else [None] * count for v in (begin, end, strides)]
     if any(len(p) != count for p in parts):
         raise ValueError("Expected begin, end and strides to be 1D tensors of one length")
-    masks = [
-        c.attr(n)
-        for n in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    ]
+    masks = [c.attr(n) for n in _MASK_NAMES]
     return [_sliced(source, parts[0], parts[1], parts[2], *masks)]
 
 

@@ -84,6 +84,8 @@ def _unique_counts_kernel(
 
 
 def _unique_along(x: Array, axis: Array) -> tuple[Any, Any, Any]:
+    if axis.ndim != 1:
+        raise invalid("axis expects a 1D vector.")
     if not axis.size:
         if x.ndim != 1:
             raise invalid("unique expects a 1D vector.")

@@ -19,7 +19,7 @@ from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
-from headrace.core.infer import static_value
+from headrace.core.infer import constant_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_more
@@ -123,7 +123,7 @@ def Assert(
 
 def _describe(value: TensorLike) -> str:
     if isinstance(value, Tensor):
-        known = static_value(value)
+        known = constant_value(value)
         return str(value.name if known is None else known)
     return str(value)
 
@@ -160,7 +160,7 @@ def _compared(
         if message:
             data = [message, *data]
         held = apply_op(op, x, y)
-        a, b = static_value(x), static_value(y)
+        a, b = constant_value(x), constant_value(y)
         if a is not None and b is not None and not np.all(compare(a, b)):
             raise errors.InvalidArgumentError(
                 None, None, "\n".join(_describe(d) for d in data if not isinstance(d, str) or d)
@@ -354,7 +354,7 @@ def _checked_rank(
     with name_scope(name, what, [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = _rank_tensor(wanted, message)
-        need, have = static_value(wanted), x._rank()
+        need, have = constant_value(wanted), x._rank()
         if need is not None and have is not None:
             if not holds(have, int(need)):
                 raise ValueError(
@@ -442,7 +442,7 @@ def assert_rank_in(
     with name_scope(name, "assert_rank_in", [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = [_rank_tensor(r, message) for r in ranks]
-        known = [int(k) for w in wanted if (k := static_value(w)) is not None]
+        known = [int(k) for w in wanted if (k := constant_value(w)) is not None]
         have = x._rank()
         if have is not None and len(known) == len(wanted):
             allowed = tuple(known)

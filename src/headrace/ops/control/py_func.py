@@ -107,8 +107,14 @@ def for_user(value: TensorLike) -> Any:
 
 
 def _from_user(value: object, dtype: DType, i: int) -> Array:
-    if dtype is dtypes.string:
-        return _string_array(np.asarray(value, dtype=object))
+    if dtype is dtypes.string and np.asarray(value).dtype.kind in "OSU":
+        array = np.asarray(value, dtype=object)
+        wrong = [v for v in array.reshape(-1).tolist() if not isinstance(v, (str, bytes))]
+        if wrong:
+            raise errors.InternalError(
+                None, None, f"Unsupported object type {type(wrong[0]).__name__} returned by py_func"
+            )
+        return _string_array(array)
     if type(value) is np.ndarray and value.dtype == dtype.np_dtype:
         return value.copy()  # the function may keep it
     array = np.asarray(value)

@@ -25,7 +25,7 @@ from headrace.ops.control.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_I
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.shapes import TensorShape
-    from headrace.core.specs import IndexedSlicesSpec, SparseTensorSpec, TypeSpec
+    from headrace.core.specs import TypeSpec
     from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["while_loop"]
@@ -347,9 +347,7 @@ def _tensor_shape(value: Any, given: object) -> tuple[int | None, ...] | None:
     return given.shape._plain
 
 
-def _spec_of_shape(
-    value: object, spec: object, shape: shapes.TensorShape
-) -> IndexedSlicesSpec | SparseTensorSpec:
+def _spec_of_shape(value: object, spec: object, shape: shapes.TensorShape) -> TypeSpec:
     """What a plain shape says of a composite.
 
     The rank of a SparseTensor, the values' shape of IndexedSlices.
@@ -365,6 +363,9 @@ def _spec_of_shape(
             raise ValueError("Expected a shape with 1 dimension")
         rank = None if shape.rank is None else shape.as_list()[0]
         return specs.SparseTensorSpec(None if rank is None else [None] * rank, spec.dtype)
+    if isinstance(spec, specs.Shaped) and hasattr(spec, "ragged_rank"):
+        ragged: TypeSpec = spec._like(shape)
+        return ragged
     raise TypeError(
         f"To describe or constrain a {type(value).__name__}, use a {type(spec).__name__} "
         "instead of a TensorShape."

@@ -78,17 +78,47 @@ def _hsv_to_rgb_kernel(xp: ArrayNamespace, x: Array) -> Array:
 
 
 def _hue_kernel(xp: ArrayNamespace, x: Array, delta: Array) -> Array:
-    """The hue is a circle. The largest and the smallest channel keep their values exactly: they
-    change places, and the third one lies between them.
+    """The hue is a circle of six sectors. The largest and the smallest channel keep their values
+    exactly: they change places, and the third one lies between them.
     """
-    wide = _wide_colours(x)
-    hue, _, high = _to_hsv(xp, wide)
-    hue = hue + _require_scalar("delta", delta)
-    six = (hue - xp.floor(hue)) * np.float32(6)
-    low = xp.minimum(xp.minimum(wide[..., 0], wide[..., 1]), wide[..., 2])
-    parts = (abs(six - 3) - 1, 2 - abs(six - 2), 2 - abs(six - 4))
-    mixed = [xp.where(p >= 1, high, xp.where(p <= 0, low, low + p * (high - low))) for p in parts]
-    return xp.stack(mixed, axis=-1).astype(x.dtype)
+    wide, six = _wide_colours(x), np.float32(6)
+    turn = _require_scalar("delta", delta) * six
+    with np.errstate(all="ignore"):
+        hue, low, high = _sector(xp, wide[..., 0], wide[..., 1], wide[..., 2])
+        hue = hue + turn
+        hue = xp.where((hue < 0) | (hue >= six), hue - six * xp.floor(hue / six), hue)
+        at = xp.floor(hue)
+        part = hue - at
+        middle = low + xp.where(at % 2 == 1, 1 - part, part) * (high - low)
+    #: Where the highest, the middle and the lowest channel are; the last sector holds for NaN, too.
+    places = ((0, 1, 2), (1, 0, 2), (1, 2, 0), (2, 1, 0), (2, 0, 1))
+    out = [high, low, middle]
+    for sector, order in enumerate(places):
+        values: list[Any] = [None, None, None]
+        for value, place in zip((high, middle, low), order):
+            values[place] = value
+        out = [xp.where(at == sector, v, o) for v, o in zip(values, out)]
+    return xp.stack(out, axis=-1).astype(x.dtype)
+
+
+def _sector(xp: ArrayNamespace, r: Array, g: Array, b: Array) -> tuple[Array, Array, Array]:
+    """The hue between 0 and 6, the smallest and the largest channel.
+
+    Comparisons decide which channel is which, so that one that is NaN counts as TensorFlow counts
+    it.
+    """
+    above = r < g
+    x, y = xp.where(above, r, g), xp.where(above, g, r)  # the smaller and the larger of red, green
+    below, beyond = b < x, b > y
+    low = xp.where(below, b, x)
+    high = xp.where(beyond, b, y)
+    middle = xp.where(below, x, xp.where(beyond, y, b))
+    first = xp.where(below, 1, xp.where(beyond, 3, 2))
+    second = xp.where(below, 0, xp.where(beyond, 4, 5))
+    category = xp.where(above, first, second).astype(np.float32)
+    ratio = (middle - low) / (high - low)
+    hue = category + xp.where(category % 2 == 1, 1 - ratio, ratio)
+    return xp.where(high == low, np.float32(0), hue), low, high
 
 
 def _saturation_kernel(xp: ArrayNamespace, x: Array, scale: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes
-from headrace.core.build import apply
+from headrace.core.build import apply_many
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -121,7 +121,7 @@ def combined_non_max_suppression(
     with name_scope(name, "combined_non_max_suppression"):
         iou = convert_to_tensor(iou_threshold, dtypes.float32, "iou_threshold")
         least = convert_to_tensor(score_threshold, dtypes.float32, "score_threshold")
-        return apply(
+        return apply_many(
             COMBINED,
             boxes,
             scores,

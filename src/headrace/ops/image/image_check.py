@@ -14,15 +14,16 @@ from typing import Any
 from headrace.core import shapes
 from headrace.core.build import apply_op
 from headrace.core.graph import get_default_graph
-from headrace.core.seeds import count_as, count_more, ops_counted
+from headrace.core.scopes import control_dependencies
+from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
-from headrace.ops.control.assertions import Assert
+from headrace.ops.control.assertions import Assert, assert_greater_equal
 from headrace.ops.control.dependencies import with_dependencies
 
 __all__ = ["at_least_3d", "check_3d", "not_empty", "require"]
 
-#: Operations of TensorFlow's checks at run time, which are not made here; seeds count them.
+#: Operations of TensorFlow's checks at run time; seeds count them.
 _DYNAMIC_CHECKS = 22
 
 
@@ -33,15 +34,23 @@ def check_3d(shape: Shape, what: str = "image", exactly: bool = False) -> None:
         least = "three-dimensional" if exactly else "at least three-dimensional"
         raise ValueError(f"'{what}' (shape {shapes.show(shape)}) must be {least}.")
     if any(d == 0 for d in shape):
-        raise ValueError(f"all dims of '{what}.shape' must be > 0: {shapes.show(shape)}")
+        raise ValueError(f"all dims of '{what}.shape' must be > 0: {shapes.from_plain(shape)}")
 
 
 def at_least_3d(image: Tensor, what: str = "image", exactly: bool = False) -> Tensor:
     """The image after the checks; an operation of its own, as in TensorFlow."""
     check_3d(image._shape, what, exactly)
-    out: Tensor = apply_op("Identity", image, name="control_dependency")
-    if shapes.known(image._shape) is None:
-        count_more(image.graph, _DYNAMIC_CHECKS)
+    if shapes.known(image._shape) is not None:
+        return apply_op("Identity", image, name="control_dependency")
+    before = ops_counted(image.graph)
+    checks = []
+    if image._shape is None:
+        text = f"'{what}' must be at least three-dimensional."
+        checks.append(assert_greater_equal(apply_op("Rank", image), 3, message=text))
+    pixels, text = not_empty(image)
+    with control_dependencies([*checks, Assert(pixels, [text])]):
+        out: Tensor = apply_op("Identity", image, name="control_dependency")
+    count_as(image.graph, before, 1 + _DYNAMIC_CHECKS)
     return out
 
 

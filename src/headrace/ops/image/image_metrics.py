@@ -157,8 +157,8 @@ def ssim_v2(
 
 
 def ssim_multiscale(
-    img1: Tensor,
-    img2: Tensor,
+    img1: TensorLike,
+    img2: TensorLike,
     max_val: float,
     power_factors: Any = _POWERS,
     filter_size: int = 11,
@@ -168,6 +168,8 @@ def ssim_multiscale(
 ) -> Tensor:
     """The same at several scales, each half the one before."""
     with name_scope(None, "MS-SSIM", [img1, img2]):
+        img1 = convert_to_tensor(img1, name="img1")
+        img2 = convert_to_tensor(img2, name="img2")
         _require_same_dtype(img1, img2)
         a, b, top = _same_images(img1, img2, max_val)
         parts: list[Any] = []

@@ -21,6 +21,7 @@ from headrace.ops.array.array_shape import expand_dims, shape, squeeze
 from headrace.ops.array.casting import cast
 from headrace.ops.array.joining import stack
 from headrace.ops.image.geometry import pad_to_bounding_box
+from headrace.ops.image.image_check import check_3d
 from headrace.ops.image.resize_ops import (
     resize_area,
     resize_bicubic,
@@ -233,6 +234,7 @@ def _padded(
             dims = 3
         if dims not in (3, 4):
             raise ValueError("'image' must have either 3 or 4 dimensions.")
+        check_3d(image._shape if dims == 4 else (1, *image._shape))
         for what, value in (("target_width", target_width), ("target_height", target_height)):
             if not isinstance(value, Tensor) and value <= 0:
                 raise ValueError(f"{what} must be > 0.")

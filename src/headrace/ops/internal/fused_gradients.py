@@ -247,7 +247,10 @@ def _layer_grad_kernel(xp: Any, *arrays: Any, N: int, order: Any) -> tuple[Array
         )
         return (*dx, *others)
     wide = inputs[0].shape[1]
-    dx, dkernel, dbias, later = [], 0, 0, 0
+    dx = []
+    dkernel: Any = 0
+    dbias: Any = 0
+    later: Any = 0
     for k in range(N - 1, -1, -1):
         before, earlier = (states[k - 1], outputs[k - 1]) if k else (c, h)
         dproduct, dc = _cell_grad_kernel(

@@ -61,6 +61,11 @@ def _broadcast_gradient_args(xp: ArrayNamespace, s0: Array, s1: Array) -> tuple[
     """Axes of the broadcast shape along which each input has one element (none at all for equal
     shapes).
     """
+    for i, given in enumerate((s0, s1)):
+        if np.ndim(given) != 1:
+            raise errors.InvalidArgumentError(
+                None, None, f"In[{i}] must be a vector.{shapes.show(np.shape(given))}"
+            )
     a, b = np.asarray(s0).tolist(), np.asarray(s1).tolist()
     dtype = s0.dtype
     if a == b:

@@ -26,11 +26,11 @@ from headrace.kernels.numpy import gemm
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
 
-__all__ = ["MOST_BYTES", "MOST_ROWS", "RowSum"]
+__all__ = ["MAX_BYTES", "MAX_ROWS", "RowSum"]
 
 #: Rows are multiplied when there are so many: then nothing is gained by waiting.
-MOST_ROWS = 4096
-MOST_BYTES = 64 << 20
+MAX_ROWS = 4096
+MAX_BYTES = 64 << 20
 
 
 class RowSum:
@@ -56,7 +56,7 @@ class RowSum:
         self.rights.append(right)
         self.n_bytes += right.nbytes
         self.n_rows += right.shape[0]
-        if self.n_rows >= MOST_ROWS or self.n_bytes >= MOST_BYTES:
+        if self.n_rows >= MAX_ROWS or self.n_bytes >= MAX_BYTES:
             self.add_kept_rows()
 
     def add_kept_rows(self) -> None:

@@ -47,7 +47,7 @@ CheckpointFile = BundleReader | SliceFileReader
 
 def open_checkpoint(prefix: str) -> CheckpointFile:
     """A reader of the checkpoint at ``prefix``; NotFoundError if there is none."""
-    if not bundle_exists(prefix) and slice_files_exist(prefix):
+    if not bundle_exists(prefix) and (slice_files_exist(prefix) or os.path.isdir(prefix)):
         return SliceFileReader(prefix)
     return BundleReader(prefix)
 

@@ -401,6 +401,14 @@ def tensordot(a: Tensor, b: object, axes: object, name: str | None = None) -> Te
         if a._shape is None or b._shape is None or isinstance(axes, Tensor):
             return _tensordot_of_any_rank(a, b, axes, scope)
         axes_a, axes_b = _paired_axes(axes, len(a._shape), len(b._shape))
+        if None in (shapes.known(a._shape), shapes.known(b._shape)) and any(
+            None not in (a._shape[i], b._shape[j]) and a._shape[i] != b._shape[j]
+            for i, j in zip(axes_a, axes_b)
+        ):
+            out = _tensordot_of_any_rank(a, b, axes, scope)  # refused when it runs
+            free = [a._shape[i] for i in range(len(a._shape)) if i not in axes_a]
+            out.set_shape(free + [b._shape[j] for j in range(len(b._shape)) if j not in axes_b])
+            return out
         labels_a: Labels = [("a", i) for i in range(len(a._shape))]
         labels_b: Labels = [("b", i) for i in range(len(b._shape))]
         for i, j in zip(axes_a, axes_b):

@@ -275,6 +275,8 @@ def matrix_function(name: str) -> Callable[..., Any]:
         _square(x)
         import scipy.linalg
 
+        if name == "expm" and not np.isfinite(x).all():
+            raise _invalid("Input matrix is not invertible.")  # TensorFlow solves equations
         function = getattr(scipy.linalg, name)
         wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
         out = np.empty(x.shape, wide.dtype)

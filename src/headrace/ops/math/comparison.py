@@ -77,6 +77,7 @@ def _define_equality(op_type: str, ufunc: str, unequal_shapes: bool) -> OpDef:
         kernel=_equality(ufunc, unequal_shapes),
         grad=NOT_DIFFERENTIABLE,
         elementwise=True,
+        static_value=True,
     )
 
 

@@ -90,7 +90,7 @@ _BLAS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 #: longer than the second.
 _BLAS_FROM, _BLAS_RUN = 1024, 1024
 #: Elements from which the kernel library is asked for sums of long rows.
-_LARGE = 1 << 18
+_LIBRARY_FROM = 1 << 18
 #: Elements from which a sum is made in parts, on several cores, and how many.
 _PARTS_FROM, _PARTS = 1 << 19, 4
 #: Longer vectors of ones are not kept.
@@ -159,7 +159,7 @@ def _add_reduce(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     dtype = x.dtype
     if axes and x.size >= _BLAS_FROM and dtype in _BLAS and x.flags.c_contiguous:
         out = _blas_sum(x, axes, keep)
-        if out is None and x.size >= _LARGE and axes == (x.ndim - 1,):
+        if out is None and x.size >= _LIBRARY_FROM and axes == (x.ndim - 1,):
             out = ask("row_sums", x)
             if keep and out is not None:
                 out = out[..., None]

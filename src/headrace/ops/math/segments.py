@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.core import convert, shapes
+from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import OpDef, define
@@ -52,6 +52,16 @@ __all__ = [
     "unsorted_segment_sum",
 ]
 
+
+#: The types of ``Maximum``.
+_REAL = (
+    dtypes.bfloat16,
+    dtypes.float16,
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.int32,
+    dtypes.int64,
+)
 
 # shapes -----------------------------------------------------------------------------------------
 
@@ -417,6 +427,15 @@ def unsorted_segment_max(
     return apply(UNSORTED_MAX, data, segment_ids, num_segments, name=name)
 
 
+def _of_real_numbers(data: Tensor) -> None:
+    """Which types a quotient of sums may have: TensorFlow finds out by Maximum."""
+    if data.dtype.base_dtype not in _REAL:
+        raise TypeError(
+            f"Value passed to parameter 'x' has DataType {data.dtype.base_dtype.name} not in list "
+            f"of allowed values: {', '.join(d.name for d in _REAL)}"
+        )
+
+
 def _segment_counts(data: Tensor, ids: Tensor, count: object) -> Tensor:
     """How many rows each segment has, at least one, ready to divide the sums by."""
     ones = apply_op("Cast", apply_op("OnesLike", ids), DstT=data.dtype.base_dtype)
@@ -429,6 +448,7 @@ def unsorted_segment_mean(
     """The mean of the rows with equal ids, in any order; missing ids give 0."""
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
+        _of_real_numbers(data)
         total = unsorted_segment_sum(data, ids, num_segments)
         return total / _aligned(_segment_counts(data, ids, num_segments), total)
 
@@ -439,6 +459,7 @@ def unsorted_segment_sqrt_n(
     """The sum of the rows with equal ids, divided by the square root of their number."""
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
+        _of_real_numbers(data)
         total = unsorted_segment_sum(data, ids, num_segments)
         counts = _aligned(_segment_counts(data, ids, num_segments), total)
         return total / apply_op("Sqrt", counts)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -111,6 +112,21 @@ def _polygamma(xp: ArrayNamespace, a: Array, x: Array) -> Array:
     value = xp.where(odd, factorial, -factorial) * xp.zeta(n + 1, x)
     value = xp.where(n == 0, _digamma(xp, x), value)
     return xp.where((n >= 0) & (n == xp.floor(n)), value, value.dtype.type("nan"))
+
+
+def _betainc(xp: ArrayNamespace, a: Array, b: Array, x: Array) -> Array:
+    """TensorFlow has no answer for parameters that are not positive and finite."""
+    wide = [(name, t.shape) for name, t in (("a", a), ("b", b), ("x", x)) if t.ndim]
+    for name, shape in wide[1:]:
+        if shape != wide[0][1]:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Shapes of {wide[0][0]} and {name} are inconsistent: "
+                f"{shapes.show(wide[0][1])} vs. {shapes.show(shape)}",
+            )
+    inside = (a > 0) & (b > 0) & xp.isfinite(a) & xp.isfinite(b)
+    return xp.where(inside, xp.betainc(a, b, x), np.nan).astype(x.dtype)
 
 
 def _betainc_shape(c: Inference) -> list[Shape]:
@@ -258,7 +274,7 @@ BETAINC = define(
     "Betainc",
     "a: T, b: T, x: T -> z: T; T: type(wide)",
     shape=_betainc_shape,
-    kernel=lambda xp, a, b, x: xp.betainc(a, b, x),
+    kernel=_betainc,
     grad=_betainc_grad,
     elementwise=True,
 )

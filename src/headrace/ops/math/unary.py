@@ -108,7 +108,7 @@ def _one_minus(xp: ArrayNamespace, fresh: Array) -> Array:
 
 
 #: Elements from which the kernel library computes gradients of smooth functions.
-_LARGE = 1 << 15
+_LIBRARY_FROM = 1 << 15
 
 
 def _sigmoid(xp: ArrayNamespace, x: object) -> Any:
@@ -128,7 +128,7 @@ def _round(xp: ArrayNamespace, x: Array) -> Array:
 
 
 def _tanh_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
-    if y.size >= _LARGE and xp.name == "numpy":
+    if y.size >= _LIBRARY_FROM and xp.name == "numpy":
         result = ask("gradient", "TanhGrad", y, dy)
         if result is not None:
             return result
@@ -138,7 +138,7 @@ def _tanh_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
 
 
 def _sigmoid_grad(xp: ArrayNamespace, y: Array, dy: Array) -> Array:
-    if y.size >= _LARGE and xp.name == "numpy":
+    if y.size >= _LIBRARY_FROM and xp.name == "numpy":
         result = ask("gradient", "SigmoidGrad", y, dy)
         if result is not None:
             return result

@@ -378,11 +378,11 @@ def shifted(xp: ArrayNamespace, x: Any) -> Any:
 
 
 #: Elements from which a softmax is the kernel library's.
-_LARGE = 1 << 14
+_LIBRARY_FROM = 1 << 14
 
 
 def _softmax_kernel(xp: ArrayNamespace, logits: Array) -> Any:
-    if logits.size >= _LARGE and xp.name == "numpy":
+    if logits.size >= _LIBRARY_FROM and xp.name == "numpy":
         result = ask("softmax", logits)
         if result is not None:
             return result
@@ -396,7 +396,7 @@ def _softmax_kernel(xp: ArrayNamespace, logits: Array) -> Any:
 
 
 def _log_softmax_kernel(xp: ArrayNamespace, logits: Array) -> Any:
-    if logits.size >= _LARGE and xp.name == "numpy":
+    if logits.size >= _LIBRARY_FROM and xp.name == "numpy":
         result = ask("log_softmax", logits)
         if result is not None:
             return result

@@ -53,6 +53,10 @@ def _bias_error(value: Array, bias: Array, which: str) -> errors.InvalidArgument
 
 
 def _bias_add_grad_kernel(xp: ArrayNamespace, g: Array, *, data_format: str) -> Any:
+    if g.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"Input tensor must be at least 2D: {shapes.show(g.shape)}"
+        )
     if data_format == "NCHW" and g.ndim > 2:
         return g.sum((0, *range(2, g.ndim)), dtype=g.dtype)
     if (

@@ -91,7 +91,7 @@ def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[An
             f"logits and labels must be broadcastable: logits_size={shapes.show(features.shape)} "
             f"labels_size={shapes.show(labels.shape)}",
         )
-    if features.size >= _LARGE and xp.name == "numpy" and features.shape == labels.shape:
+    if features.size >= _LIBRARY_FROM and xp.name == "numpy" and features.shape == labels.shape:
         found = _library_xent(features, labels)
         if found is not None:
             return found
@@ -105,7 +105,7 @@ def _xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> tuple[An
 
 
 #: Elements from which a cross entropy is the kernel library's.
-_LARGE = 1 << 14
+_LIBRARY_FROM = 1 << 14
 
 
 def _library_xent(features: Array, labels: Array) -> tuple[Any, Any] | None:

@@ -177,8 +177,14 @@ def _scalars(c: Inference) -> list[Any]:
 
 
 def _channels(c: Inference) -> list[Any]:
-    for k in (1, 2):
-        c.require_rank(k, 1)
+    sizes = [shape[-1] for shape in (c.require_rank_at_least(0, 1),) if shape is not None]
+    sizes += [c.require_rank(k, 1)[0] for k in (1, 2)]
+    known = [size for size in sizes if size is not None]
+    if any(size != known[0] for size in known):
+        raise ValueError(
+            f"Dimensions must be equal, but are {known[0]} and "
+            f"{next(size for size in known if size != known[0])}"
+        )
     return [c.shape(0)]
 
 

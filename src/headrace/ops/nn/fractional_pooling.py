@@ -59,7 +59,7 @@ def _shape(c: Inference) -> list[Shape]:
     given, ratio = c.require_rank(0, 4), c.attr("pooling_ratio")
     dims = given or (None,) * 4
     out = tuple(None if d is None else math.floor(d / r) for d, r in zip(dims, ratio, strict=True))
-    return [out, (None,), (None,)]
+    return [out, (out[1],), (out[2],)]  # (TensorFlow says so, though they have one more)
 
 
 def _words(numbers: philox.Guarded, count: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import errors
+from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, define
@@ -79,8 +80,7 @@ def _places(
     ow, left = window_count(w, kw, strides[2], rates[2], padding)
     rows, cols = np.arange(oh) * strides[1] - top, np.arange(ow) * strides[2] - left
     shape = (x.shape[0], oh, ow, x.shape[3])
-    lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    best = np.full(shape, lowest, x.dtype)
+    best = np.full(shape, dtypes.as_dtype(x.dtype).min, x.dtype)
     which = np.zeros(shape, np.int64)
     for dy in range(kh):
         r = rows + dy * rates[1]

@@ -77,7 +77,7 @@ def _batch_norm(
         raise errors.InvalidArgumentError(
             None, None, f"input must be 4-dimensional: {shapes.show(x.shape)}"
         )
-    if x.size >= _LARGE and not first and xp.name == "numpy" and scale.ndim == 1:
+    if x.size >= _LIBRARY_FROM and not first and xp.name == "numpy" and scale.ndim == 1:
         result = _library_batch_norm(x, scale, offset, mean, variance, epsilon, is_training)
         if result is not None:
             return result
@@ -124,7 +124,7 @@ def _check_vectors(*named: tuple[str, Array]) -> None:
 
 
 #: Elements from which a normalisation is the kernel library's.
-_LARGE = 1 << 15
+_LIBRARY_FROM = 1 << 15
 
 
 def _library_batch_norm(
@@ -206,7 +206,7 @@ def _batch_norm_grad_kernel(
     """
     first = data_format == "NCHW"
     _check_vectors(("scale", scale), ("saved mean", mean), ("saved variance", variance))
-    if x.size >= _LARGE and not first and xp.name == "numpy":
+    if x.size >= _LIBRARY_FROM and not first and xp.name == "numpy":
         result = ask("batch_norm_grad", g, x, scale, mean, variance, epsilon, is_training)
         if result is not None:
             return (*result, scale.dtype.type(0), scale.dtype.type(0))

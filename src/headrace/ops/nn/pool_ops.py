@@ -134,7 +134,16 @@ def _avg_kernel(
     data_format: str,
 ) -> Any:
     _check_depth_window(x.shape, ksize, strides, data_format)
+    strides = _within_pictures(ksize, strides, data_format)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
+
+
+def _within_pictures(
+    ksize: Sequence[int], strides: Sequence[int], data_format: str
+) -> Sequence[int]:
+    """An average takes no step in the depth: TensorFlow does not read that stride."""
+    depth = 1 if data_format[1] == "C" else len(ksize) - 1
+    return strides if ksize[depth] != 1 else [*strides[:depth], 1, *strides[depth + 1 :]]
 
 
 def _avg_grad_kernel(
@@ -151,6 +160,7 @@ def _avg_grad_kernel(
         raise errors.InvalidArgumentError(
             None, None, f"out_backprop must be {len(ksize)}-dimensional"
         )
+    strides = _within_pictures(ksize, strides, "NHWC")
     return _library(xp).average_grad(whole, g, axes_of(whole, ksize, strides, padding))
 
 
@@ -256,8 +266,12 @@ def check_pool_attrs(attrs: dict[str, Any]) -> None:
 
 
 def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
-    ksize = c.attr("ksize")
-    return [_pooled(c.require_rank(0, len(ksize)), ksize, c.attr("strides"), c.attr("padding"))]
+    ksize, strides, x = c.attr("ksize"), c.attr("strides"), c.require_rank(0, len(c.attr("ksize")))
+    if c.op.type in ("MaxPool", "MaxPoolWithArgmax") or len(strides) != len(ksize):
+        return [_pooled(x, ksize, strides, c.attr("padding"))]
+    depth = 1 if c.attr("data_format")[1] == "C" else len(ksize) - 1
+    inside = tuple(s if i not in (0, depth) else 1 for i, s in enumerate(strides))
+    return [_pooled(x, ksize, inside, c.attr("padding"))]
 
 
 def _argmax_shape(c: infer.Inference) -> list[shapes.Shape]:

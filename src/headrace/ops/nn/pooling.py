@@ -32,7 +32,7 @@ from headrace.ops.nn.pool_ops import AVG_POOL, AVG_POOL3D, MAX_POOL, MAX_POOL3D,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.annotations import Array, DTypeLike, TensorLike
 
 __all__ = [
     "avg_pool",
@@ -298,7 +298,7 @@ def max_pool_with_argmax_v2(
     strides: TensorLike,
     padding: str,
     data_format: str = "NHWC",
-    output_dtype: TensorLike = dtypes.int64,
+    output_dtype: DTypeLike = dtypes.int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ from headrace.kernels.numpy.gemm import ones
 from headrace.kernels.numpy.two_class_cross_entropy import cross_entropy_of_two
 from headrace.ops.nn.activations import shifted
 from headrace.ops.nn.cross_entropy import (
-    _LARGE,
+    _LIBRARY_FROM,
     Grads,
     as_matrix,
     ensure_named,
@@ -78,13 +78,17 @@ def _sparse_xent_kernel(xp: ArrayNamespace, features: Array, labels: Array) -> t
         loss = xp.log(total[:, 0]) - xp.where(picked, d, 0).sum(-1)
         return loss.astype(features.dtype), (e / total - picked).astype(features.dtype)
     rows, classes = features.shape
-    if 0 < classes <= _FEW and features.dtype.itemsize >= 4 and labels.dtype.itemsize == 4:
+    if (
+        0 < classes <= _MAX_TRANSPOSED_CLASSES
+        and features.dtype.itemsize >= 4
+        and labels.dtype.itemsize == 4
+    ):
         return _sparse_xent_of_few(features, labels, rows, classes)
     # as unsigned numbers negative labels are too large as well: one look instead of two
     if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
         raise _label_error(labels, classes)
     at = row_starts(rows, classes) + labels
-    if features.size >= _LARGE:
+    if features.size >= _LIBRARY_FROM:
         e = ask("softmax", features)
         if e is not None:
             return picked_loss(features, e, at), e
@@ -117,7 +121,7 @@ def picked_loss(features: Array, e: Array, at: Array) -> Array:
 
 #: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the
 #: rows.
-_FEW = 16
+_MAX_TRANSPOSED_CLASSES = 16
 
 
 #: Rows up to which two classes have a way of their own: from about here on BLAS would use threads

@@ -87,6 +87,8 @@ def _to_sparse_kernel(
 
 def _to_sparse_shape(c: Inference) -> list[Shape]:
     rank, values = c.attr("RAGGED_RANK"), c.shape(c.attr("RAGGED_RANK"))
+    for i in range(rank):
+        c.require_rank(i, 1)
     if values is None:
         return [(None, None), (None,), (None,)]
     known = None not in values

@@ -88,6 +88,11 @@ def _bytes_of(strings: Tensor) -> SparseTensor:
 def bytes_split(input: TensorLike, name: str | None = None) -> Tensor | RaggedTensor:
     """The bytes of one string, or a row of bytes for each of several."""
     with name_scope(name, "StringsByteSplit", [input]):
-        strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
+        strings = convert_to_tensor_or_ragged_tensor(input, name="input")
+        if strings.dtype.base_dtype is not dtypes.string:
+            raise TypeError(
+                f"Input 'input' of 'StringSplit' Op has type {strings.dtype.name} that does not "
+                "match expected type of string."
+            )
         found: Tensor | RaggedTensor = _each(strings, _bytes_of)
         return found

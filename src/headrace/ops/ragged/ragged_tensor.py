@@ -29,6 +29,7 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike, FeedDict, TensorLike
+    from headrace.core.specs import TypeSpec
 
 __all__ = ["RaggedTensor", "convert_to_tensor_or_ragged_tensor", "is_ragged"]
 
@@ -344,6 +345,12 @@ class RaggedTensor:
     def get_shape(self) -> shapes.TensorShape:
         """What is known of the shape."""
         return self.shape
+
+    @property
+    def _type_spec(self) -> TypeSpec:
+        from headrace.ops.ragged.ragged_spec import RaggedTensorSpec
+
+        return RaggedTensorSpec.from_value(self)
 
     @property
     def _is_graph_tensor(self) -> bool:

@@ -240,7 +240,7 @@ def stateless_multinomial(
     logits: TensorLike,
     num_samples: TensorLike,
     seed: TensorLike,
-    output_dtype: TensorLike = dtypes.int64,
+    output_dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """Class numbers for each row of log-probabilities, a function of ``seed``."""

@@ -112,8 +112,15 @@ def sparse_transpose(
             else:
                 last = apply_op("Rank", sp.values) * 0 + apply_op("Size", sp.dense_shape) - 1
                 perm = apply_op("Range", last, const(-1), const(-1))
-        elif np.ndim(perm) == 0 and not isinstance(perm, Tensor):
-            raise TypeError("iteration over a 0-d array: perm must be a list of axes")
+        axes = static_value(perm) if isinstance(perm, Tensor) else np.asarray(perm)
+        known = static_value(sp.dense_shape)
+        if axes is not None and known is not None:
+            if not axes.ndim:
+                raise TypeError("iteration over a 0-d array: perm must be a list of axes")
+            if len(axes) < len(known):
+                raise ValueError(f"Dimensions {len(axes)} and {len(known)} are not compatible")
+            if len(axes) > len(known):
+                raise IndexError(f"perm has {len(axes)} axes, the tensor has {len(known)}")
         indices = apply_op("GatherV2", sp.indices, perm, const(1))
         size = apply_op("GatherV2", sp.dense_shape, perm, const(0))
         return sparse_reorder(SparseTensor(indices, sp.values, size))

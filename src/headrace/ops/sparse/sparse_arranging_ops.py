@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import shapes
+from headrace.core import shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
@@ -85,6 +85,11 @@ SPARSE_REORDER = define(
 def _reshape_kernel(
     xp: ArrayNamespace, indices: Array, dims: Array, new_shape: Array
 ) -> tuple[Array, Array]:
+    for what, given in (("Input", dims), ("Target", new_shape)):
+        if given.ndim != 1:
+            raise invalid(
+                f"{what} shape should be a vector but received shape {shapes.show(given.shape)}"
+            )
     old, new = dims.tolist(), new_shape.tolist()
     total = int(np.prod(old, dtype=np.int64))
     if new.count(-1) > 1:
@@ -111,7 +116,9 @@ SPARSE_RESHAPE = define(
     "SparseReshape",
     "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, "
     "output_shape: int64",
-    shape=lambda c: [(indices_dims(c, 0)[0], rank_of(c, 2)), c.shape(2)],
+    shape=shape_fns.ranked(
+        (2, 1, 1), lambda c: [(indices_dims(c, 0)[0], rank_of(c, 2)), c.shape(2)]
+    ),
     kernel=_reshape_kernel,
     grad=NOT_DIFFERENTIABLE,
 )

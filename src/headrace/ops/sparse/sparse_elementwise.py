@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import dtypes, shapes
+from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.opdef import NO_GRADIENT_YET, define, lookup
 from headrace.core.tensor import Operation
@@ -201,7 +201,7 @@ _EXTREME = (
 SPARSE_SPARSE_MAXIMUM = define(
     "SparseSparseMaximum",
     _EXTREME,
-    shape=lambda c: [_ENTRIES, (None,)],
+    shape=shape_fns.ranked((2, 1, 1) * 2, lambda c: [_ENTRIES, (None,)]),
     kernel=_extreme_kernel("maximum"),
     grad=NO_GRADIENT_YET,
     data_dependent_shape=True,
@@ -209,7 +209,7 @@ SPARSE_SPARSE_MAXIMUM = define(
 SPARSE_SPARSE_MINIMUM = define(
     "SparseSparseMinimum",
     _EXTREME,
-    shape=lambda c: [_ENTRIES, (None,)],
+    shape=shape_fns.ranked((2, 1, 1) * 2, lambda c: [_ENTRIES, (None,)]),
     kernel=_extreme_kernel("minimum"),
     grad=NO_GRADIENT_YET,
     data_dependent_shape=True,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import shapes
+from headrace.core import shape_fns, shapes
 from headrace.core.build import apply, apply_list, apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
@@ -221,7 +221,7 @@ SPARSE_MATMUL = define(
     "SparseTensorDenseMatMul",
     "a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T; Tindices: "
     "type(index)=int64, adjoint_a: bool=False, adjoint_b: bool=False",
-    shape=_matmul_shape,
+    shape=shape_fns.ranked((2, 1, 1), _matmul_shape),
     kernel=_matmul_kernel,
     grad=_matmul_grad,
     known_inputs=(2,),
@@ -266,7 +266,7 @@ SPARSE_ADD = define(
     "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
     "b_shape: int64, thresh: Treal -> "
     "sum_indices: int64, sum_values: T, sum_shape: int64; T: type(number), Treal: type(real)",
-    shape=lambda c: [(None, rank_of(c, 2)), (None,), c.shape(2)],
+    shape=shape_fns.ranked((None, None, 1), lambda c: [(None, rank_of(c, 2)), (None,), c.shape(2)]),
     kernel=_add_kernel,
     grad=_add_grad,
     data_dependent_shape=True,
@@ -275,7 +275,9 @@ SPARSE_ADD_GRAD = define(
     "SparseAddGrad",
     "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> "
     "a_val_grad: T, b_val_grad: T; T: type(number)",
-    shape=lambda c: [(indices_dims(c, 1)[0],), (indices_dims(c, 2)[0],)],
+    shape=shape_fns.ranked(
+        (1, 2, 2, 2), lambda c: [(indices_dims(c, 1)[0],), (indices_dims(c, 2)[0],)]
+    ),
     kernel=lambda xp, g, a, b, s: (matched(g, s, a), matched(g, s, b)),
     grad=NOT_DIFFERENTIABLE,
 )

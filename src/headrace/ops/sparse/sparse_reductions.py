@@ -28,7 +28,7 @@ def _axes_of(axes: Array | np.generic, rank: int) -> list[int]:
     for a in found:
         if not -rank <= a < rank:
             raise invalid(f"Invalid reduction dimension {a}, for input with {rank} dimensions.")
-    return sorted({a % rank for a in found}) if found else list(range(rank))
+    return sorted({a % rank for a in found})
 
 
 def _reduce(

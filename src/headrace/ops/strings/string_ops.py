@@ -255,12 +255,19 @@ def _reduce_join_kernel(
     )
 
 
+def _reduce_join_shape(c: Inference) -> list[Shape]:
+    axes = c.shape(1)
+    if axes is not None and len(axes) > 1:
+        raise ValueError(f"Shape must be at most rank 1 but is rank {len(axes)}")
+    return shape_fns.reduction(c)
+
+
 REDUCE_JOIN = define_string_op(
     "ReduceJoin",
     "inputs: string, reduction_indices: int32 -> output: string; keep_dims: bool=False, "
     "separator: str=''",
     _reduce_join_kernel,
-    shape_fns.reduction,
+    _reduce_join_shape,
 )
 
 
@@ -306,10 +313,16 @@ def reduce_join_v2(
 
 
 def _substr_shape(c: Inference) -> list[Shape]:
-    if c.shape(1) is not None and c.shape(2) is None:
+    pos, length = c.shape(1), c.shape(2)
+    if pos is not None and length is None:
         raise ValueError("The shape of 'len' must be known where that of 'pos' is: use set_shape.")
-    if c.shape(1) is not None:
-        shapes.merge(c.shape(1), c.shape(2))
+    if pos is not None and length is not None:
+        if len(pos) != len(length):
+            raise ValueError(f"Shape must be rank {len(length)} but is rank {len(pos)}")
+        if pos != length:  # TensorFlow takes an unknown dimension for another one
+            raise ValueError(
+                f"pos and len shapes must match: {shapes.show(pos)} vs. {shapes.show(length)}"
+            )
     return [shapes.broadcast(c.shape(0), c.shape(1))]
 
 

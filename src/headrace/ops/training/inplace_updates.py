@@ -33,7 +33,7 @@ __all__ = ["INPLACE", "in_blocks", "scratch"]
 #: 670k floats: 16k 2.4 ms, 64k 1.1, 128k 1.0).
 BLOCK = 128 * 1024
 #: Up to this many elements the arrays are used as they are.
-SMALL = 1024
+MAX_WITHOUT_BLOCKS = 1024
 
 
 class _Scratch(threading.local):
@@ -46,7 +46,7 @@ _scratch = _Scratch()
 
 def scratch(like: Array) -> Array:
     """Three arrays of the type and shape of a block, this thread's own until the next call."""
-    if like.size <= SMALL:
+    if like.size <= MAX_WITHOUT_BLOCKS:
         return np.empty((3, *like.shape), like.dtype)
     buffers = _scratch.buffers.get(like.dtype)
     if buffers is None or buffers.shape[1] < like.size:
@@ -59,7 +59,7 @@ def in_blocks(function: Callable[..., None], variables: tuple[Array, ...], grad:
 
     What is not contiguous is copied (and copied back).
     """
-    if grad.size <= SMALL and grad.ndim:
+    if grad.size <= MAX_WITHOUT_BLOCKS and grad.ndim:
         function(*variables, grad)
         return
     hold_blas()
@@ -130,7 +130,7 @@ def adam(
     use_nesterov: bool,
 ) -> None:
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
-    if not use_nesterov and var.size > SMALL:
+    if not use_nesterov and var.size > MAX_WITHOUT_BLOCKS:
         found = library()
         if found is not None and found.adam(var, m, v, rate, beta1, beta2, epsilon, grad):
             return

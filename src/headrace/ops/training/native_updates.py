@@ -22,6 +22,7 @@ from headrace.ops.training.update_rules import Rule
 if TYPE_CHECKING:
     from headrace.core.annotations import DTypeLike
     from headrace.core.dtypes import DType
+    from headrace.core.opdef import OpDef
 
 __all__ = ["HOT_ELEMENTS", "DenseUpdate", "GroupUpdate", "NativeUpdate", "SparseUpdate"]
 __all__ += ["find_compiled", "is_hot"]
@@ -33,7 +34,7 @@ HOT_GROUP, GROUP_CALL = 1 << 23, 8192
 #: Elements that updates of one variable must have written before they are compiled.
 HOT_ELEMENTS = 1 << 24
 #: Smaller variables are replaced rather than overwritten (lower/session_state.py).
-SMALL = 16 * 1024
+MIN_OVERWRITTEN = 16 * 1024
 
 
 @functools.cache
@@ -70,8 +71,8 @@ class NativeUpdate:
         """Why the next update is NumPy's, in words for ``explain``; empty if it is compiled."""
         if native_setting() == "off":
             return "switched off by HEADRACE_NATIVE"
-        if size <= SMALL:
-            return f"variables of up to {SMALL:,} elements are replaced, not overwritten"
+        if size <= MIN_OVERWRITTEN:
+            return f"variables of up to {MIN_OVERWRITTEN:,} elements are replaced, not overwritten"
         if uses * size < HOT_ELEMENTS and native_setting() != "always":
             return f"compiled when it has written {HOT_ELEMENTS:,} elements; {uses * size:,} so far"
         kernels = _kernels()
@@ -82,6 +83,8 @@ class NativeUpdate:
 
 class DenseUpdate(NativeUpdate):
     """Of an ``Apply…`` op: all elements, over threads."""
+
+    of_products: OpDef | None = None  # the op with a product for its gradient, once it was wanted
 
     def __call__(self, uses: int, made: Sequence[Any], *inputs: Any, **attrs: Any) -> bool:
         var = inputs[0]

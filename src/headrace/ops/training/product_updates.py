@@ -119,12 +119,20 @@ def _inplace(opdef: OpDef, inputs: _Inputs) -> Callable[..., None]:
     return kernel
 
 
-@functools.cache
 def with_products(opdef: OpDef) -> OpDef | None:
-    """The op that takes pairs of matrices for its gradient; None if there is none."""
-    if not isinstance(opdef.native, DenseUpdate):
+    """The op that takes pairs of matrices for its gradient, always the same; None if there is
+    none.
+    """
+    native = opdef.native
+    if not isinstance(native, DenseUpdate):
         return None
-    rule = opdef.native.rule
+    if native.of_products is None:
+        native.of_products = _made(opdef, native)
+    return native.of_products
+
+
+def _made(opdef: OpDef, native: DenseUpdate) -> OpDef:
+    rule = native.rule
     inputs = _Inputs(len(rule.variables) + rule.rest.index(rule.gradient), len(opdef.inputs))
     gradient = f"{rule.gradient}: T"
     assert f", {gradient}" in opdef.signature
@@ -137,5 +145,5 @@ def with_products(opdef: OpDef) -> OpDef | None:
         opdef.traits._replace(elementwise=False, update=None),
         _inplace(opdef, inputs),
         None,
-        ProductUpdate(opdef.native, inputs),
+        ProductUpdate(native, inputs),
     )

@@ -21,7 +21,7 @@ from headrace.program.nodes import Node
 from headrace.rewrite.rewrite_state import RewriteState
 
 __all__ = [
-    "DEPTH",
+    "MAX_DEPTH",
     "DIMS",
     "INDEX",
     "PARTS",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 #: How many producers back shapes are followed.
-DEPTH = 48
+MAX_DEPTH = 48
 
 INDEX = frozenset([dtypes.int32, dtypes.int64])
 
@@ -101,7 +101,7 @@ def same_shape(a: int, b: int, state: RewriteState) -> bool:
 # shapes -----------------------------------------------------------------------------------------
 
 
-def dims_of(value: int, state: RewriteState, depth: int = DEPTH) -> Dims | None:
+def dims_of(value: int, state: RewriteState, depth: int = MAX_DEPTH) -> Dims | None:
     """The shape of a value in ints and names; None if not even the rank is known."""
     shape = state.values[value].shape
     if shape is not None and None not in shape:
@@ -135,7 +135,7 @@ def dims_after(node: Node, state: RewriteState) -> Dims | None:
     shape = state.values[out].shape
     if shape is not None and None not in shape:
         return shape
-    return _dims_by_rule(node, out, state, DEPTH - 1)
+    return _dims_by_rule(node, out, state, MAX_DEPTH - 1)
 
 
 def _dims_by_rule(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
@@ -439,7 +439,7 @@ DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
 # elements of integer vectors ----------------------------------------------------------------------
 
 
-def parts_of(value: int, state: RewriteState, depth: int = DEPTH) -> Dims | None:
+def parts_of(value: int, state: RewriteState, depth: int = MAX_DEPTH) -> Dims | None:
     """The elements of an integer vector (a scalar is a vector of one) in ints and names.
 
     None if unknown.

@@ -15,7 +15,7 @@ from headrace.program.binding_times import Stage, stage_of
 from headrace.program.constants import exact_key
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node
-from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of, same_shape
+from headrace.rewrite.analysis.dims import INDEX, MAX_DEPTH, PARTS, Dim, parts_of, same_shape
 from headrace.rewrite.rewrite_state import RewriteState
 
 __all__ = [
@@ -68,7 +68,7 @@ def known_parts(node: Node, state: RewriteState) -> tuple[int, ...] | None:
         return None
     if all(i in state.constants for i in node.inputs):
         return None  # constant folding does it
-    parts = PARTS[node.opdef.name](node, state, DEPTH)
+    parts = PARTS[node.opdef.name](node, state, MAX_DEPTH)
     if parts is None or any(type(p) is not int for p in parts):
         return None
     array = np.asarray(parts, info.dtype.np_dtype)
@@ -82,7 +82,7 @@ def length_at_source(node: Node, state: RewriteState) -> Node | None:
     shape = state.producer(node.inputs[0], "Shape")
     if shape is None or not node.attrs["shrink_axis_mask"] or state.shape(node.outputs[0]) != ():
         return None
-    parts = PARTS["StridedSlice"](node, state, DEPTH)
+    parts = PARTS["StridedSlice"](node, state, MAX_DEPTH)
     if parts is None or not isinstance(parts[0], Dim):
         return None
     value, axis = parts[0]

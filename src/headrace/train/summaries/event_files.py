@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from headrace.session.session import Session
     from headrace.variables.variable import Variable
 
-__all__ = ["FileWriter", "FileWriterCache", "summary_iterator"]
+__all__ = ["FileWriter", "FileWriterCache", "event_message", "summary_iterator"]
 
 
-def _event(**fields: object) -> Event:
+def event_message(**fields: object) -> Event:
+    """An Event of now."""
     from tensorboard.compat.proto.event_pb2 import Event
 
     return Event(wall_time=time.time(), **fields)
@@ -129,7 +130,7 @@ class FileWriter:
             self._file = self._shared
             return
         self._file = TFRecordWriter(event_path(self._logdir, self._suffix))
-        self._file.write(_event(file_version="brain.Event:2").SerializeToString())
+        self._file.write(event_message(file_version="brain.Event:2").SerializeToString())
         self._file.flush()
 
     def __enter__(self) -> FileWriter:
@@ -182,7 +183,7 @@ class FileWriter:
             if value.tag in self._seen:
                 value.ClearField("metadata")
             self._seen.add(value.tag)
-        self._add(_event(summary=summary), global_step)
+        self._add(event_message(summary=summary), global_step)
 
     def add_graph(
         self,
@@ -199,7 +200,7 @@ class FileWriter:
             graph_def = graph
         if not hasattr(graph_def, "SerializeToString"):
             raise TypeError(f"The passed graph must be a Graph or a GraphDef, not {graph_def!r}")
-        self._add(_event(graph_def=graph_def.SerializeToString()), global_step)
+        self._add(event_message(graph_def=graph_def.SerializeToString()), global_step)
         if isinstance(graph, Graph):
             write_plugin_assets(graph, self._logdir)
 
@@ -207,11 +208,11 @@ class FileWriter:
         self, meta_graph_def: MetaGraphDef, global_step: Variable | Tensor | None = None
     ) -> None:
         """Write a MetaGraphDef."""
-        self._add(_event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
+        self._add(event_message(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_session_log(self, session_log: object, global_step: int | None = None) -> None:
         """Write a SessionLog: start, checkpoint or stop of a session."""
-        self._add(_event(session_log=session_log), global_step)
+        self._add(event_message(session_log=session_log), global_step)
 
     def add_run_metadata(
         self, run_metadata: RunMetadata, tag: str, global_step: Any = None
@@ -220,7 +221,7 @@ class FileWriter:
         if tag in self._seen:
             raise ValueError("The provided tag was already used for this event type")
         self._seen.add(tag)
-        event = _event()
+        event = event_message()
         event.tagged_run_metadata.tag = tag
         event.tagged_run_metadata.run_metadata = run_metadata.SerializeToString()
         self._add(event, global_step)
