@@ -180,6 +180,7 @@ STATE: frozenset[str] = frozenset(
         "core/func_graph.py:FuncGraph._handles",
         "core/func_graph.py:FuncGraph.outer_handles",
         "core/graph.py:Graph._collections",
+        "layers/distributions/bijectors.py:Bijector._known",
         "data/runtime/stages.py:Context.generators",
         "eager/eager_state_ops.py:_shared",
         "eager/graph_tape.py:GraphNotes.spans",

@@ -15,8 +15,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Modules whose words are not ops though some ops have the same names: Keras's initializers.
-OTHER_WORDS = frozenset(["layers/identifiers.py"])
+#: Modules whose words are not ops though some ops have the same names: Keras's initializers, names
+#: of bijectors.
+OTHER_WORDS = frozenset(
+    [
+        "api/contrib/bijectors.py",
+        "layers/distributions/bijectors_of_events.py",
+        "layers/distributions/bijectors_of_numbers.py",
+        "layers/identifiers.py",
+    ]
+)
 ROOT = Path(__file__).resolve().parent.parent / "src" / "headrace"
 
 

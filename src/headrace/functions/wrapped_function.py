@@ -53,7 +53,7 @@ class WrappedFunction:
     @property
     def variables(self) -> list[Any]:
         """The variables that the function made."""
-        from headrace.core.graph import GraphKeys
+        from headrace.core.graph_keys import GraphKeys
 
         found: list[Any] = self.graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         return found

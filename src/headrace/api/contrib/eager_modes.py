@@ -32,7 +32,7 @@ def set_execution_mode(mode: int | None) -> None:
 
 @contextlib.contextmanager
 def execution_mode(mode: int | None) -> Iterator[None]:
-    """`set_execution_mode` for a block."""
+    """Set the execution mode (``SYNC``, ``ASYNC`` or None) for the statements of a block."""
     set_execution_mode(mode)
     yield
 
@@ -72,7 +72,7 @@ def get_optimizer_variables(optimizer: Any) -> list[Any]:
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
-    """``tf.app.run`` after ``tf.enable_eager_execution``."""
+    """Switch to eager execution and run ``main`` with the flags parsed, as ``tf.app.run`` does."""
     from headrace.api.platform.app import run as run_app
 
     enable_eager_execution()

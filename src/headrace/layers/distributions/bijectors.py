@@ -13,8 +13,9 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
+from headrace.ops.array.array_shape import shape
 from headrace.ops.array.basic import constant, identity
-from headrace.ops.array.filling import ones_like, zeros_like
+from headrace.ops.array.filling import ones, ones_like, zeros_like
 from headrace.ops.array.gathering import gather
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.linalg.diagonals import matrix_band_part, matrix_diag_part
@@ -173,7 +174,7 @@ class Bijector:
                 found = self._forward_log_det_jacobian(x)
             except NotImplementedError:
                 found = -self._inverse_log_det_jacobian(self._forward(x))
-            return self._reduced(found, x, int(event_ndims) - self._forward_min)
+            return self._reduced(found, x, int(event_ndims), self._forward_min)
 
     def inverse_log_det_jacobian(
         self, y: TensorLike, event_ndims: int, name: str = "inverse_log_det_jacobian"
@@ -185,21 +186,20 @@ class Bijector:
                 found = self._inverse_log_det_jacobian(y)
             except NotImplementedError:
                 found = -self._forward_log_det_jacobian(self._inverse(y))
-            return self._reduced(found, y, int(event_ndims) - self._inverse_min)
+            return self._reduced(found, y, int(event_ndims), self._inverse_min)
 
-    def _reduced(self, found: Tensor, x: Tensor, axes: int) -> Tensor:
+    def _reduced(self, found: Tensor, x: Tensor, event_ndims: int, least: int) -> Tensor:
+        """The sum over the axes of an event that the function does not work on as a whole."""
+        axes = event_ndims - least
         if axes < 0:
             raise ValueError(
-                f"event_ndims is smaller than what {type(self).__name__} works on: "
-                f"{self._forward_min}"
+                f"event_ndims is smaller than what {type(self).__name__} works on: {least}"
             )
         if axes == 0:
             return found
-        if self._is_constant_jacobian:  # one number for each event
-            inner = x
-            for _ in range(self._forward_min):
-                inner = inner[..., 0]
-            found = found * ones_like(inner)
+        if self._is_constant_jacobian:  # one number for each part of an event
+            parts = shape(x)[-event_ndims:][:axes]
+            found = found * ones(parts, x.dtype)
         return reduce_sum(found, list(range(-axes, 0)))
 
     def forward_event_shape(self, input_shape: TensorLike) -> TensorShape:
@@ -230,7 +230,7 @@ def _snake(name: str) -> str:
 
 
 class Identity(Bijector):
-    """x."""
+    """What it is given: ``forward(x)`` and ``inverse(x)`` are ``x``."""
 
     def __init__(self, validate_args: bool = False, name: str = "identity") -> None:
         super().__init__(
@@ -251,7 +251,7 @@ class Identity(Bijector):
 
 
 class Exp(Bijector):
-    """exp(x)."""
+    """``exp(x)`` of every element; the inverse is the logarithm."""
 
     def __init__(self, validate_args: bool = False, name: str = "exp") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
@@ -267,7 +267,7 @@ class Exp(Bijector):
 
 
 class Sigmoid(Bijector):
-    """sigmoid(x)."""
+    """``sigmoid(x)`` of every element: from all numbers to (0, 1)."""
 
     def __init__(self, validate_args: bool = False, name: str = "sigmoid") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
@@ -283,7 +283,7 @@ class Sigmoid(Bijector):
 
 
 class Tanh(Bijector):
-    """tanh(x)."""
+    """``tanh(x)`` of every element: from all numbers to (-1, 1)."""
 
     def __init__(self, validate_args: bool = False, name: str = "tanh") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
@@ -517,7 +517,7 @@ def _least_ndims(steps: Sequence[tuple[int, int]]) -> int:
 
 
 class Chain(Bijector):
-    """``bijectors[0](bijectors[1](… x))``."""
+    """One bijector after the other, the last first: ``bijectors[0](bijectors[1](… x))``."""
 
     def __init__(
         self,

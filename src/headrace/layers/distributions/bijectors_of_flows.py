@@ -69,7 +69,7 @@ class ConditionalBijector(Bijector):
             except NotImplementedError:
                 back = self._forward(given, **condition)
                 found = -self._inverse_log_det_jacobian(back, **condition)
-            return self._reduced(found, given, int(event_ndims) - self._forward_min)
+            return self._reduced(found, given, int(event_ndims), self._forward_min)
 
     def inverse_log_det_jacobian(
         self,
@@ -85,7 +85,7 @@ class ConditionalBijector(Bijector):
             except NotImplementedError:
                 back = self._inverse(given, **condition)
                 found = -self._forward_log_det_jacobian(back, **condition)
-            return self._reduced(found, given, int(event_ndims) - self._inverse_min)
+            return self._reduced(found, given, int(event_ndims), self._inverse_min)
 
     def _given(self, x: TensorLike, name: str) -> Any:
         return ops.convert_to_tensor(x, name=name, preferred_dtype=self.dtype)

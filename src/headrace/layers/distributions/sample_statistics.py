@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import GraphKeys
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.infer import static_value
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.layers import layer_ops as ops

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import control_dependencies
 from headrace.layers import layer_ops as ops
 from headrace.ops.control.assertions import assert_equal
