@@ -98,11 +98,11 @@ def _fed(leaf: Any) -> Any:
     return placeholder(leaf.dtype, leaf.shape, leaf.name)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Tensor) -> Any:
     return value.numpy() if hasattr(value, "numpy") else value
 
 
-def _eager(fetched: Any, value: Any) -> Any:
+def _eager(fetched: Any, value: Tensor) -> Any:
     """A result as an eager tensor; None for an operation."""
     if isinstance(fetched, Operation):
         return None

@@ -356,6 +356,7 @@ if _typing.TYPE_CHECKING:
     from headrace.formats.tensor_proto import make_ndarray as make_ndarray
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
+    from headrace.functions.wrapped_function import wrap_function as wrap_function
     from headrace.ops.control.assertions import Assert as Assert
     from headrace.ops.control.assertions import add_check_numerics_ops as add_check_numerics_ops
     from headrace.ops.control.assertions import assert_equal as assert_equal
@@ -576,7 +577,7 @@ if _typing.TYPE_CHECKING:
         "parse_single_example", "parse_single_sequence_example", "parse_tensor", "profiler",
         "py_function", "python", "python_io", "quantization", "queue", "ragged", "raw_ops",
         "read_file", "recompute_grad", "resource_loader", "saved_model", "serialize_tensor", "sets",
-        "summary", "sysconfig", "test", "timestamp", "tpu", "write_file",
+        "summary", "sysconfig", "test", "timestamp", "tpu", "wrap_function", "write_file",
     ]
 # static names: end
 

@@ -158,8 +158,8 @@ class BetaWithSoftplusConcentration(Beta):
 
     def __init__(
         self,
-        concentration1: Any,
-        concentration0: Any,
+        concentration1: TensorLike,
+        concentration0: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "BetaWithSoftplusConcentration",
@@ -191,7 +191,7 @@ class Dirichlet(Distribution):
 
     def __init__(
         self,
-        concentration: Any,
+        concentration: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Dirichlet",

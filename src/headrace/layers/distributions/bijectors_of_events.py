@@ -12,6 +12,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions.bijectors import Bijector, Chain, Softplus
 from headrace.layers.distributions.triangular import fill_triangular, fill_triangular_inverse
@@ -83,15 +84,15 @@ class AffineLinearOperator(Bijector):
     shift = property(lambda self: self._shift)
     scale = property(lambda self: self._scale)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         y = x if self._scale is None else self._scale.matvec(x)
         return y if self._shift is None else y + self._shift
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         x = y if self._shift is None else y - self._shift
         return x if self._scale is None else self._scale.solvevec(x)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         if self._scale is None:
             return ops.zeros([], x.dtype.base_dtype)
         return self._scale.log_abs_determinant()
@@ -103,20 +104,20 @@ class CholeskyOuterProduct(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "cholesky_outer_product") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=2, name=name)
 
-    def _square(self, x: Any) -> Any:
+    def _square(self, x: Tensor) -> Tensor:
         if not self.validate_args:
             return x
         size = ops.shape(x)
         return with_dependencies([assert_equal(size[-2], size[-1])], x)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         low = matrix_band_part(self._square(x), -1, 0)
         return ops.matmul(low, low, adjoint_b=True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return cholesky(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         diagonal: Any = matrix_diag_part(self._square(x))
         if self.validate_args:
             message = "Input must be positive definite."
@@ -152,16 +153,16 @@ class FillTriangular(Bijector):
             name=name,
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return fill_triangular(x, upper=self._upper)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return fill_triangular_inverse(y, upper=self._upper)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return ops.zeros_like(x[..., 0])
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return ops.zeros_like(y[..., 0, 0])
 
     def forward_event_shape(self, input_shape: Any) -> TensorShape:
@@ -183,7 +184,7 @@ class MatrixInverseTriL(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "matrix_inverse_tril") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=2, name=name)
 
-    def _checks(self, x: Any) -> list[Any]:
+    def _checks(self, x: Tensor) -> list[Any]:
         if not self.validate_args:
             return []
         if x.shape.ndims is not None and x.shape.ndims < 2:
@@ -200,16 +201,16 @@ class MatrixInverseTriL(Bijector):
             ),
         ]
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         with control_dependencies(self._checks(x)):
             size = ops.shape(x)
             one = eye(size[-1], batch_shape=size[:-2], dtype=x.dtype)
             return matrix_triangular_solve(x, one, lower=True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self._forward(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         with control_dependencies(self._checks(x)):
             size = ops.cast(ops.shape(x)[-1], x.dtype.base_dtype)
             logs = ops.log(ops.abs(matrix_diag_part(x)))
@@ -222,23 +223,23 @@ class Ordered(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "ordered") -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=1, name=name)
 
-    def _steps(self, x: Any) -> Any:
+    def _steps(self, x: Tensor) -> Tensor:
         steps = x[..., 1:] - x[..., :-1]
         if not self.validate_args:
             return steps
         message = "Forward transformation input must be strictly increasing."
         return with_dependencies([assert_positive(steps, message=message)], steps)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return ops.concat([x[..., :1], ops.log(self._steps(x))], -1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return ops.cumsum(ops.concat([y[..., :1], ops.exp(y[..., 1:])], -1), axis=-1)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return ops.reduce_sum(y[..., 1:], -1)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return -ops.reduce_sum(ops.log(self._steps(x)), -1)
 
 
@@ -264,7 +265,7 @@ class Reshape(Bijector):
             name=name or "reshape",
         )
 
-    def _reshaped(self, x: Any, before: Any, after: Any) -> Any:
+    def _reshaped(self, x: Tensor, before: Any, after: Any) -> Any:
         axes = before.shape.as_list()[0]
         known, rank = static_value(before), x.shape.ndims
         if known is not None and rank is not None:
@@ -280,16 +281,16 @@ class Reshape(Bijector):
         outer = size[: ops.shape(size)[0] - axes]
         return ops.reshape(x, ops.concat([outer, after], 0))
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return self._reshaped(x, self._in, self._out)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return self._reshaped(y, self._out, self._in)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return ops.zeros([], x.dtype)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return ops.zeros([], y.dtype)
 
     def forward_event_shape(self, input_shape: Any) -> TensorShape:
@@ -336,17 +337,17 @@ class SoftmaxCentered(Bijector):
     def inverse_event_shape(self, output_shape: Any) -> TensorShape:
         return _last(TensorShape(output_shape), -1)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return ops.softmax(ops.concat([x, ops.zeros_like(x[..., :1])], -1))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         logs = ops.log(y)
         return logs[..., :-1] - logs[..., -1:]
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return -ops.reduce_sum(ops.log(y), -1)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         norm = ops.softplus(ops.reduce_logsumexp(x, -1, keepdims=True))
         return ops.squeeze(-norm + ops.reduce_sum(x - norm, -1, keepdims=True), -1)
 
@@ -372,16 +373,16 @@ class TransformDiagonal(Bijector):
         self._diag_bijector = diag_bijector
         super().__init__(validate_args=validate_args, forward_min_event_ndims=2, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         return matrix_set_diag(x, self._diag_bijector.forward(matrix_diag_part(x)))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return matrix_set_diag(y, self._diag_bijector.inverse(matrix_diag_part(y)))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return self._diag_bijector.forward_log_det_jacobian(matrix_diag_part(x), 1)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return self._diag_bijector.inverse_log_det_jacobian(matrix_diag_part(y), 1)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.batch_norm_layer import BatchNormalization as BatchNormalizationLayer
 from headrace.layers.dense import Dense, dense
@@ -90,16 +91,16 @@ class ConditionalBijector(Bijector):
     def _given(self, x: TensorLike, name: str) -> Any:
         return ops.convert_to_tensor(x, name=name, preferred_dtype=self.dtype)
 
-    def _forward(self, x: Any, **condition: Any) -> Any:
+    def _forward(self, x: Tensor, **condition: Any) -> Any:
         raise NotImplementedError(f"forward not implemented: {type(self).__name__}")
 
-    def _inverse(self, y: Any, **condition: Any) -> Any:
+    def _inverse(self, y: Tensor, **condition: Any) -> Any:
         raise NotImplementedError(f"inverse not implemented: {type(self).__name__}")
 
-    def _forward_log_det_jacobian(self, x: Any, **condition: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor, **condition: Any) -> Any:
         raise NotImplementedError(f"forward_log_det_jacobian: {type(self).__name__}")
 
-    def _inverse_log_det_jacobian(self, y: Any, **condition: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Any:
         raise NotImplementedError(f"inverse_log_det_jacobian: {type(self).__name__}")
 
 
@@ -127,8 +128,8 @@ class MaskedAutoregressiveFlow(ConditionalBijector):
             name=name or "masked_autoregressive_flow",
         )
 
-    def _forward(self, x: Any, **condition: Any) -> Any:
-        def step(y: Any) -> Any:
+    def _forward(self, x: Tensor, **condition: Any) -> Any:
+        def step(y: Tensor) -> Any:
             shift, log_scale = self._shift_and_log_scale_fn(y, **condition)
             found = x if log_scale is None else x * ops.exp(log_scale)
             return found if shift is None else found + shift
@@ -148,12 +149,12 @@ class MaskedAutoregressiveFlow(ConditionalBijector):
         y.set_shape(x.shape)
         return ops.while_loop(lambda i, _: i < event, lambda i, y: [i + 1, step(y)], [0, y])[1]
 
-    def _inverse(self, y: Any, **condition: Any) -> Any:
+    def _inverse(self, y: Tensor, **condition: Any) -> Any:
         shift, log_scale = self._shift_and_log_scale_fn(y, **condition)
         x = y if shift is None else y - shift
         return x if log_scale is None else x * ops.exp(-log_scale)
 
-    def _inverse_log_det_jacobian(self, y: Any, **condition: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Any:
         _, log_scale = self._shift_and_log_scale_fn(y, **condition)
         if log_scale is None:
             return ops.zeros([], y.dtype)
@@ -208,7 +209,7 @@ def masked_dense(
         return layer.apply(inputs)
 
 
-def _clipped(x: Any, low: Any, high: Any) -> Any:
+def _clipped(x: Tensor, low: Any, high: Any) -> Any:
     """Clipped, but the gradient passes as if it were not."""
     with name_scope(None, "clip_by_value_preserve_grad", [x, low, high]):
         return x + ops.stop_gradient(ops.clip_by_value(x, low, high) - x)
@@ -229,7 +230,7 @@ def masked_autoregressive_default_template(
     name = name or "masked_autoregressive_default_template"
     with name_scope(name, values=[log_scale_min_clip, log_scale_max_clip]):
 
-        def made(x: Any) -> tuple[Any, Any]:
+        def made(x: Tensor) -> tuple[Any, Any]:
             depth = x.shape.with_rank_at_least(1).as_list()[-1]
             if depth is None:
                 raise NotImplementedError(
@@ -275,7 +276,7 @@ class RealNVP(ConditionalBijector):
             name=name or "real_nvp",
         )
 
-    def _parts(self, x: Any, condition: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
+    def _parts(self, x: Tensor, condition: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
         if self._input_depth is None:
             depth = x.shape.with_rank_at_least(1).as_list()[-1]
             if depth is None:
@@ -291,7 +292,7 @@ class RealNVP(ConditionalBijector):
         )
         return first, others, shift, log_scale
 
-    def _forward(self, x: Any, **condition: Any) -> Any:
+    def _forward(self, x: Tensor, **condition: Any) -> Any:
         first, others, shift, log_scale = self._parts(x, condition)
         if log_scale is not None:
             others *= ops.exp(log_scale)
@@ -299,7 +300,7 @@ class RealNVP(ConditionalBijector):
             others += shift
         return ops.concat([first, others], -1)
 
-    def _inverse(self, y: Any, **condition: Any) -> Any:
+    def _inverse(self, y: Tensor, **condition: Any) -> Any:
         first, others, shift, log_scale = self._parts(y, condition)
         if shift is not None:
             others -= shift
@@ -307,11 +308,11 @@ class RealNVP(ConditionalBijector):
             others *= ops.exp(-log_scale)
         return ops.concat([first, others], -1)
 
-    def _inverse_log_det_jacobian(self, y: Any, **condition: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Any:
         log_scale = self._parts(y, condition)[3]
         return ops.zeros([], y.dtype) if log_scale is None else -ops.reduce_sum(log_scale, -1)
 
-    def _forward_log_det_jacobian(self, x: Any, **condition: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor, **condition: Any) -> Any:
         log_scale = self._parts(x, condition)[3]
         return ops.zeros([], x.dtype) if log_scale is None else ops.reduce_sum(log_scale, -1)
 
@@ -327,7 +328,7 @@ def real_nvp_default_template(
     """Dense layers that give shift and log scale (None with ``shift_only``) for `RealNVP`."""
     with name_scope(name, "real_nvp_default_template"):
 
-        def net(x: Any, output_units: int) -> tuple[Any, Any]:
+        def net(x: Tensor, output_units: int) -> tuple[Any, Any]:
             for units in hidden_layers:
                 x = dense(x, units, *args, **{**kwargs, "activation": activation})
             outputs = (1 if shift_only else 2) * output_units
@@ -381,10 +382,10 @@ class BatchNormalization(Bijector):
         sizes[axes[0]] = x.shape.as_list()[axes[0]]
         return ops.reshape(v, sizes)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return self.batchnorm.apply(y, training=self._training)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         layer = self.batchnorm
         if not layer.built:
             layer.build(x.shape)
@@ -398,10 +399,10 @@ class BatchNormalization(Bijector):
                 rescale /= scale
             return x * rescale + (mean if offset is None else mean - offset * rescale)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return -self._log_det(x, saved=True)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return self._log_det(y, saved=False)
 
     def _log_det(self, y: Any, saved: bool) -> Any:
@@ -418,6 +419,6 @@ class BatchNormalization(Bijector):
         return gamma - 0.5 * ops.reduce_sum(ops.log(variance))
 
 
-def _known(x: Any) -> None:
+def _known(x: Tensor) -> None:
     if not x.shape.is_fully_defined():
         raise ValueError("Input must have shape known at graph construction.")

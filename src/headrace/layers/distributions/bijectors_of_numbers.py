@@ -13,6 +13,7 @@ import numpy as np
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions.bijectors import Bijector
 from headrace.ops.control.assertions import (
@@ -55,10 +56,10 @@ class _OfNumbers(Bijector):
                 setattr(self, f"_{key}", kept)
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
-    def _checked(self, x: Any, checks: Sequence[Any]) -> Any:
+    def _checked(self, x: Tensor, checks: Sequence[Any]) -> Tensor:
         return with_dependencies(list(checks), x) if checks else x
 
-    def _unit(self, y: Any) -> Any:
+    def _unit(self, y: Tensor) -> Tensor:
         """``y``, which must be in [0, 1]."""
         if not self.validate_args:
             return y
@@ -71,7 +72,7 @@ class _OfNumbers(Bijector):
             ],
         )
 
-    def _not_negative(self, x: Any, message: str) -> Any:
+    def _not_negative(self, x: Tensor, message: str) -> Tensor:
         return self._checked(
             x, [assert_non_negative(x, message=message)] if self.validate_args else []
         )
@@ -88,14 +89,14 @@ class AbsoluteValue(_OfNumbers):
     def _is_injective(self) -> bool:
         return False
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return ops.abs(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         y = self._not_negative(y, "Argument y was negative")
         return -y, y
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         raise NotImplementedError(
             "forward_log_det_jacobian cannot be implemented for non-injective transforms."
         )
@@ -134,17 +135,17 @@ class Gumbel(_OfNumbers):
     loc = property(lambda self: self._loc)
     scale = property(lambda self: self._scale)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return ops.exp(-ops.exp(-(x - self.loc) / self.scale))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return self.loc - self.scale * ops.log(-ops.log(self._unit(y)))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         y = self._unit(y)
         return ops.log(self.scale / (-ops.log(y) * y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         z = (x - self.loc) / self.scale
         return -z - ops.exp(-z) - ops.log(self.scale)
 
@@ -166,16 +167,16 @@ class Kumaraswamy(_OfNumbers):
     concentration1 = property(lambda self: self._concentration1)
     concentration0 = property(lambda self: self._concentration0)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         x = self._unit(x)
         inner = ops.exp(ops.log1p(-x) / self.concentration0)
         return ops.exp(ops.log1p(-inner) / self.concentration1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         y = self._unit(y)
         return ops.exp(ops.log1p(-((1 - y**self.concentration1) ** self.concentration0)))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         y = self._unit(y)
         a, b = self.concentration1, self.concentration0
         return ops.log(a) + ops.log(b) + (a - 1) * ops.log(y) + (b - 1) * ops.log1p(-(y**a))
@@ -196,7 +197,7 @@ class PowerTransform(_OfNumbers):
 
     power = property(lambda self: self._power)
 
-    def _inside(self, x: Any) -> Any:
+    def _inside(self, x: Tensor) -> Tensor:
         if not self.validate_args or self.power == 0:
             return x
         least = assert_non_negative(
@@ -205,7 +206,7 @@ class PowerTransform(_OfNumbers):
         )
         return self._checked(x, [least])
 
-    def _above(self, y: Any) -> Any:
+    def _above(self, y: Tensor) -> Tensor:
         if not self.validate_args:
             return y
         return self._checked(
@@ -213,29 +214,29 @@ class PowerTransform(_OfNumbers):
             [assert_positive(y, message="Inverse transformation input must be greater than 0.")],
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         x = self._inside(x)
         if self.power == 0:
             return ops.exp(x)
         return ops.exp(ops.log1p(x * self.power) / self.power)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         y = self._above(y)
         if self.power == 0:
             return ops.log(y)
         return ops.expm1(ops.log(y) * self.power) / self.power
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return (self.power - 1) * ops.log(self._above(y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         x = self._inside(x)
         if self.power == 0:
             return x
         return (1 / self.power - 1) * ops.log1p(x * self.power)
 
 
-def _root_of_square_plus_one(x: Any) -> Any:
+def _root_of_square_plus_one(x: Tensor) -> Any:
     """sqrt(x ** 2 + 1) without overflow."""
     small = ops.abs(x) * np.sqrt(np.finfo(x.dtype.as_numpy_dtype).eps) <= 1.0
     return ops.where_v2(small, ops.sqrt(x**2.0 + 1.0), ops.abs(x))
@@ -259,20 +260,20 @@ class SinhArcsinh(_OfNumbers):
     skewness = property(lambda self: self._skewness)
     tailweight = property(lambda self: self._tailweight)
 
-    def _bent(self, x: Any) -> Any:
+    def _bent(self, x: Tensor) -> Any:
         return (ops.asinh(x) + self.skewness) * self.tailweight
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return ops.sinh(self._bent(x))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return ops.sinh(ops.asinh(y) / self.tailweight - self.skewness)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         inner = ops.cosh(ops.asinh(y) / self.tailweight - self.skewness)
         return ops.log(inner / _root_of_square_plus_one(y)) - ops.log(self.tailweight)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         ratio = ops.cosh(self._bent(x)) / _root_of_square_plus_one(x)
         return ops.log(ratio) + ops.log(self.tailweight)
 
@@ -283,7 +284,7 @@ class Softsign(_OfNumbers):
     def __init__(self, validate_args: bool = False, name: str = "softsign") -> None:
         super().__init__(validate_args, name)
 
-    def _inside(self, y: Any) -> Any:
+    def _inside(self, y: Tensor) -> Tensor:
         if not self.validate_args:
             return y
         one = ops.ones([], y.dtype)
@@ -293,17 +294,17 @@ class Softsign(_OfNumbers):
             y, [assert_greater(y, -one, message=low), assert_less(y, one, message=high)]
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return x / (1.0 + ops.abs(x))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         y = self._inside(y)
         return y / (1.0 - ops.abs(y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return -2.0 * ops.log1p(ops.abs(x))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         return -2.0 * ops.log1p(-ops.abs(self._inside(y)))
 
 
@@ -313,14 +314,14 @@ class Square(_OfNumbers):
     def __init__(self, validate_args: bool = False, name: str = "square") -> None:
         super().__init__(validate_args, name)
 
-    def _inside(self, x: Any) -> Any:
+    def _inside(self, x: Tensor) -> Tensor:
         return self._not_negative(x, "All elements must be non-negative.")
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Tensor) -> Any:
         return ops.square(self._inside(x))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return ops.sqrt(self._inside(y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         return np.log(2.0) + ops.log(self._inside(x))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Deterministic", "Independent", "TransformedDistribution"]
 
 
-def _vector(shape: Any) -> list[int]:
+def _vector(shape: TensorLike) -> list[int]:
     if shape is None:
         return []
     known = static_value(convert_to_tensor(shape, dtypes.int32))
@@ -128,7 +128,7 @@ class TransformedDistribution(Distribution):
         rank = x.shape.ndims
         return transpose(x, [*range(axes, rank), *range(axes)])
 
-    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Tensor:
+    def _call_sample_n(self, sample_shape: TensorLike, seed: int | None, name: str) -> Tensor:
         with self._name_scope(name, [sample_shape]):
             shape = convert_to_tensor(sample_shape, dtypes.int32, "sample_shape")
             shape, number = self._expand_sample_shape_to_vector(shape, "sample_shape")
@@ -137,7 +137,7 @@ class TransformedDistribution(Distribution):
             y = self._bijector.forward(x)
             return self._set_sample_static_shape(y, shape)
 
-    def _base(self, y: TensorLike, **condition: Any) -> tuple[Any, Any]:
+    def _base(self, y: TensorLike, **condition: object) -> tuple[Any, Any]:
         """What the distribution is asked for, and the logarithm of the inverse's derivative."""
         x = self._bijector.inverse(y, **condition)
         ndims = self.event_shape.ndims or 0
@@ -154,7 +154,7 @@ class TransformedDistribution(Distribution):
             return reduce_logsumexp(stack(both), 0)
         return self._density(x, jacobian)
 
-    def _density(self, x: Any, jacobian: Any, **condition: Any) -> Any:
+    def _density(self, x: Tensor, jacobian: Any, **condition: Any) -> Any:
         found = self._distribution.log_prob(x, **condition)
         if self._override_event:
             count = len(self._override_event)
@@ -303,7 +303,7 @@ class Deterministic(ScalarDistribution):
 
     def __init__(
         self,
-        loc: Any,
+        loc: TensorLike,
         atol: Any = None,
         rtol: object = None,
         validate_args: bool = False,

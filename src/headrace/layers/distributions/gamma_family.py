@@ -62,7 +62,12 @@ class _ConcentrationRate(ScalarDistribution):
     _rate: Tensor
 
     def __init__(
-        self, concentration: Any, rate: Any, validate_args: bool, allow_nan_stats: bool, name: str
+        self,
+        concentration: TensorLike,
+        rate: TensorLike,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        name: str,
     ) -> None:
         given = {
             "concentration": concentration,
@@ -115,8 +120,8 @@ class Gamma(_ConcentrationRate):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Gamma",
@@ -156,8 +161,8 @@ class GammaWithSoftplusConcentrationRate(Gamma):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "GammaWithSoftplusConcentrationRate",
@@ -188,8 +193,8 @@ class InverseGamma(_ConcentrationRate):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "InverseGamma",
@@ -228,8 +233,8 @@ class InverseGammaWithSoftplusConcentrationRate(InverseGamma):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "InverseGammaWithSoftplusConcentrationRate",
@@ -246,7 +251,7 @@ class Exponential(Gamma):
 
     def __init__(
         self,
-        rate: Any,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Exponential",
@@ -277,7 +282,7 @@ class ExponentialWithSoftplusRate(Exponential):
 
     def __init__(
         self,
-        rate: Any,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "ExponentialWithSoftplusRate",
@@ -293,7 +298,7 @@ class Chi2(Gamma):
 
     def __init__(
         self,
-        df: Any,
+        df: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Chi2",
@@ -326,7 +331,7 @@ class Chi2WithAbsDf(Chi2):
 
     def __init__(
         self,
-        df: Any,
+        df: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Chi2WithAbsDf",

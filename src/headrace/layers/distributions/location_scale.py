@@ -352,7 +352,7 @@ class StudentT(ScalarDistribution):
 
     def __init__(
         self,
-        df: Any,
+        df: TensorLike,
         loc: TensorLike,
         scale: TensorLike,
         validate_args: bool = False,
@@ -444,7 +444,7 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
 
     def __init__(
         self,
-        df: Any,
+        df: TensorLike,
         loc: TensorLike,
         scale: TensorLike,
         validate_args: bool = False,
@@ -525,8 +525,8 @@ class Uniform(ScalarDistribution):
 
     def __init__(
         self,
-        low: Any = 0.0,
-        high: Any = 1.0,
+        low: TensorLike = 0.0,
+        high: TensorLike = 1.0,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Uniform",

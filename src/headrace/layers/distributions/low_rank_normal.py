@@ -27,11 +27,11 @@ __all__ = ["MultivariateNormalDiagPlusLowRank"]
 class _Dense(Triangle):
     """A whole matrix."""
 
-    def solvevec(self, x: Any) -> Any:
+    def solvevec(self, x: Tensor) -> Tensor:
         wide: Any = self.matrix * ones_like(x[..., None])
         return matrix_solve(wide, x[..., None])[..., 0]
 
-    def solve_matrix(self, dense: Tensor, right: Tensor) -> Any:
+    def solve_matrix(self, dense: Tensor, right: Tensor) -> Tensor:
         return matrix_solve(dense, right)
 
     def log_abs_determinant(self) -> Any:

@@ -298,8 +298,8 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
 
     def __init__(
         self,
-        loc: Any,
-        scale_diag: Any,
+        loc: TensorLike,
+        scale_diag: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiagWithSoftplusScale",

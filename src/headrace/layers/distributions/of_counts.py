@@ -9,6 +9,7 @@ import numpy as np
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions.discrete import LogitsDistribution
 from headrace.layers.distributions.distribution import (
@@ -78,18 +79,18 @@ class NegativeBinomial(LogitsDistribution):
         )
         return random_poisson(rate, [], dtype=self.dtype, seed=gen_new_seed(seed, "negative_binom"))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Tensor) -> Tensor:
         return betainc(self._total_count, 1.0 + self._whole(x), ops.sigmoid(-self._odds()))
 
-    def _odds(self) -> Any:
+    def _odds(self) -> Tensor:
         return self._logits
 
-    def _whole(self, x: Any) -> Any:
+    def _whole(self, x: Tensor) -> Tensor:
         if not self.validate_args:
             return x
         return with_dependencies([assert_equal(x, ops.floor(x))], x)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         n, odds = self._total_count, self._odds()
         x = self._whole(x)
         plain = -n * ops.softplus(odds) - x * ops.softplus(-odds)
@@ -165,16 +166,16 @@ class QuantizedDistribution(Distribution):
     def _batch_shape(self) -> Any:
         return self._dist.batch_shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self._dist.batch_shape_tensor()
 
     def _event_shape(self) -> Any:
         return self._dist.event_shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self._dist.event_shape_tensor()
 
-    def _integer(self, value: Any) -> Any:
+    def _integer(self, value: Tensor) -> Tensor:
         with name_scope("check_integer", values=[value]):
             if not self._validate_args:
                 return value
@@ -200,23 +201,23 @@ class QuantizedDistribution(Distribution):
             found = ops.where(j >= self._high, above * ops.ones_like(found), found)
         return found
 
-    def _cdf(self, y: Any) -> Any:
+    def _cdf(self, y: Tensor) -> Any:
         j = ops.floor(y)
         return self._between(self._dist.cdf(j), j, 0.0, 1.0)
 
-    def _log_cdf(self, y: Any) -> Any:
+    def _log_cdf(self, y: Tensor) -> Any:
         j = ops.floor(y)
         return self._between(self._dist.log_cdf(j), j, -np.inf, 0.0)
 
-    def _survival_function(self, y: Any) -> Any:
+    def _survival_function(self, y: Tensor) -> Any:
         j = ops.ceil(y)
         return self._between(self._dist.survival_function(j), j, 1.0, 0.0)
 
-    def _log_survival_function(self, y: Any) -> Any:
+    def _log_survival_function(self, y: Tensor) -> Any:
         j = ops.ceil(y)
         return self._between(self._dist.log_survival_function(j), j, 0.0, -np.inf)
 
-    def _log_prob(self, y: Any) -> Any:
+    def _log_prob(self, y: Tensor) -> Any:
         y = self._integer(y)
         try:
             above, above_less = self.log_survival_function(y), self.log_survival_function(y - 1)
@@ -226,7 +227,7 @@ class QuantizedDistribution(Distribution):
         right = above < upto  # the tail on the right is the smaller one
         return _difference(ops.where(right, above_less, upto), ops.where(right, above, upto_less))
 
-    def _prob(self, y: Any) -> Any:
+    def _prob(self, y: Tensor) -> Any:
         y = self._integer(y)
         try:
             above, above_less = self.survival_function(y), self.survival_function(y - 1)

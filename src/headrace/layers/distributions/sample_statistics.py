@@ -15,6 +15,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.infer import static_value
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions.location_scale import Normal
 from headrace.ops.array.selecting import top_k
@@ -66,7 +67,7 @@ class SeedStream:
         return self._salt
 
 
-def _flat_end(x: Any, axis: Any) -> tuple[Any, list[int] | None]:
+def _flat_end(x: Tensor, axis: Any) -> tuple[Any, list[int] | None]:
     """``x`` with the given axes as one last axis, and these axes."""
     if axis is None:
         return ops.reshape(x, [-1]), None

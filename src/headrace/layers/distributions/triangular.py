@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 
-def _rank(x: Any) -> Any:
+def _rank(x: Tensor) -> Any:
     return x.shape.ndims if x.shape.ndims is not None else ops.rank(x)
 
 
-def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Tensor:
+def fill_triangular(x: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
     """Triangular matrices (…, n, n) of vectors (…, n(n+1)/2), filled in a clockwise spiral.
 
     ``fill_triangular([1, 2, 3, 4, 5, 6])`` is [[4, 0, 0], [6, 5, 0], [3, 2, 1]].

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions.distribution import (
     FULLY_REPARAMETERIZED,
@@ -126,11 +127,11 @@ class _Wishart(Distribution):
             self.dtype,
             gen_new_seed(seed, "wishart"),
         )
-        x: Any = matrix_set_diag(matrix_band_part(normal, -1, 0), ops.sqrt(squares))
+        x: Tensor = matrix_set_diag(matrix_band_part(normal, -1, 0), ops.sqrt(squares))
         x = ops.matmul(self._low * ops.ones_like(x), x)
         return x if self._cholesky else ops.matmul(x, x, adjoint_b=True)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Tensor) -> Any:
         root = x if self._cholesky else cholesky(x)
         solved = matrix_triangular_solve(self._low * ops.ones_like(root), root)
         trace = ops.reduce_sum(ops.square(solved), [-2, -1])
@@ -178,13 +179,13 @@ class _Wishart(Distribution):
             return ops.sqrt(self._df) * self._low
         return self._df * self._square()
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         x = ops.sqrt(self._df) * self._square()
         d: Any = matrix_diag_part(x)
         v = ops.square(x) + ops.matmul(d[..., None], d[..., None], adjoint_b=True)
         return cholesky(v) if self._cholesky else v
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         if self._cholesky:
             raise ValueError(
                 "Computing std. dev. when is cholesky_input_output_matrices=True "

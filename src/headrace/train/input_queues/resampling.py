@@ -175,7 +175,7 @@ def stratified_sample(
         return list(found[:-1]), found[-1]
 
 
-def _counted(labels: Any, classes: int) -> Any:
+def _counted(labels: TensorLike, classes: int) -> Any:
     """How often each class came so far (each counts as ten times seen before)."""
     seen: Any = Variable([10] * classes, trainable=False, name="class_count", dtype=dtypes.int64)
     new = ops.reduce_sum(ops.one_hot(labels, classes, dtype=dtypes.int64), 0)
