@@ -128,45 +128,45 @@ def getdoc(obj: object) -> str | None:
     return inspect.getdoc(obj)
 
 
-def getfile(obj: Any) -> str:
+def getfile(obj: object) -> str:
     return inspect.getfile(_target(obj))
 
 
-def getsource(obj: Any) -> str:
+def getsource(obj: object) -> str:
     return inspect.getsource(_target(obj))
 
 
-def getsourcefile(obj: Any) -> str | None:
+def getsourcefile(obj: object) -> str | None:
     return inspect.getsourcefile(_target(obj))
 
 
-def getsourcelines(obj: Any) -> tuple[list[str], int]:
+def getsourcelines(obj: object) -> tuple[list[str], int]:
     return inspect.getsourcelines(_target(obj))
 
 
-def isbuiltin(obj: Any) -> bool:
+def isbuiltin(obj: object) -> bool:
     return inspect.isbuiltin(_target(obj))
 
 
-def isclass(obj: Any) -> bool:
+def isclass(obj: object) -> bool:
     return inspect.isclass(_target(obj))
 
 
-def isfunction(obj: Any) -> bool:
+def isfunction(obj: object) -> bool:
     return inspect.isfunction(_target(obj))
 
 
-def isgenerator(obj: Any) -> bool:
+def isgenerator(obj: object) -> bool:
     return inspect.isgenerator(_target(obj))
 
 
-def isgeneratorfunction(obj: Any) -> bool:
+def isgeneratorfunction(obj: object) -> bool:
     return inspect.isgeneratorfunction(_target(obj))
 
 
-def ismethod(obj: Any) -> bool:
+def ismethod(obj: object) -> bool:
     return inspect.ismethod(_target(obj))
 
 
-def isroutine(obj: Any) -> bool:
+def isroutine(obj: object) -> bool:
     return inspect.isroutine(_target(obj))

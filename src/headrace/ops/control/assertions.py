@@ -178,7 +178,7 @@ def _pair(
         y: TensorLike,
         data: TensorLike | None = None,
         summarize: Any = None,
-        message: Any = None,
+        message: object = None,
         name: str | None = None,
     ) -> Operation:
         if what == "assert_equal" and not get_default_graph()._is_eager:
@@ -379,7 +379,7 @@ def assert_rank(
     rank: object,
     data: Any = None,
     summarize: int | None = None,
-    message: Any = None,
+    message: object = None,
     name: str | None = None,
 ) -> Operation:
     """An op that fails unless ``x`` has ``rank`` dimensions; a known other rank is refused at
@@ -402,7 +402,7 @@ def assert_rank_at_least(
     rank: TensorLike,
     data: Any = None,
     summarize: int | None = None,
-    message: Any = None,
+    message: object = None,
     name: str | None = None,
 ) -> Operation:
     """Check that ``x`` has at least a rank.

@@ -113,7 +113,7 @@ def _number(symbol: Any) -> int | None:
     return int(symbol) if isinstance(symbol, str) and symbol.isdigit() else None
 
 
-def _checked_rank(s: _Specified, data: Any, summarize: Any, message: Any) -> Operation | None:
+def _checked_rank(s: _Specified, data: Any, summarize: Any, message: object) -> Operation | None:
     rank = len(s.sizes)
     rest = {"data": data, "summarize": summarize, "message": message}
     if s.innermost:
