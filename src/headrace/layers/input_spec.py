@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
+from headrace.core.annotations import DTypeLike
 from headrace.core.shapes import dimension_value
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         shape: Any = None,
         ndim: int | None = None,
         max_ndim: int | None = None,

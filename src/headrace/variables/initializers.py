@@ -150,7 +150,7 @@ class Constant(Initializer):
     def __call__(
         self,
         shape: Any,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         partition_info: object = None,
         verify_shape: bool | None = None,
     ) -> Tensor:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
+from headrace.core.annotations import DTypeLike
 from headrace.core.build import apply, apply_op
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, get_default_graph
@@ -45,7 +46,7 @@ class RefVariable(Variable):
         caching_device: object = None,
         name: str | None = None,
         variable_def: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         expected_shape: object = None,
         import_scope: str | None = None,
         constraint: ConstraintLike | None = None,

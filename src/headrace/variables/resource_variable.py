@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
+from headrace.core.annotations import DTypeLike
 from headrace.core.build import apply, apply_operation
 from headrace.core.dtypes import DType
 from headrace.core.func_graph import out_of_scope
@@ -60,7 +61,7 @@ class ResourceVariable(Variable):
         validate_shape: bool = True,
         caching_device: object = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         variable_def: object = None,
         import_scope: str | None = None,
         constraint: ConstraintLike | None = None,

@@ -106,7 +106,7 @@ class _pure_variable_scope:
         partitioner: Partitioner | None = None,
         custom_getter: object = None,
         old_name_scope: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
         constraint: ConstraintLike | None = None,
     ) -> None:
@@ -218,7 +218,7 @@ class variable_scope:
         partitioner: Partitioner | None = None,
         custom_getter: object = None,
         reuse: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
         constraint: ConstraintLike | None = None,
         auxiliary_name_scope: bool = True,

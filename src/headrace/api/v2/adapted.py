@@ -60,7 +60,7 @@ def constant(
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: Any, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
     """Any value as a tensor: ``dtype`` is a demand, ``dtype_hint`` a wish."""
     return convert.convert_to_tensor(value, dtype, name, dtype_hint=dtype_hint)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headrace.core.annotations import DTypeLike
 from headrace.kernels.hot_work import HotWork
 from headrace.runtime.thread_pool import parallel, thread_count
 
@@ -239,7 +240,7 @@ class _Scratch(threading.local):
     """
 
     rows: _RowBlock | None = None
-    dtype: Any = None
+    dtype: DTypeLike | None = None
     kept: Any = None
 
     def parts(self, rows: _RowBlock, out: Array, dtype: np.dtype[Any]) -> Any:

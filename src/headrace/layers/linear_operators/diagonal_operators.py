@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.annotations import DTypeLike
 from headrace.core.infer import static_value as constant_value
 from headrace.core.scopes import control_dependencies
 from headrace.core.shapes import TensorShape
@@ -203,7 +204,7 @@ class LinearOperatorIdentity(_OfSize):
         self,
         num_rows: Any,
         batch_shape: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         is_non_singular: bool | None = True,
         is_self_adjoint: bool | None = True,
         is_positive_definite: bool | None = True,
@@ -358,7 +359,7 @@ class LinearOperatorZeros(_OfSize):
         num_rows: Any,
         num_columns: Any = None,
         batch_shape: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         is_non_singular: bool | None = False,
         is_self_adjoint: bool | None = True,
         is_positive_definite: bool | None = False,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
+from headrace.core.annotations import DTypeLike
 from headrace.core.shapes import dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.layers.identifiers import (
@@ -82,7 +83,7 @@ class BasicRNNCell(_SimpleCell):
         activation: Any = None,
         reuse: ReuseLike = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
@@ -117,7 +118,7 @@ class GRUCell(_SimpleCell):
         kernel_initializer: object = None,
         bias_initializer: Any = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
@@ -182,7 +183,7 @@ class BasicLSTMCell(_SimpleCell):
         activation: Any = None,
         reuse: Any = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
@@ -247,7 +248,7 @@ class LSTMCell(_SimpleCell):
         activation: Activation | None = None,
         reuse: ReuseLike = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)

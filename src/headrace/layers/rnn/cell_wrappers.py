@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
+from headrace.core.annotations import DTypeLike
 from headrace.core.scopes import device, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
@@ -169,7 +170,7 @@ class DropoutWrapper(RNNCellWrapper):
         state_keep_prob: Any = 1.0,
         variational_recurrent: bool = False,
         input_size: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
         **kwargs: object,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
+from headrace.core.annotations import DTypeLike
 from headrace.core.shapes import dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.layers.input_spec import InputSpec
@@ -283,7 +284,7 @@ class IndRNNCell(_Independent):
         activation: Any = None,
         reuse: ReuseLike = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype)
 
@@ -311,7 +312,7 @@ class IndyGRUCell(_Independent):
         kernel_initializer: Any = None,
         bias_initializer: Any = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype)
         self._kernel_initializer = kernel_initializer
@@ -359,7 +360,7 @@ class IndyLSTMCell(_Independent):
         kernel_initializer: object = None,
         bias_initializer: InitializerLike | None = None,
         name: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype)
         self._forget_bias = forget_bias

@@ -221,7 +221,7 @@ class LuongAttention(BaseAttentionMechanism):
         scale: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
         score_mask_value: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         custom_key_value_fn: Callable[[Any, Any], Any] | None = None,
         name: str = "LuongAttention",
     ) -> None:
@@ -283,7 +283,7 @@ class BahdanauAttention(_Additive):
         normalize: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
         score_mask_value: object = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         custom_key_value_fn: Callable[[Any, Any], Any] | None = None,
         name: str = "BahdanauAttention",
     ) -> None:
@@ -385,7 +385,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
         sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0,
         mode: str = "parallel",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         name: str = "BahdanauMonotonicAttention",
     ) -> None:
         probability = functools.partial(
@@ -424,7 +424,7 @@ class LuongMonotonicAttention(_Monotonic):
         sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0,
         mode: str = "parallel",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         name: str = "LuongMonotonicAttention",
     ) -> None:
         probability = functools.partial(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes, nest
+from headrace.core.annotations import DTypeLike
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape, dimension_value
 from headrace.core.tensor import Tensor
@@ -96,7 +97,7 @@ class AttentionWrapper(RNNCell):
         name: Any = None,
         attention_layer: object = None,
         attention_fn: Callable[..., Any] | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         assert_like_rnncell("cell", cell)

@@ -402,7 +402,7 @@ def save_slices(
 
 
 def restore_v2(
-    prefix: Any,
+    prefix: object,
     tensor_names: TensorLike,
     shape_and_slices: TensorLike,
     dtypes: Sequence[Any],
