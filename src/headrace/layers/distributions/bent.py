@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.distributions import bijectors_of_numbers as numbers
 from headrace.layers.distributions.bijectors import Affine, AffineScalar, Chain
@@ -82,11 +83,13 @@ class Kumaraswamy(TransformedDistribution):
         first = 1 + n / a
         return ops.exp(ops.log(b) + lgamma(first) + lgamma(b) - lgamma(first + b))
 
-    def _mean(self) -> Any:
-        return self._moment(1)
+    def _mean(self) -> Tensor:
+        found: Tensor = self._moment(1)
+        return found
 
-    def _variance(self) -> Any:
-        return self._moment(2) - ops.square(self._moment(1))
+    def _variance(self) -> Tensor:
+        found: Tensor = self._moment(2) - ops.square(self._moment(1))
+        return found
 
     def _mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
@@ -247,14 +250,17 @@ class VectorExponentialDiag(_VectorDiag):
         found = self._wide(self._diag)
         return found if self._loc is None else self._loc + found
 
-    def _mode(self) -> Any:
-        return self._wide(0.0 if self._loc is None else self._loc)
+    def _mode(self) -> Tensor:
+        found: Tensor = self._wide(0.0 if self._loc is None else self._loc)
+        return found
 
-    def _variance(self) -> Any:
-        return ops.square(self._diag)
+    def _variance(self) -> Tensor:
+        found: Tensor = ops.square(self._diag)
+        return found
 
-    def _stddev(self) -> Any:
-        return ops.abs(self._diag)
+    def _stddev(self) -> Tensor:
+        found: Tensor = ops.abs(self._diag)
+        return found
 
     def _covariance(self) -> Any:
         return matrix_diag(ops.square(self._diag))
@@ -280,17 +286,21 @@ class VectorLaplaceDiag(_VectorDiag):
             dict(locals()), name,
         )  # fmt: skip
 
-    def _mean(self) -> Any:
-        return self._wide(0.0 if self._loc is None else self._loc)
+    def _mean(self) -> Tensor:
+        found: Tensor = self._wide(0.0 if self._loc is None else self._loc)
+        return found
 
-    def _mode(self) -> Any:
-        return self._mean()
+    def _mode(self) -> Tensor:
+        found: Tensor = self._mean()
+        return found
 
-    def _variance(self) -> Any:
-        return 2.0 * ops.square(self._diag)
+    def _variance(self) -> Tensor:
+        found: Tensor = 2.0 * ops.square(self._diag)
+        return found
 
-    def _stddev(self) -> Any:
-        return math.sqrt(2) * ops.abs(self._diag)
+    def _stddev(self) -> Tensor:
+        found: Tensor = math.sqrt(2) * ops.abs(self._diag)
+        return found
 
     def _covariance(self) -> Any:
         return 2.0 * matrix_diag(ops.square(self._diag))

@@ -156,14 +156,17 @@ class FillTriangular(Bijector):
     def _forward(self, x: Tensor) -> Tensor:
         return fill_triangular(x, upper=self._upper)
 
-    def _inverse(self, y: Tensor) -> Any:
-        return fill_triangular_inverse(y, upper=self._upper)
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = fill_triangular_inverse(y, upper=self._upper)
+        return found
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
-        return ops.zeros_like(x[..., 0])
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.zeros_like(x[..., 0])
+        return found
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return ops.zeros_like(y[..., 0, 0])
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = ops.zeros_like(y[..., 0, 0])
+        return found
 
     def forward_event_shape(self, input_shape: Any) -> TensorShape:
         dims = TensorShape(input_shape).as_list()
@@ -230,17 +233,21 @@ class Ordered(Bijector):
         message = "Forward transformation input must be strictly increasing."
         return with_dependencies([assert_positive(steps, message=message)], steps)
 
-    def _forward(self, x: Tensor) -> Any:
-        return ops.concat([x[..., :1], ops.log(self._steps(x))], -1)
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.concat([x[..., :1], ops.log(self._steps(x))], -1)
+        return found
 
-    def _inverse(self, y: Tensor) -> Any:
-        return ops.cumsum(ops.concat([y[..., :1], ops.exp(y[..., 1:])], -1), axis=-1)
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = ops.cumsum(ops.concat([y[..., :1], ops.exp(y[..., 1:])], -1), axis=-1)
+        return found
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return ops.reduce_sum(y[..., 1:], -1)
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = ops.reduce_sum(y[..., 1:], -1)
+        return found
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
-        return -ops.reduce_sum(ops.log(self._steps(x)), -1)
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        found: Tensor = -ops.reduce_sum(ops.log(self._steps(x)), -1)
+        return found
 
 
 class Reshape(Bijector):
@@ -281,17 +288,21 @@ class Reshape(Bijector):
         outer = size[: ops.shape(size)[0] - axes]
         return ops.reshape(x, ops.concat([outer, after], 0))
 
-    def _forward(self, x: Tensor) -> Any:
-        return self._reshaped(x, self._in, self._out)
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self._reshaped(x, self._in, self._out)
+        return found
 
-    def _inverse(self, y: Tensor) -> Any:
-        return self._reshaped(y, self._out, self._in)
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = self._reshaped(y, self._out, self._in)
+        return found
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
-        return ops.zeros([], x.dtype)
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.zeros([], x.dtype)
+        return found
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return ops.zeros([], y.dtype)
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = ops.zeros([], y.dtype)
+        return found
 
     def forward_event_shape(self, input_shape: Any) -> TensorShape:
         return self._static(TensorShape(input_shape), self._in, self._out)
@@ -337,15 +348,17 @@ class SoftmaxCentered(Bijector):
     def inverse_event_shape(self, output_shape: Any) -> TensorShape:
         return _last(TensorShape(output_shape), -1)
 
-    def _forward(self, x: Tensor) -> Any:
-        return ops.softmax(ops.concat([x, ops.zeros_like(x[..., :1])], -1))
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.softmax(ops.concat([x, ops.zeros_like(x[..., :1])], -1))
+        return found
 
     def _inverse(self, y: Tensor) -> Any:
         logs = ops.log(y)
         return logs[..., :-1] - logs[..., -1:]
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return -ops.reduce_sum(ops.log(y), -1)
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = -ops.reduce_sum(ops.log(y), -1)
+        return found
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         norm = ops.softplus(ops.reduce_logsumexp(x, -1, keepdims=True))
@@ -382,8 +395,9 @@ class TransformDiagonal(Bijector):
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return self._diag_bijector.forward_log_det_jacobian(matrix_diag_part(x), 1)
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return self._diag_bijector.inverse_log_det_jacobian(matrix_diag_part(y), 1)
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = self._diag_bijector.inverse_log_det_jacobian(matrix_diag_part(y), 1)
+        return found
 
 
 class ScaleTriL(Chain):

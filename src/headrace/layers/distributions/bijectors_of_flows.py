@@ -382,8 +382,9 @@ class BatchNormalization(Bijector):
         sizes[axes[0]] = x.shape.as_list()[axes[0]]
         return ops.reshape(v, sizes)
 
-    def _inverse(self, y: Tensor) -> Any:
-        return self.batchnorm.apply(y, training=self._training)
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = self.batchnorm.apply(y, training=self._training)
+        return found
 
     def _forward(self, x: Tensor) -> Any:
         layer = self.batchnorm
@@ -399,11 +400,13 @@ class BatchNormalization(Bijector):
                 rescale /= scale
             return x * rescale + (mean if offset is None else mean - offset * rescale)
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
-        return -self._log_det(x, saved=True)
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        found: Tensor = -self._log_det(x, saved=True)
+        return found
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return self._log_det(y, saved=False)
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = self._log_det(y, saved=False)
+        return found
 
     def _log_det(self, y: Any, saved: bool) -> Any:
         _known(y)

@@ -89,8 +89,9 @@ class AbsoluteValue(_OfNumbers):
     def _is_injective(self) -> bool:
         return False
 
-    def _forward(self, x: Tensor) -> Any:
-        return ops.abs(x)
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.abs(x)
+        return found
 
     def _inverse(self, y: Tensor) -> Any:
         y = self._not_negative(y, "Argument y was negative")
@@ -135,11 +136,13 @@ class Gumbel(_OfNumbers):
     loc = property(lambda self: self._loc)
     scale = property(lambda self: self._scale)
 
-    def _forward(self, x: Tensor) -> Any:
-        return ops.exp(-ops.exp(-(x - self.loc) / self.scale))
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.exp(-ops.exp(-(x - self.loc) / self.scale))
+        return found
 
-    def _inverse(self, y: Tensor) -> Any:
-        return self.loc - self.scale * ops.log(-ops.log(self._unit(y)))
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = self.loc - self.scale * ops.log(-ops.log(self._unit(y)))
+        return found
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         y = self._unit(y)
@@ -226,8 +229,9 @@ class PowerTransform(_OfNumbers):
             return ops.log(y)
         return ops.expm1(ops.log(y) * self.power) / self.power
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return (self.power - 1) * ops.log(self._above(y))
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = (self.power - 1) * ops.log(self._above(y))
+        return found
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Any:
         x = self._inside(x)
@@ -263,11 +267,13 @@ class SinhArcsinh(_OfNumbers):
     def _bent(self, x: Tensor) -> Any:
         return (ops.asinh(x) + self.skewness) * self.tailweight
 
-    def _forward(self, x: Tensor) -> Any:
-        return ops.sinh(self._bent(x))
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.sinh(self._bent(x))
+        return found
 
-    def _inverse(self, y: Tensor) -> Any:
-        return ops.sinh(ops.asinh(y) / self.tailweight - self.skewness)
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = ops.sinh(ops.asinh(y) / self.tailweight - self.skewness)
+        return found
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         inner = ops.cosh(ops.asinh(y) / self.tailweight - self.skewness)
@@ -294,18 +300,21 @@ class Softsign(_OfNumbers):
             y, [assert_greater(y, -one, message=low), assert_less(y, one, message=high)]
         )
 
-    def _forward(self, x: Tensor) -> Any:
-        return x / (1.0 + ops.abs(x))
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = x / (1.0 + ops.abs(x))
+        return found
 
     def _inverse(self, y: Tensor) -> Any:
         y = self._inside(y)
         return y / (1.0 - ops.abs(y))
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
-        return -2.0 * ops.log1p(ops.abs(x))
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        found: Tensor = -2.0 * ops.log1p(ops.abs(x))
+        return found
 
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
-        return -2.0 * ops.log1p(-ops.abs(self._inside(y)))
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        found: Tensor = -2.0 * ops.log1p(-ops.abs(self._inside(y)))
+        return found
 
 
 class Square(_OfNumbers):
@@ -317,11 +326,14 @@ class Square(_OfNumbers):
     def _inside(self, x: Tensor) -> Tensor:
         return self._not_negative(x, "All elements must be non-negative.")
 
-    def _forward(self, x: Tensor) -> Any:
-        return ops.square(self._inside(x))
+    def _forward(self, x: Tensor) -> Tensor:
+        found: Tensor = ops.square(self._inside(x))
+        return found
 
-    def _inverse(self, y: Tensor) -> Any:
-        return ops.sqrt(self._inside(y))
+    def _inverse(self, y: Tensor) -> Tensor:
+        found: Tensor = ops.sqrt(self._inside(y))
+        return found
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
-        return np.log(2.0) + ops.log(self._inside(x))
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        found: Tensor = np.log(2.0) + ops.log(self._inside(x))
+        return found

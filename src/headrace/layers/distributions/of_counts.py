@@ -96,16 +96,18 @@ class NegativeBinomial(LogitsDistribution):
         plain = -n * ops.softplus(odds) - x * ops.softplus(-odds)
         return plain - (-lgamma(n + x) + lgamma(1.0 + x) + lgamma(n))
 
-    def _mean(self) -> Any:
-        return self._total_count * ops.exp(self._odds())
+    def _mean(self) -> Tensor:
+        found: Tensor = self._total_count * ops.exp(self._odds())
+        return found
 
     def _mode(self) -> Any:
         n = self._total_count
         less = ops.where_v2(n > 1.0, n - 1.0, ops.zeros_like(n))
         return ops.floor(less * ops.exp(self._odds()))
 
-    def _variance(self) -> Any:
-        return self._mean() / ops.sigmoid(-self._odds())
+    def _variance(self) -> Tensor:
+        found: Tensor = self._mean() / ops.sigmoid(-self._odds())
+        return found
 
 
 def _difference(big: Any, small: Any) -> Any:

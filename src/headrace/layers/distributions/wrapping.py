@@ -325,6 +325,8 @@ class ConditionalTransformedDistribution(ConditionalDistribution, TransformedDis
         **condition: Any,
     ) -> Any:
         with self._name_scope(name, [sample_shape]):
+            if condition:
+                raise TypeError(f"sample() got unexpected keyword arguments: {sorted(condition)}")
             shape = convert_to_tensor(sample_shape, dtypes.int32, "sample_shape")
             shape, number = self._expand_sample_shape_to_vector(shape, "sample_shape")
             x = self._drawn(number, seed, **(distribution_kwargs or {}))
