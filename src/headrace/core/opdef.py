@@ -35,7 +35,8 @@ written variable; the executor stores and forwards. ``inplace``, if given, is a 
 the same parameters (without ``xp``) that overwrites the arrays of the written inputs and returns
 nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the
 kernel without its checks of shapes, taken where all static shapes are known and were checked when
-the operation was made. ``native(uses, …)``, beside ``inplace``, is a compiled version of it: it is
+the operation was made, and in fused groups where a number stands for an array that repeats it (so
+it must broadcast). ``native(uses, …)``, beside ``inplace``, is a compiled version of it: it is
 told how often the variable was overwritten in this session, and answers whether it did the work.
 
 A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None)
