@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tools import op_names
 
 #: Tables that are rules of a stage, one entry an op, where DESIGN puts them: what stands beside the

@@ -8,7 +8,7 @@
 Each library runs in processes of its own, a batch of cases each; a case that kills or hangs one is
 isolated. The report lists, by kind of difference, each case with a program that shows it. ``--keep
 FILE`` keeps TensorFlow's outcomes for the next run with the same cases, also if this one is ended
-early. ``--golden`` writes the cases with TensorFlow's outcomes for tests/test_differential.py.
+early. ``--golden`` writes the cases with TensorFlow's outcomes for tests/api/test_differential.py.
 """
 
 from __future__ import annotations

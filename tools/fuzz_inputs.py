@@ -196,7 +196,7 @@ def _records() -> list[bytes]:
 def _elements() -> list[bytes]:
     import numpy as np
 
-    from headrace.wire.elements import encode_element
+    from headrace.wire.element_files import encode_element
 
     strings = np.empty(2, object)
     strings[:] = [b"ab", b""]

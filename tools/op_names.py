@@ -20,8 +20,8 @@ from pathlib import Path
 OTHER_WORDS = frozenset(
     [
         "api/contrib/bijectors.py",
-        "layers/distributions/bijectors_of_events.py",
-        "layers/distributions/bijectors_of_numbers.py",
+        "distributions/vector_bijectors.py",
+        "distributions/scalar_bijectors.py",
         "layers/identifiers.py",
     ]
 )

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from headrace import cli as cli
     from headrace import dropin as dropin
     from headrace.data.api.progress import progress as progress
-    from headrace.wire.transfers import file_progress as file_progress
+    from headrace.wire.transfer_progress import file_progress as file_progress
 else:
 
     def __getattr__(name: str) -> Any:
@@ -63,7 +63,7 @@ else:
         if name == "progress":
             from headrace.data.api.progress import progress as value
         elif name == "file_progress":
-            from headrace.wire.transfers import file_progress as value
+            from headrace.wire.transfer_progress import file_progress as value
         else:
             value = getattr(_v1, name)
         globals()[name] = value

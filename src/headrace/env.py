@@ -35,7 +35,7 @@ def onednn_wanted() -> bool:
 
 
 def progress_wanted() -> bool:
-    """HEADRACE_PROGRESS=1 shows how far saving and restoring are (wire/transfers.py)."""
+    """HEADRACE_PROGRESS=1 shows how far saving and restoring are (wire/transfer_progress.py)."""
     return os.environ.get("HEADRACE_PROGRESS", "0").lower() not in ("", "0", "no", "off", "false")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import headrace as tf
-from headrace.api.instead import GONE, INSTEAD, instead_of
 from headrace.api.missing import RENAMED
+from headrace.api.replacements import GONE, INSTEAD, instead_of
 from headrace.cli.symbol_check import have, why_missing
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headrace.dropin import late_names, scipy_images
+from headrace.dropin import package_names, scipy_images
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -58,7 +58,7 @@ def test_a_program_imports_them(tmp_path: Path, early: str) -> None:
 
 
 def test_uninstall_takes_them_back() -> None:
-    late_names.install()
+    package_names.install()
     try:
         import scipy.misc
         from PIL import Image
@@ -66,7 +66,7 @@ def test_uninstall_takes_them_back() -> None:
         assert scipy.misc.imresize is scipy_images.imresize  # type: ignore[attr-defined]
         assert Image.ANTIALIAS == Image.LANCZOS  # type: ignore[attr-defined]
     finally:
-        late_names.uninstall()
+        package_names.uninstall()
     assert not hasattr(sys.modules["scipy.misc"], "imresize")
     assert not hasattr(sys.modules["PIL.Image"], "ANTIALIAS")
 
@@ -95,10 +95,10 @@ def test_functions_of_scipy_that_have_moved_are_found_where_they_were(tmp_path: 
 
 def test_moved_modules_are_gone_after_uninstall() -> None:
     name = "scipy.sparse.linalg.eigen.arpack"
-    late_names.install()
+    package_names.install()
     try:
         assert importlib.import_module(name).__dict__["eigsh"]
     finally:
-        late_names.uninstall()
+        package_names.uninstall()
     with pytest.raises(ImportError):
         importlib.import_module(name)

@@ -26,9 +26,9 @@ from benchmarks.results import Results
 from benchmarks.roofline import Machine
 from benchmarks.rows import FLAT, Target
 from benchmarks.table import limits_table, make_lines, make_table, markdown, plain
-from tools import limited_peers
 
 import headrace as tf
+from tools import limited_peers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 models = pytest.mark.parametrize("name", TINY)

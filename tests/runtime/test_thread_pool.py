@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from headrace.kernels import accel
+from headrace.runtime import core_contention
 from headrace.runtime import thread_pool as pool
-from headrace.runtime import waiting
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
@@ -119,7 +119,7 @@ class _Machine:
 
     def __init__(self) -> None:
         self.heard: list[bool] = []
-        self.watch = waiting._Watch()
+        self.watch = core_contention._Watch()
         self.watch.listeners.append(self.heard.append)
         self.now, self.switches, self.delay = 100.0, 5000, 7.0
         self.used: float | None = 30.0
@@ -130,12 +130,12 @@ class _Machine:
         """So long, with so many switches a second, this share of time in the queue, and so many
         cores used by other processes.
         """
-        for _ in range(round(seconds / waiting.WINDOW)):
-            self.now += waiting.WINDOW
-            self.switches += round(switches * waiting.WINDOW)
-            self.delay += share * waiting.WINDOW
+        for _ in range(round(seconds / core_contention.WINDOW)):
+            self.now += core_contention.WINDOW
+            self.switches += round(switches * core_contention.WINDOW)
+            self.delay += share * core_contention.WINDOW
             if self.used is not None:
-                self.used += others * waiting.WINDOW
+                self.used += others * core_contention.WINDOW
             self.watch.look(self.now, self.switches, lambda: self.delay, lambda: self.used)
         return self.heard
 
@@ -154,12 +154,12 @@ def test_delays_that_threads_of_one_step_make_each_other_are_no_contention() -> 
 
 
 def test_what_others_use_is_counted() -> None:
-    if waiting.used_by_others() is None:
+    if core_contention.used_by_others() is None:
         pytest.skip("this system does not tell")
     code = "import time; end = time.time() + 1.0\nwhile time.time() < end: pass"
-    before = waiting.used_by_others()
+    before = core_contention.used_by_others()
     subprocess.run([sys.executable, "-c", code], check=True)
-    after = waiting.used_by_others()
+    after = core_contention.used_by_others()
     assert before is not None and after is not None and after - before > 0.3
 
 
@@ -200,11 +200,11 @@ def test_short_disturbances_are_no_contention() -> None:
 def test_delays_of_this_process_can_be_read() -> None:
     if not os.path.exists("/proc/self/schedstat"):
         pytest.skip("this system does not tell")
-    before = waiting._delay()
+    before = core_contention._delay()
     busy = [threading.Thread(target=sum, args=(range(3_000_000),)) for _ in range(4)]
     for thread in busy:
         thread.start()
-    assert waiting._delay() >= 0 and before >= 0
+    assert core_contention._delay() >= 0 and before >= 0
     for thread in busy:
         thread.join()
 

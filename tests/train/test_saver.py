@@ -496,7 +496,7 @@ def test_progress_is_shown_where_it_was_asked_for(tmp_path: Path) -> None:
 
 
 def test_progress_counts_every_byte(tmp_path: Path) -> None:
-    from headrace.wire.transfers import observed
+    from headrace.wire.transfer_progress import observed
 
     class Counter:
         def __init__(self, title: str, total: int) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-from headrace.api.instead import GONE, instead_of
+from headrace.api.replacements import GONE, instead_of
 
 __all__ = ["RENAMED", "explain", "known_symbols", "late", "module_getattr", "names_of"]
 

@@ -211,7 +211,7 @@ _inner(
     layers=(_LAYERS,),
     normalization=("headrace.layers.batch_norm_layer",),
     pooling=(_LAYERS,),
-    utils=("headrace.layers.conv_arguments", "headrace.layers.smart"),
+    utils=("headrace.layers.conv_arguments", "headrace.layers.smart_cond"),
 )
 _RNN = ("headrace.api.v1.nn", "headrace.api.python.rnn_cell_impl")
 _CELLS = ("headrace.api.v1.rnn_cell", "headrace.api.python.rnn_cell_impl")
@@ -331,8 +331,8 @@ PATHS["python.pywrap_tensorflow"] = (
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
     "python.ops.distributions",
-    special_math=("headrace.layers.distributions.normal_functions",),
-    util=("headrace.layers.distributions.logits", "headrace.layers.distributions.bijectors"),
+    special_math=("headrace.distributions.normal_functions",),
+    util=("headrace.distributions.logits", "headrace.distributions.bijectors"),
     **dict.fromkeys(
         (
             "bernoulli", "beta", "categorical", "dirichlet", "dirichlet_multinomial",

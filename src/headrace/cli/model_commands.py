@@ -209,7 +209,7 @@ def _array(source: str) -> Any:
 def _freeze(options: argparse.Namespace) -> int:
     from headrace.formats.model_files import freeze_model
     from headrace.wire.graph_files import write_bytes
-    from headrace.wire.transfers import file_progress
+    from headrace.wire.transfer_progress import file_progress
 
     with file_progress() if options.progress else nullcontext():
         frozen = freeze_model(

@@ -1,6 +1,6 @@
 """What matplotlib, networkx, pandas, SciPy and others had when TensorFlow 1 was current.
 
-:mod:`headrace.dropin.late_names` asks here when a program imports one of these packages. A name
+:mod:`headrace.dropin.package_names` asks here when a program imports one of these packages. A name
 ``DataFrame.append`` is a member of a class. :data:`NAMES` are added if they are missing;
 :data:`CALLS` stand in for a function of today, which they call.
 

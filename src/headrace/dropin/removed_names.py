@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.dropin import late_names, old_calls, old_library, old_protos, one_element
+from headrace.dropin import old_calls, old_library, old_protos, one_element_arrays, package_names
 
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
@@ -164,8 +164,8 @@ def install() -> None:
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
     old_calls.install(_is_package)
     old_library.install()
-    one_element.install(_is_package)
-    late_names.install()
+    one_element_arrays.install(_is_package)
+    package_names.install()
     old_protos.install()
 
 
@@ -173,8 +173,8 @@ def uninstall() -> None:
     """Undo :func:`install`."""
     old_calls.uninstall()
     old_library.uninstall()
-    one_element.uninstall()
-    late_names.uninstall()
+    one_element_arrays.uninstall()
+    package_names.uninstall()
     old_protos.uninstall()
     _told.clear()
     for name, own in _replaced.items():

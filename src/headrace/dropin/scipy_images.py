@@ -1,7 +1,7 @@
 """The image functions that ``scipy.misc`` had until SciPy 1.3, for programs that import them.
 
 GAN and style-transfer programs of TensorFlow 1's time read and write their pictures with
-``scipy.misc.imread``, ``imresize`` and ``imsave``. :mod:`headrace.dropin.late_names` gives these
+``scipy.misc.imread``, ``imresize`` and ``imsave``. :mod:`headrace.dropin.package_names` gives these
 names to ``scipy.misc`` when a program imports it. They need Pillow, as they did then.
 
     >>> scipy.misc.imresize(picture, (64, 64)).shape

@@ -15,8 +15,8 @@ from headrace.core import convert
 from headrace.core.dtypes import kernel_name
 from headrace.core.opdef import KernelNode, OpDef, bind_kernel
 from headrace.eager.eager_context import STATE
+from headrace.eager.eager_errors import located
 from headrace.eager.eager_tensor import Handle, Place
-from headrace.eager.failures import located
 from headrace.kernels.numpy import numpy_xp
 from headrace.lower.session_state import RunContext, Writer
 from headrace.runtime.float_errors import restore, silence

@@ -24,8 +24,8 @@ from headrace.core.tensor import Tensor
 from headrace.eager import eager_operators as operators
 from headrace.eager import eager_state_ops as states
 from headrace.eager.eager_context import EAGER, STATE
+from headrace.eager.eager_errors import located, not_allowed, wrong_type
 from headrace.eager.eager_tensor import EagerTensor, Handle, wrap
-from headrace.eager.failures import located, not_allowed, wrong_type
 from headrace.eager.tape_record import ACTIVE, Record, record
 from headrace.kernels.numpy import numpy_xp
 from headrace.kernels.numpy.openblas import held, release_blas

@@ -22,8 +22,8 @@ from headrace.core.call_records import note_library
 from headrace.core.convert import convert_to_tensor
 from headrace.core.device_spec import DeviceSpec
 from headrace.core.graph import Graph, get_default_graph
+from headrace.core.op_rollback import all_or_nothing
 from headrace.core.tensor import Operation, Tensor
-from headrace.core.withdrawn_ops import all_or_nothing
 from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition

@@ -18,7 +18,7 @@ from headrace.layers.identifiers import (
     serialize_object,
 )
 from headrace.layers.input_spec import InputSpec
-from headrace.layers.smart import constant_value, smart_cond
+from headrace.layers.smart_cond import constant_value, smart_cond
 from headrace.ops.array.array_shape import reshape, size
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity, stop_gradient

@@ -26,7 +26,7 @@ from headrace.eager.module import Module
 from headrace.layers.identifiers import get_constraint, get_initializer, get_regularizer
 from headrace.layers.input_spec import InputSpec, assert_input_compatibility
 from headrace.layers.naming import to_snake_case, unique_object_name
-from headrace.layers.reaching import reachable_from
+from headrace.layers.reachable_tensors import reachable_from
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
 from headrace.variables.initializers import glorot_uniform_initializer, zeros_initializer

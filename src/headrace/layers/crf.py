@@ -16,7 +16,7 @@ from headrace.core.shapes import dimension_value
 from headrace.layers import layer_ops as ops
 from headrace.layers.rnn.cell_base import RNNCell
 from headrace.layers.rnn.dynamic_rnn import dynamic_rnn
-from headrace.layers.smart import smart_cond
+from headrace.layers.smart_cond import smart_cond
 from headrace.variables.variable_scope import get_variable
 
 if TYPE_CHECKING:

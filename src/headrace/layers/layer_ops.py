@@ -11,7 +11,6 @@ from typing import Any
 
 from headrace.core import convert as _convert
 from headrace.core import infer as _infer
-from headrace.ops.array import arranging as _arranging
 from headrace.ops.array import array_shape as _shape
 from headrace.ops.array import basic as _basic
 from headrace.ops.array import broadcast_shapes as _broadcast
@@ -26,10 +25,11 @@ from headrace.ops.array import one_hot as _one_hot
 from headrace.ops.array import padding as _padding
 from headrace.ops.array import partitioning as _partitioning
 from headrace.ops.array import ranges as _ranges
+from headrace.ops.array import reversing as _arranging
 from headrace.ops.array import selecting as _selecting
 from headrace.ops.array import slicing as _slicing
 from headrace.ops.array import sorting as _sorting
-from headrace.ops.array import space_arranging as _space_arranging
+from headrace.ops.array import space_to_depth as _space_arranging
 from headrace.ops.array import uniques as _uniques
 from headrace.ops.control import assertions as _assertions
 from headrace.ops.control import case_branches as _case_branches

@@ -44,7 +44,7 @@ from headrace.lower.storage_arena import NotBound
 from headrace.lower.storage_results import Result
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node, VariableInfo
-from headrace.runtime import waiting
+from headrace.runtime import core_contention
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -113,7 +113,7 @@ class Binder(BoundValues):
         else:
             # what holds BLAS looks at the machine when it lets go: other runs do it themselves, or
             # the library's threads would spin beside a neighbour for ever
-            self.emit(f"{self.param('tick', waiting.tick)}()")
+            self.emit(f"{self.param('tick', core_contention.tick)}()")
         self.n_steady = sum(not v.written for v in self.variables)
         self.watched = tuple(v.key for v in self.variables[: self.n_steady])
         self.variable_shapes = [look_of(v) for v in held[: self.n_steady]]

@@ -1,7 +1,7 @@
 """``tf.contrib.distributions.bijectors``."""
 
 from headrace.api.missing import late, module_getattr
-from headrace.layers.distributions.bijectors import (
+from headrace.distributions.bijectors import (
     Affine,
     AffineScalar,
     Bijector,
@@ -20,18 +20,18 @@ __all__ = [
     "Sigmoid", "Softplus", "Tanh",
 ]  # fmt: skip
 
-_PACKAGE = "headrace.layers.distributions."
+_PACKAGE = "headrace.distributions."
 _NAMES = late(
     {
-        f"{_PACKAGE}bijectors_of_numbers": (
+        f"{_PACKAGE}scalar_bijectors": (
             "AbsoluteValue Gumbel Kumaraswamy PowerTransform SinhArcsinh Softsign Square"
         ),
-        f"{_PACKAGE}bijectors_of_events": (
+        f"{_PACKAGE}vector_bijectors": (
             "AffineLinearOperator CholeskyOuterProduct FillTriangular Inline MatrixInverseTriL "
             "Ordered "
             "Reshape ScaleTriL SoftmaxCentered TransformDiagonal"
         ),
-        f"{_PACKAGE}bijectors_of_flows": (
+        f"{_PACKAGE}flow_bijectors": (
             "BatchNormalization ConditionalBijector MaskedAutoregressiveFlow RealNVP "
             "masked_autoregressive_default_template masked_dense real_nvp_default_template"
         ),

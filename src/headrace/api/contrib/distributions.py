@@ -29,23 +29,23 @@ __all__ = [
     "kl_divergence",
 ]  # fmt: skip
 
-_PACKAGE = "headrace.layers.distributions"
+_PACKAGE = "headrace.distributions"
 _NAMES = late(
     {
         f"{_PACKAGE}.bijectors": "softplus_inverse",
-        f"{_PACKAGE}.combined": ("Deterministic Independent TransformedDistribution"),
-        f"{_PACKAGE}.bent": (
+        f"{_PACKAGE}.transformed_families": ("Deterministic Independent TransformedDistribution"),
+        f"{_PACKAGE}.bijected_families": (
             "Kumaraswamy SinhArcsinh VectorExponentialDiag VectorLaplaceDiag VectorSinhArcsinhDiag"
         ),
         f"{_PACKAGE}.low_rank_normal": "MultivariateNormalDiagPlusLowRank",
-        f"{_PACKAGE}.of_counts": "NegativeBinomial QuantizedDistribution",
+        f"{_PACKAGE}.count_families": "NegativeBinomial QuantizedDistribution",
         f"{_PACKAGE}.sample_statistics": (
             "SeedStream assign_log_moving_mean_exp assign_moving_mean_variance auto_correlation "
             "moving_mean_variance normal_conjugates_known_scale_posterior "
             "normal_conjugates_known_scale_predictive percentile tridiag"
         ),
         f"{_PACKAGE}.wishart": "WishartCholesky WishartFull",
-        f"{_PACKAGE}.wrapping": (
+        f"{_PACKAGE}.wrapper_families": (
             "Autoregressive BatchReshape ConditionalDistribution "
             "ConditionalTransformedDistribution VectorDeterministic"
         ),

@@ -24,8 +24,8 @@ from headrace.api.contrib.framework_ops import (
 from headrace.api.hosting import hosted_getattr
 from headrace.core import nest
 from headrace.core.specs import TensorSpec
-from headrace.layers.smart import constant_value as smart_constant_value
-from headrace.layers.smart import smart_cond
+from headrace.layers.smart_cond import constant_value as smart_constant_value
+from headrace.layers.smart_cond import smart_cond
 from headrace.ops.array.sorting import argsort, sort
 from headrace.train.global_step import (
     create_global_step,

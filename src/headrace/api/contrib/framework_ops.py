@@ -13,7 +13,7 @@ from headrace.core.graph import Graph, get_default_graph
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import as_shape
 from headrace.core.tensor import Tensor
-from headrace.layers.smart import constant_value
+from headrace.layers.smart_cond import constant_value
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import identity
 from headrace.ops.control.assertions import assert_equal, assert_same_float_dtype

@@ -1,7 +1,7 @@
 """``tf.contrib.graph_editor``."""
 
 from headrace.api.missing import module_getattr
-from headrace.formats.editing.copying import (
+from headrace.graph_editor.copying import (
     Transformer,
     TransformerInfo,
     copy,
@@ -14,7 +14,7 @@ from headrace.formats.editing.copying import (
     placeholder_name,
     replace_t_with_placeholder_handler,
 )
-from headrace.formats.editing.graph_selection import (
+from headrace.graph_editor.graph_selection import (
     ControlOutputs,
     compute_boundary_ts,
     filter_ops,
@@ -37,7 +37,7 @@ from headrace.formats.editing.graph_selection import (
     select_ops_and_ts,
     select_ts,
 )
-from headrace.formats.editing.rerouting import (
+from headrace.graph_editor.rerouting import (
     add_control_inputs,
     bypass,
     connect,
@@ -56,7 +56,7 @@ from headrace.formats.editing.rerouting import (
     swap_outputs,
     swap_ts,
 )
-from headrace.formats.editing.subgraph_views import SubGraphView, make_view, make_view_from_scope
+from headrace.graph_editor.subgraph_views import SubGraphView, make_view, make_view_from_scope
 
 ph = make_placeholder_from_dtype_and_shape
 sgv = make_view

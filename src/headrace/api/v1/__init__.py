@@ -14,7 +14,7 @@ import typing as _typing
 from headrace import errors
 from headrace import formats as _formats
 from headrace.api import version
-from headrace.api.late_names import LAZY_MODULES, LAZY_NAMES
+from headrace.api.lazy_names import LAZY_MODULES, LAZY_NAMES
 from headrace.api.missing import module_getattr
 from headrace.api.platform.messages import MESSAGES
 from headrace.ops.math import operators as _operators
@@ -57,8 +57,8 @@ from headrace.core.seeds import get_seed, set_random_seed
 from headrace.core.shapes import Dimension, dimension_value, TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.errors import OpError
-from headrace.ops.array.arranging import reverse, reverse_sequence, reverse_v2, roll
-from headrace.ops.array.space_arranging import (
+from headrace.ops.array.reversing import reverse, reverse_sequence, reverse_v2, roll
+from headrace.ops.array.space_to_depth import (
     batch_to_space, batch_to_space_nd, depth_to_space, required_space_to_batch_paddings,
     space_to_batch, space_to_batch_nd, space_to_depth,
 )

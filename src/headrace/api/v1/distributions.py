@@ -3,18 +3,18 @@
 import typing as _typing
 
 from headrace.api.missing import module_getattr
-from headrace.layers.distributions.beta_family import Beta, Dirichlet
-from headrace.layers.distributions.discrete import Bernoulli, Categorical
-from headrace.layers.distributions.distribution import (
+from headrace.distributions.beta_family import Beta, Dirichlet
+from headrace.distributions.discrete import Bernoulli, Categorical
+from headrace.distributions.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
     Distribution,
     ReparameterizationType,
 )
-from headrace.layers.distributions.divergences import RegisterKL, kl_divergence
-from headrace.layers.distributions.gamma_family import Exponential, Gamma
-from headrace.layers.distributions.location_scale import Laplace, Normal, StudentT, Uniform
-from headrace.layers.distributions.multinomials import DirichletMultinomial, Multinomial
+from headrace.distributions.divergences import RegisterKL, kl_divergence
+from headrace.distributions.gamma_family import Exponential, Gamma
+from headrace.distributions.location_scale import Laplace, Normal, StudentT, Uniform
+from headrace.distributions.multinomials import DirichletMultinomial, Multinomial
 
 __all__ = [
     "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution",

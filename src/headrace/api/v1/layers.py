@@ -19,7 +19,7 @@ from headrace.layers.conv_transposed import (
     conv3d_transpose,
 )
 from headrace.layers.dense import Dense, dense
-from headrace.layers.dropping import Dropout, Flatten, dropout, flatten
+from headrace.layers.dropout_layers import Dropout, Flatten, dropout, flatten
 from headrace.layers.pooling_layers import (
     AveragePooling1D,
     AveragePooling2D,

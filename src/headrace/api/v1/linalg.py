@@ -28,7 +28,7 @@ from headrace.ops.linalg.norms import eye, norm, normalize, trace
 from headrace.ops.nn.normalization import l2_normalize
 from headrace.ops.array.ranges import cross
 
-_OPERATORS = "headrace.layers.linear_operators."
+_OPERATORS = "headrace.linear_operators."
 
 #: Linear operators are imported when asked for.
 LAZY_NAMES = late({

@@ -6,7 +6,7 @@
 import typing as _typing
 
 from headrace.api.missing import late, module_getattr
-from headrace.ops.array.space_arranging import depth_to_space, space_to_batch, space_to_depth
+from headrace.ops.array.space_to_depth import depth_to_space, space_to_batch, space_to_depth
 from headrace.ops.math.unary import sigmoid, tanh
 from headrace.ops.nn.activations import (
     crelu, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus, softsign, swish,

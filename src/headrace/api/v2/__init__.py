@@ -47,10 +47,10 @@ from headrace.functions.function import function
 from headrace.eager.module import Module
 from headrace.eager.py_function import py_function
 from headrace.eager.tape import GradientTape
-from headrace.ops.array.arranging import (
+from headrace.ops.array.reversing import (
     reverse_sequence_v2 as reverse_sequence, reverse_v2 as reverse, roll,
 )
-from headrace.ops.array.space_arranging import (
+from headrace.ops.array.space_to_depth import (
     batch_to_space_v2 as batch_to_space, required_space_to_batch_paddings, space_to_batch_nd,
     space_to_batch_v2 as space_to_batch,
 )

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from headrace.api.instead import instead_of
 from headrace.api.missing import exists_in_v1, explain
+from headrace.api.replacements import instead_of
 
 __all__ = ["module_getattr"]
 

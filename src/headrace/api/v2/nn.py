@@ -7,7 +7,7 @@ import typing as _typing
 
 from headrace.api.v2.name_lookup import module_getattr
 from headrace.api.v2.adapted import avg_pool2d
-from headrace.ops.array.space_arranging import (
+from headrace.ops.array.space_to_depth import (
     depth_to_space_v2 as depth_to_space, space_to_batch_v2 as space_to_batch,
     space_to_depth_v2 as space_to_depth,
 )

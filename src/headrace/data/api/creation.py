@@ -251,7 +251,7 @@ class Creation:
         cls, datasets: Sequence[Any], choice_dataset: object, stop_on_empty_dataset: bool = True
     ) -> Any:
         """Elements of ``datasets`` in the order that the numbers of ``choice_dataset`` give."""
-        from headrace.data.api.choosing import choose_from_datasets
+        from headrace.data.api.dataset_sampling import choose_from_datasets
 
         return choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
@@ -265,7 +265,7 @@ class Creation:
         rerandomize_each_iteration: bool | None = None,
     ) -> Any:
         """Elements of ``datasets`` drawn at random."""
-        from headrace.data.api.choosing import sample_from_datasets
+        from headrace.data.api.dataset_sampling import sample_from_datasets
 
         return sample_from_datasets(
             datasets, weights, seed, stop_on_empty_dataset, rerandomize_each_iteration

@@ -9,10 +9,10 @@ from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
 from headrace.core.specs import TensorSpec
 from headrace.data.api import element_groups as grouping
-from headrace.data.api.choosing import choose_from_datasets, sample_from_datasets
 from headrace.data.api.creation import seed_pair
 from headrace.data.api.csv_files import CsvDatasetV1, make_csv_dataset
 from headrace.data.api.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from headrace.data.api.dataset_sampling import choose_from_datasets, sample_from_datasets
 from headrace.data.api.dataset_v1 import DatasetV1
 from headrace.data.api.element_groups import Reducer
 from headrace.data.api.examples import make_batched_features_dataset, parse_example_dataset

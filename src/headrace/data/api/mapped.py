@@ -238,7 +238,7 @@ class Mapped:
         """(class, element) pairs, some left out so that the classes are distributed as
         ``target_dist``.
         """
-        from headrace.data.api.choosing import rejection_resample
+        from headrace.data.api.dataset_sampling import rejection_resample
 
         return rejection_resample(self, class_func, target_dist, initial_dist, seed)
 

@@ -27,10 +27,10 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
 from headrace.data.functions.direct import python_function
 from headrace.data.functions.vectorized import OverBatches, over_batches
+from headrace.data.runtime.block_functions import BlockFunction
 from headrace.data.runtime.file_stages import text_scalar
 from headrace.data.runtime.parallel import Learned
 from headrace.data.runtime.stages import Stage
-from headrace.data.runtime.together import Together
 from headrace.functions.tracing import TracedFunction, converted, trace_into
 from headrace.session.graph_function import GraphFunction
 
@@ -304,14 +304,14 @@ def _over_state(
 
 def bound_batches(
     function: DataFunction, rt: RunContext, captured: Sequence[Any]
-) -> Callable[[], Together | None]:
+) -> Callable[[], BlockFunction | None]:
     """What gives the function on batches, for a pass that wants it.
 
     None if the function has no such form.
     """
     state_of, extra = weakref.ref(rt.state), tuple(captured)
 
-    def make() -> Together | None:
+    def make() -> BlockFunction | None:
         found = function.batched
         if found is None:
             return None
@@ -321,7 +321,7 @@ def bound_batches(
             state = state_of()
             return None if state is None else attempt(state, *arrays, *extra)
 
-        return Together(call, found.sure)
+        return BlockFunction(call, found.sure)
 
     return make
 

@@ -44,7 +44,7 @@ from headrace.data.runtime.sources import (
     TensorStage,
 )
 from headrace.data.runtime.stages import Context, Stage
-from headrace.wire.elements import PartSpec
+from headrace.wire.element_files import PartSpec
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace

@@ -2,7 +2,7 @@
 
 In memory, elements of one shape are stacked when they are all there, so that shuffling and batching
 them afterwards works on row numbers (indexed.py). In a file they are one after the other
-(wire/elements.py).
+(wire/element_files.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headrace.data.runtime.simple_stages import OnePass
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stacking import stack
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
-from headrace.wire.elements import ElementWriter, PartSpec, read_elements
+from headrace.wire.element_files import ElementWriter, PartSpec, read_elements
 
 __all__ = ["FileCacheStage", "MemoryCacheStage"]
 

@@ -17,9 +17,16 @@ import numpy as np
 
 from headrace import errors
 from headrace.data.runtime.batching import ElementsStage
+from headrace.data.runtime.block_functions import (
+    BlockFunction,
+    Failure,
+    pulled,
+    rows_of,
+    stacked,
+    taken_block,
+)
 from headrace.data.runtime.simple_stages import OnePass
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
-from headrace.data.runtime.together import Failure, Together, pulled, rows_of, stacked, taken_block
 
 __all__ = [
     "FilterStage",
@@ -55,7 +62,7 @@ class MapStage(Stage):
         source: Stage,
         function: Function,
         preserve: bool,
-        batches: Callable[[], Together | None] = lambda: None,
+        batches: Callable[[], BlockFunction | None] = lambda: None,
         live: bool = False,
     ) -> None:
         self.inputs = (source,)
@@ -72,10 +79,10 @@ class MapStage(Stage):
     def _pass(self, source: Pass) -> Pass:
         if source.instant and hasattr(self.function, "fill"):
             return RowsMapPass(source, self.function, self.preserve)
-        together = self.batches()
-        if together is None or (source.live and not (together.sure and source.block)):
+        on_block = self.batches()
+        if on_block is None or (source.live and not (on_block.sure and source.block)):
             return MapPass(source, self.function, self.preserve)
-        return BatchMapPass(source, self.function, together)
+        return BatchMapPass(source, self.function, on_block)
 
     def cardinality(self) -> int:
         return self.inputs[0].cardinality()
@@ -124,9 +131,9 @@ class BatchMapPass(MapPass):
     No more elements are read than were asked for.
     """
 
-    def __init__(self, source: Pass, function: Function, together: Together) -> None:
+    def __init__(self, source: Pass, function: Function, on_block: BlockFunction) -> None:
         super().__init__(source, function, True)
-        self.together = together
+        self.on_block = on_block
         self._done: deque[Any] = deque()  # results that were found one by one, and errors
 
     def __next__(self) -> Element:
@@ -138,7 +145,7 @@ class BatchMapPass(MapPass):
     def block(self, n: int) -> Element:
         if not self._done and not self._held:
             rows = self._pulled(n)
-            found = None if rows is None else self.together(rows)
+            found = None if rows is None else self.on_block(rows)
             if found is not None:
                 return found
             if rows is not None:
@@ -172,7 +179,7 @@ class BatchMapPass(MapPass):
                 done.append(Failure(error))
 
     def many(self, n: int) -> list[Element]:
-        if self.together.given_up or self.source.live:
+        if self.on_block.given_up or self.source.live:
             return list(islice(self, n))
         out: list[Element] = []
         while len(out) < n:

@@ -25,11 +25,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import errors
+from headrace.data.runtime.block_functions import (
+    BlockFunction,
+    Failure,
+    rows_of,
+    stacked,
+    taken_block,
+)
 from headrace.data.runtime.mapping import Function, cardinality_kept
 from headrace.data.runtime.prefetch import AUTOTUNE
 from headrace.data.runtime.stage_threads import END, Channel, cancelled, start_thread
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
-from headrace.data.runtime.together import Failure, Together, rows_of, stacked, taken_block
 from headrace.runtime.cores import cpu_count
 from headrace.runtime.thread_pool import limited
 
@@ -65,7 +71,7 @@ class ParallelMapStage(Stage):
         calls: int,
         deterministic: bool | None,
         preserve: bool,
-        batches: Callable[[], Together | None] = lambda: None,
+        batches: Callable[[], BlockFunction | None] = lambda: None,
         learned: Learned | None = None,
         python: bool = False,
     ) -> None:
@@ -128,7 +134,7 @@ class Crew:
         self,
         source: Pass,
         function: Function,
-        together: Together | None,
+        on_block: BlockFunction | None,
         ordered: bool,
         preserve: bool,
         room: int,
@@ -137,7 +143,7 @@ class Crew:
         self.source = source
         self.python = python
         self.function = function
-        self.together = together
+        self.on_block = on_block
         self.ordered = ordered
         self.preserve = preserve
         self.channel = Channel(room)
@@ -200,8 +206,8 @@ def _work(crew: Crew) -> None:
 
 def _pull(crew: Crew, start: float) -> list[Any] | Element:
     """The elements of the next job, fewer if the source is slow: a list, or a block."""
-    source, together = crew.source, crew.together
-    if together is not None and not together.given_up and source.block and not source.live:
+    source, on_block = crew.source, crew.on_block
+    if on_block is not None and not on_block.given_up and source.block and not source.live:
         return _pull_block(crew, source.block)
     size = crew.job_size  # another worker may change it now
     if source.instant:
@@ -236,8 +242,8 @@ def _compute(crew: Crew, elements: list[Any] | Element, job: Job) -> None:
     results: list[Any] = []
     block = None
     try:
-        if crew.together is not None:
-            block = _computed_together(crew.together, elements)
+        if crew.on_block is not None:
+            block = _computed_block(crew.on_block, elements)
         if block is None:
             rows = rows_of(elements) if type(elements) is tuple else elements
             if crew.python and crew.ordered:
@@ -248,13 +254,13 @@ def _compute(crew: Crew, elements: list[Any] | Element, job: Job) -> None:
         job.finish(results, block)
 
 
-def _computed_together(together: Together, elements: list[Any] | Element) -> Element | None:
+def _computed_block(on_block: BlockFunction, elements: list[Any] | Element) -> Element | None:
     if type(elements) is tuple:
-        return together(elements)
-    if together.given_up or any(type(e) is not tuple for e in elements):
+        return on_block(elements)
+    if on_block.given_up or any(type(e) is not tuple for e in elements):
         return None
     rows = stacked(elements)
-    return None if rows is None else together(rows)
+    return None if rows is None else on_block(rows)
 
 
 def _compute_one_by_one(crew: Crew, elements: Sequence[Any], job: Job) -> Job:
@@ -306,9 +312,15 @@ class ParallelPass(Pass):
     def __init__(self, source: Pass, stage: ParallelMapStage, ordered: bool, most: int) -> None:
         tuned = stage.calls == AUTOTUNE
         workers = min(stage.learned.workers if tuned else stage.calls, most)
-        together = stage.batches()
+        on_block = stage.batches()
         self.crew = Crew(
-            source, stage.function, together, ordered, stage.preserve, 2 * workers, stage.python
+            source,
+            stage.function,
+            on_block,
+            ordered,
+            stage.preserve,
+            2 * workers,
+            stage.python,
         )
         self.live = source.live
         self.tuner = Tuner(self.crew, most, learned=stage.learned) if tuned else None
@@ -317,7 +329,7 @@ class ParallelPass(Pass):
         self.ended = False
         self.waited_for: Job | None = None
         self.following: Job | None = None
-        if together is not None:
+        if on_block is not None:
             self.block = self._block
         self._closer = weakref.finalize(self, self.crew.channel.stop)
         for _ in range(workers):

@@ -1,6 +1,6 @@
 """Elements in a directory: ``Dataset.save``, ``Dataset.load`` and ``Dataset.snapshot``.
 
-``elements`` is a folder with a file for each shard (wire/elements.py): ``shard-0`` holds those
+``elements`` is a folder with a file for each shard (wire/element_files.py): ``shard-0`` holds those
 elements for which the shard function gave 0. It is written under another name and renamed when it
 is complete, so that what is there is whole. A reader is given a dataset of datasets, one for each
 shard, and makes a dataset of elements of them.
@@ -19,7 +19,7 @@ from headrace import errors
 from headrace.data.runtime.simple_stages import OnePass
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
-from headrace.wire.elements import ElementWriter, PartSpec, read_elements
+from headrace.wire.element_files import ElementWriter, PartSpec, read_elements
 
 __all__ = ["SavedStage", "SnapshotStage", "save_elements", "spec_path"]
 

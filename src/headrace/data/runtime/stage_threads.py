@@ -21,8 +21,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from headrace import errors
+from headrace.data.runtime.block_functions import Failure
 from headrace.data.runtime.stages import Element, Pass
-from headrace.data.runtime.together import Failure
 
 __all__ = ["END", "Channel", "ChannelPass", "Failure", "start_thread"]
 

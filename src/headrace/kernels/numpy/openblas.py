@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.runtime import denormals, waiting
+from headrace.runtime import core_contention, denormals
 from headrace.runtime.fork_locks import held_at_fork
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def release_blas() -> None:
         blas.users -= 1
         if blas.users == 0 and blas.before != 1 and blas.set is not None:
             blas.set(blas.before)
-    waiting.tick()
+    core_contention.tick()
 
 
 # vector updates ---------------------------------------------------------------------------------

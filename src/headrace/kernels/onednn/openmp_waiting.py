@@ -13,7 +13,7 @@ import ctypes
 import threading
 from typing import Any
 
-from headrace.runtime import waiting
+from headrace.runtime import core_contention
 from headrace.runtime.helper_cores import Placement
 from headrace.runtime.thread_pool import worker_threads
 
@@ -43,8 +43,8 @@ class OpenMPWaiting:
         """
         if self.extra > MAX_EXTRA or not hasattr(self.openmp, "GOMP_parallel"):
             return False
-        waiting.on_change(self.change)
-        waiting.while_contended(self.placement.follow)
+        core_contention.on_change(self.change)
+        core_contention.while_contended(self.placement.follow)
         return True
 
     def change(self, contended: bool) -> None:

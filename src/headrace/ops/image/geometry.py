@@ -18,11 +18,11 @@ from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
-from headrace.ops.array.arranging import reverse
 from headrace.ops.array.array_shape import expand_dims, reshape, shape, squeeze, transpose
 from headrace.ops.array.casting import cast
 from headrace.ops.array.joining import stack
 from headrace.ops.array.padding import pad
+from headrace.ops.array.reversing import reverse
 from headrace.ops.array.slicing import slice as slice_op
 from headrace.ops.control.case_branches import case
 from headrace.ops.control.control_flow import cond

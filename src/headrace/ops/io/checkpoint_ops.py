@@ -26,7 +26,7 @@ from headrace.runtime.file_paths import local_path
 from headrace.wire.bundle_entries import Slice
 from headrace.wire.slice_files import SliceFileReader, slice_files_exist, write_slice_file
 from headrace.wire.tensor_bundle import BundleReader, BundleWriter, bundle_exists, merge_bundles
-from headrace.wire.transfers import transfer
+from headrace.wire.transfer_progress import transfer
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike

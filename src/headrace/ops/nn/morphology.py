@@ -20,9 +20,9 @@ from headrace.core.opdef import NO_GRADIENT_YET, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.arranging import reverse
 from headrace.ops.array.array_shape import one_of
 from headrace.ops.array.image_patches import window_count
+from headrace.ops.array.reversing import reverse
 from headrace.ops.math.unary import negative
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.joining import concat, stack
-from headrace.ops.array.space_arranging import (
+from headrace.ops.array.space_to_depth import (
     batch_to_space_nd,
     required_space_to_batch_paddings,
     space_to_batch_nd,
