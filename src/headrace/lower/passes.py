@@ -29,6 +29,7 @@ from headrace.lower.select_calls import give_calls
 from headrace.lower.select_packed import count_packed, pack
 from headrace.lower.select_primitives import bind_step
 from headrace.lower.select_product_updates import take_products
+from headrace.lower.select_restores import count_restores, take_restores
 from headrace.lower.select_steps import Selection, give_results
 from headrace.lower.select_updates import Grouped, group
 from headrace.lower.stage_split import split
@@ -111,6 +112,10 @@ def _group_updates(plan: Plan, choices: Choices) -> Plan:
     return plan._replace(block=group(plan.block, plan.program)) if choices.fusion else plan
 
 
+def _take_restores(plan: Plan, choices: Choices) -> Plan:
+    return plan._replace(block=take_restores(plan.block, plan.program))
+
+
 def _append(plan: Plan, choices: Choices) -> Plan:
     if not any(isinstance(s, PlanWhile) for s in plan.block):
         return plan
@@ -135,6 +140,12 @@ PASSES: tuple[Pass, ...] = (
     Pass("select", "fused groups", _fuse_groups, _count(Fused)),
     Pass("select", "products in updates", _take_products, _count_products),
     Pass("select", "grouped updates", _group_updates, _count(Grouped)),
+    Pass(
+        "storage",
+        "values read into variables",
+        _take_restores,
+        lambda plan: count_restores(plan.block),
+    ),
     Pass("storage", "appended loop variables", _append, lambda plan: len(plan.appends)),
     Pass("storage", "values that may be overwritten", _live, lambda plan: len(plan.lives.fresh)),
     Pass("storage", "old values kept for reads", _keep_starts, lambda plan: len(plan.starts)),

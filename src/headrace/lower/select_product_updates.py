@@ -21,7 +21,7 @@ from headrace.ops.math.add_n import ADD_N
 from headrace.ops.training.product_updates import MAX_PAIRS, with_products
 from headrace.program.nodes import Node, Program
 
-__all__ = ["take_products"]
+__all__ = ["count_uses", "take_products"]
 
 
 def take_products(block: PlanBlock, program: Program) -> PlanBlock:
@@ -35,7 +35,7 @@ class _Products:
     def __init__(self, block: PlanBlock, program: Program) -> None:
         self.block, self.program = block, program
         self.variables = {i for v in program.variables for i in (v.start, v.current)}
-        self.uses = _uses(block, program)
+        self.uses = count_uses(block, program)
         self.places: dict[int, int] = {}  # of values of the outermost block
         for at, s in enumerate(block):
             node = _alone(s)
@@ -115,7 +115,7 @@ def _alone(s: PlanStatement) -> Node | None:
     return s if isinstance(s, Node) else None
 
 
-def _uses(block: PlanBlock, program: Program) -> Counter[int]:
+def count_uses(block: PlanBlock, program: Program) -> Counter[int]:
     """How often each value is read."""
     found: Counter[int] = Counter()
     for s in statements(block):

@@ -350,9 +350,12 @@ class Writer:
         state.lock.release()
         try:
             result = self._update(uses, taken, free, args)
+        except errors.DataLossError:  # a file that it read: what it overwrote is no value any more
+            result = tuple([None if was_free else a for a, was_free in zip(taken, free)])
+            raise
         finally:
             state.lock.acquire()
-            state.values.update(zip(self.keys, result))
+            state.values.update((k, v) for k, v in zip(self.keys, result) if v is not None)
             state.busy.difference_update(self.keys)
             state.ready.notify_all()
         return result

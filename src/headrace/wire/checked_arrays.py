@@ -24,7 +24,7 @@ from headrace.wire import crc
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["Advance", "read_array", "write_array"]
+__all__ = ["Advance", "read_array", "sum_file", "write_array"]
 
 #: Told how many bytes more were read or written, by any thread.
 Advance = Callable[[int], None]
@@ -57,7 +57,7 @@ def write_array(file: BinaryIO, array: Array, advance: Advance | None = None) ->
             *(partial(add_up, i) for i in range(len(parts))),
         ]
     )
-    return _joined(sums, parts)
+    return _joined(sums, [part.size for part in parts])
 
 
 def read_array(
@@ -68,19 +68,45 @@ def read_array(
     sums: list[int | None] = [None] * len(parts)
 
     def read(i: int) -> None:
-        part, done = parts[i], 0
-        while done < part.size:
-            count = _read_at(file, offset + i * _PIECE + done, part[done:].data)
-            if not count:
-                return
-            done += count
+        part = parts[i]
+        if not _fill(file, offset + i * _PIECE, part):
+            return
         sums[i] = crc.extend_array(0, part)
         if advance is not None:
             advance(part.size)
 
     parallel([partial(read, i) for i in range(len(parts))])
     found = [s for s in sums if s is not None]
-    return _joined(found, parts) if len(found) == len(parts) else None
+    return _joined(found, [p.size for p in parts]) if len(found) == len(parts) else None
+
+
+def sum_file(file: BinaryIO, offset: int, size: int, advance: Advance | None = None) -> int | None:
+    """The checksum of a part of a file, None if it ends before; nothing of it is kept."""
+    starts = range(0, size, _PIECE)
+    sums: list[int | None] = [None] * len(starts)
+
+    def read(i: int) -> None:
+        part = np.empty(min(_PIECE, size - starts[i]), np.uint8)
+        if _fill(file, offset + starts[i], part):
+            sums[i] = crc.extend_array(0, part)
+            if advance is not None:
+                advance(part.size)
+
+    parallel([partial(read, i) for i in range(len(starts))])
+    found = [s for s in sums if s is not None]
+    sizes = [min(_PIECE, size - start) for start in starts]
+    return _joined(found, sizes) if len(found) == len(sizes) else None
+
+
+def _fill(file: BinaryIO, offset: int, out: Array) -> bool:
+    """Fill an array of bytes from a place of a file; False if that ends before."""
+    done = 0
+    while done < out.size:
+        count = _read_at(file, offset + done, out[done:].data)
+        if not count:
+            return False
+        done += count
+    return True
 
 
 def _read_at(file: BinaryIO, offset: int, out: memoryview) -> int:
@@ -103,7 +129,6 @@ def _write(parts: tuple[Array, ...] | list[Array], file: BinaryIO, advance: Adva
             advance(part.size)
 
 
-def _joined(sums: list[int], parts: list[Array]) -> int:
+def _joined(sums: list[int], sizes: list[int]) -> int:
     """The checksum of all parts; all but the last have one size."""
-    sizes = [part.size for part in parts]
     return reduce(lambda a, b: crc.combine(a, b[0], b[1]), zip(sums, sizes), 0)

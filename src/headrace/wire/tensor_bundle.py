@@ -26,11 +26,11 @@ import struct
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from headrace import errors
-from headrace.runtime.allocator import allow_huge_pages, empty_small_pages
 from headrace.wire import crc
 from headrace.wire.bundle_entries import (
     NUMBERS,
@@ -46,8 +46,9 @@ from headrace.wire.bundle_entries import (
     read_fields,
     slice_key,
 )
-from headrace.wire.checked_arrays import Advance, read_array, write_array
+from headrace.wire.checked_arrays import Advance, write_array
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
+from headrace.wire.stored_tensors import OpenFile, StoredTensor, check_place, wrong_sum
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -133,12 +134,6 @@ def finish_staged(prefix: str) -> None:
     for path in [*_staged_data(prefix), index + _STAGED]:
         with contextlib.suppress(FileNotFoundError):  # another process may do the same
             os.replace(path, path.removesuffix(_STAGED))
-
-
-# entries as messages ------------------------------------------------------------------------------
-
-
-# keys of slices: TensorFlow's ordered code ------------------------------------------------------
 
 
 # writing ------------------------------------------------------------------------------------------
@@ -337,6 +332,8 @@ class BundleReader:
             )
         self._raw = items
         self._known: dict[str, Entry] = {}
+        #: Data files by shard, while somebody wants to read more of them.
+        self._files: WeakValueDictionary[int, OpenFile] = WeakValueDictionary()
 
     def names(self) -> list[str]:
         """The tensors, parts of partitioned ones left out."""
@@ -395,11 +392,8 @@ class BundleReader:
         self._check_cover(entry, name)
         out = np.empty(entry.shape, self._type(entry, name))
         for part in entry.slices:
-            data = self._raw.get(slice_key(name, part))
-            if data is None:
-                raise damaged(f"a part of '{name}' is missing")
             where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
-            piece = self._read(decode_entry(data), name)
+            piece = self._read(self._part_entry(name, part), name)
             if out[where].shape != piece.shape:
                 raise damaged(f"a part of '{name}' has the shape {list(piece.shape)}")
             out[where] = piece
@@ -409,9 +403,34 @@ class BundleReader:
         """A part of a tensor; only its bytes are read if the tensor was saved in the same parts."""
         entry = self.entry(name)
         if part in entry.slices:
-            return self._read(decode_entry(self._raw[slice_key(name, part)]), name)
+            return self._read(self._part_entry(name, part), name)
         where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
         return np.ascontiguousarray(self.read(name)[where])
+
+    def locate(self, name: str, part: Slice | None = None) -> StoredTensor | None:
+        """Numbers that lie in one piece: they are found right but not kept, and can be read later.
+
+        None for strings, tensors in parts and parts that were not saved as such.
+        """
+        entry = self.entry(name)
+        if entry.dtype == STRING or (entry.slices if part is None else part not in entry.slices):
+            return None
+        if part is not None:
+            entry = self._part_entry(name, part)
+        kind = self._checked_type(entry, name)
+        file = self._files.get(entry.shard)
+        if file is None:
+            file = self._files[entry.shard] = OpenFile(self._path(entry.shard))
+        check_place(file.file, entry, name)
+        stored = StoredTensor(file, entry, name, kind)
+        stored.check(self.advance)
+        return stored
+
+    def _part_entry(self, name: str, part: Slice) -> Entry:
+        data = self._raw.get(slice_key(name, part))
+        if data is None:
+            raise damaged(f"a part of '{name}' is missing")
+        return decode_entry(data)
 
     @staticmethod
     def _check_cover(entry: Entry, name: str) -> None:
@@ -450,34 +469,24 @@ class BundleReader:
             )
         return found
 
-    def _read(self, entry: Entry, name: str) -> Array:
-        kind = self._type(entry, name)
-        count = math.prod(entry.shape)
+    def _checked_type(self, entry: Entry, name: str) -> np.dtype[Any]:
+        """NumPy's type of an entry whose shard and size are possible."""
+        kind: np.dtype[Any] = self._type(entry, name)
         if not 0 <= entry.shard < self.shards:
             raise damaged(f"'{name}' is in shard {entry.shard} of {self.shards}")
-        if entry.dtype != STRING and entry.size != count * kind.itemsize:
+        if entry.dtype != STRING and entry.size != math.prod(entry.shape) * kind.itemsize:
             raise damaged(f"'{name}' has {entry.size} bytes for the shape {list(entry.shape)}")
-        try:
-            with open(self._path(entry.shard), "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if entry.offset + entry.size > size:
-                    raise damaged(f"'{name}' lies outside of the data file ({size} bytes)")
-                if entry.dtype == STRING:
-                    file.seek(entry.offset)
-                    return self._strings(file.read(entry.size), entry, name, count)
-                # the array itself, not a view of one: whoever keeps it need not copy it
-                out = empty_small_pages(entry.shape, kind)
-                checksum = read_array(file, entry.offset, out, self.advance)
-        except FileNotFoundError as error:
-            raise errors.NotFoundError(
-                None, None, f"{error.filename}; No such file or directory"
-            ) from None
-        if checksum is None:
-            raise damaged(f"'{name}' is cut off")
-        if crc.mask(checksum) != entry.checksum:
-            raise _wrong_sum(name)
-        allow_huge_pages(out)
-        return out
+        return kind
+
+    def _read(self, entry: Entry, name: str) -> Array:
+        kind = self._checked_type(entry, name)
+        opened = OpenFile(self._path(entry.shard))
+        check_place(opened.file, entry, name)
+        if entry.dtype == STRING:
+            opened.file.seek(entry.offset)
+            data = opened.file.read(entry.size)
+            return self._strings(data, entry, name, math.prod(entry.shape))
+        return StoredTensor(opened, entry, name, kind).read(self.advance)
 
     @staticmethod
     def _strings(data: bytes, entry: Entry, name: str, count: int) -> Array:
@@ -492,22 +501,14 @@ class BundleReader:
         )
         stored = data[at : at + 4]
         if len(stored) != 4 or struct.unpack("<I", stored)[0] != crc.mask(checksum):
-            raise _wrong_sum(name)
+            raise wrong_sum(name)
         at += 4
         if at + sum(lengths) != len(data):
             raise damaged(f"the strings of '{name}' have {len(data) - at} bytes")
         if crc.mask(crc.extend(crc.extend(checksum, stored), data[at:])) != entry.checksum:
-            raise _wrong_sum(name)
+            raise wrong_sum(name)
         out = np.empty(count, object)
         for i, n in enumerate(lengths):
             out[i] = data[at : at + n]
             at += n
         return out.reshape(entry.shape)
-
-
-def _wrong_sum(name: str) -> errors.DataLossError:
-    return errors.DataLossError(
-        None,
-        None,
-        f"TensorBundle: the checksum of '{name}' does not match: the data file is damaged",
-    )

@@ -35,6 +35,7 @@ __all__ = [
     "CheckpointFile",
     "merge_v2_checkpoints",
     "open_checkpoint",
+    "restore_all",
     "restore_v2",
     "save_slices",
     "save_v2",
@@ -159,6 +160,21 @@ def _save_plain_kernel(
 def _restore_kernel(
     xp: ArrayNamespace, prefix: Array, names: Array, slices: Array, *, dtypes: Sequence[DType]
 ) -> Array | tuple[Array, ...]:
+    found = restore_all(prefix, names, slices, dtypes, [None] * len(dtypes))
+    return found[0] if len(found) == 1 else found
+
+
+def restore_all(
+    prefix: Array,
+    names: Array,
+    slices: Array,
+    dtypes: Sequence[DType],
+    present: Sequence[Array | None],
+) -> tuple[Any, ...]:
+    """The tensors of RestoreV2.
+
+    Where ``present`` has an array that a tensor fits into, it may be left in its file, checked.
+    """
     listed, specs = _texts(names), _texts(slices)
     _check_counts(listed, specs, dtypes)
     reader = open_checkpoint(_text(prefix))
@@ -166,8 +182,9 @@ def _restore_kernel(
         if name not in reader:
             raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
     with _shown(reader, listed, specs):
-        found = [_restored(reader, n, s, d) for n, s, d in zip(listed, specs, dtypes)]
-    return found[0] if len(found) == 1 else tuple(found)
+        return tuple(
+            [_restored(reader, n, s, d, p) for n, s, d, p in zip(listed, specs, dtypes, present)]
+        )
 
 
 @contextmanager
@@ -183,7 +200,9 @@ def _shown(reader: CheckpointFile, names: Sequence[str], specs: Sequence[str]) -
         yield
 
 
-def _restored(reader: CheckpointFile, name: str, spec: str, dtype: object) -> Any:
+def _restored(
+    reader: CheckpointFile, name: str, spec: str, dtype: object, present: Array | None = None
+) -> Any:
     want = as_dtype(dtype)._base
     have = as_dtype(reader.dtype(name))._base
     if have is not want:
@@ -193,9 +212,20 @@ def _restored(reader: CheckpointFile, name: str, spec: str, dtype: object) -> An
             f"tensor_name = {name}; expected dtype {_c_name(want)} does not equal "
             f"original dtype {_c_name(have)}",
         )
-    if not spec:
-        value = reader.read(name)
-        return value.view(want.np_dtype) if want._kind == "q" else value
+    part = _checked_part(reader, name, spec) if spec else None
+    if present is not None and isinstance(reader, BundleReader):
+        size = reader.stored_bytes(name, part)
+        fits = (present.dtype, present.nbytes) == (want.np_dtype, size)
+        stored = reader.locate(name, part) if fits else None
+        if stored is not None:
+            return stored
+    if part is not None:
+        return reader.read_part(name, part)
+    value = reader.read(name)
+    return value.view(want.np_dtype) if want._kind == "q" else value
+
+
+def _checked_part(reader: CheckpointFile, name: str, spec: str) -> Slice:
     shape, part = parse_slice_spec(spec)
     if shape != reader.shape(name):
         raise errors.InvalidArgumentError(
@@ -205,7 +235,7 @@ def _restored(reader: CheckpointFile, name: str, spec: str, dtype: object) -> An
             "match the shape stored in "
             f"checkpoint: {_dims(reader.shape(name))}",
         )
-    return reader.read_part(name, part)
+    return part
 
 
 def _c_name(dtype: DType) -> str:

@@ -116,14 +116,18 @@ def _assign_kernel(
 ) -> Array:
     if validate_shape:
         want = _declared_shape(node) if current is None else np.shape(current)
-        have = np.shape(value)
-        if want is not None and have != want:
-            raise kernels.invalid(
-                "Assign requires shapes of both tensors to match. lhs shape= "
-                f"{shapes.show(want)} rhs shape= "
-                f"{shapes.show(have)}"
-            )
+        check_assigned_shape(want, np.shape(value))
     return value
+
+
+def check_assigned_shape(want: Shape, have: Shape) -> None:
+    """Refuse what Assign refuses."""
+    if want is not None and have != want:
+        raise kernels.invalid(
+            "Assign requires shapes of both tensors to match. lhs shape= "
+            f"{shapes.show(want)} rhs shape= "
+            f"{shapes.show(have)}"
+        )
 
 
 def _read_across_resize(xp: ArrayNamespace, before: Array, now: Array) -> Array:

@@ -136,13 +136,17 @@ def _assign_kernel(
     xp: ArrayNamespace, current: Array | None, value: Array, *, node: KernelNode
 ) -> Array:
     declared = None if node.op is None else handle_shape(node.op._inputs[0])
-    have = np.shape(value)
+    check_assigned_shape(declared, np.shape(value))
+    return value
+
+
+def check_assigned_shape(declared: Shape, have: Shape) -> None:
+    """Refuse what AssignVariableOp refuses."""
     if declared is not None and not shapes.compatible(declared, have):
         raise state_kernels.invalid(
             "Trying to assign variable with wrong shape. Expected "
             f"{shapes.show(declared)} got {shapes.show(have)}"
         )
-    return value
 
 
 def _gather_kernel(xp: ArrayNamespace, params: Array, indices: Array, *, batch_dims: int) -> Any:
