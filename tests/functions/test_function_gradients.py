@@ -420,3 +420,45 @@ def test_custom_gradients() -> None:
 
     f = tf.function(lambda x: clipped(x) * 5.0)
     assert float(gradient(f, c(1.0))[0]) == 1.0
+
+
+# one persistent tape that records its own gradients ------------------------------------------------
+
+
+@pytest.mark.parametrize("decorate", [tf.function, lambda f: f], ids=["function", "eager"])
+def test_a_persistent_tape_differentiates_its_own_gradients(decorate: Any) -> None:
+    """Also through what the function computed on the way, and through variables that it reads."""
+    v = tf.Variable(0.7)
+    f = decorate(lambda a: tf.exp(tf.sin(a) * v))
+    with GradientTape(persistent=True) as tape:
+        a = c(0.3)
+        tape.watch(a)
+        ga, gv = tape.gradient(f(a), [a, v])
+        gaa, gav = tape.gradient(ga, [a, v])
+        gva, gvv = tape.gradient(gv, [a, v])
+        third, _ = tape.gradient(gaa, [a, v])
+        fourth = tape.gradient(third, v)
+    s, k = np.sin(0.3), np.cos(0.3)
+    y = np.exp(s * 0.7)
+    expected = [y * k * 0.7, y * s, y * ((k * 0.7) ** 2 - s * 0.7)]
+    np.testing.assert_allclose([ga, gv, gaa], expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        [gav, gva, gvv], [y * k * (1 + s * 0.7)] * 2 + [y * s * s], rtol=1e-5
+    )
+
+    def third_derivative(w: float) -> float:
+        return float(np.exp(s * w) * ((k * w) ** 3 - 3 * s * k * w * w - k * w))
+
+    np.testing.assert_allclose(third, third_derivative(0.7), rtol=1e-4)
+    slope = (third_derivative(0.7 + 1e-5) - third_derivative(0.7 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(fourth, slope, rtol=1e-4)
+
+
+def test_a_persistent_tape_and_a_function_without_arguments() -> None:
+    v = tf.Variable(1.0)
+    f = tf.function(lambda: tf.cos(v))
+    with GradientTape(persistent=True) as tape:
+        x = f()
+        for expected in (-np.sin(1), -np.cos(1), np.sin(1), np.cos(1)):
+            x = tape.gradient(x, v)
+            np.testing.assert_allclose(x, expected, rtol=1e-5)

@@ -9,7 +9,7 @@ part ended. Nothing is computed twice, no effect happens twice.
 A backward part is a part like any other, so that a tape around can record its call, and
 differentiate it in turn. For that the tensors which connect the two have to be results of the
 forward call that the tape knows: with n tapes recording, they are chosen for derivatives up to the
-order n.
+order n; a persistent tape counts twice, because it also records the gradients that it is asked for.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from headrace.ops.control.tensor_array_ops import ArrayState
 from headrace.session.graph_function import GraphFunction
 
 if TYPE_CHECKING:
+    from headrace.eager.tape import GradientTape
     from headrace.functions.concrete_function import ConcreteFunction
 
 __all__ = ["FunctionGradients"]
@@ -135,7 +136,7 @@ class Part:
         if not tapes:
             return self._wrap(self.plain(STATE, *arrays), self.fetches)
         watched = tuple([any(id(x) in t._watched for t in tapes) for x in given])
-        variant = self._variant(watched, len(tapes))
+        variant = self._variant(watched, _derivatives(tapes))
         if isinstance(variant, Exception):
             outputs = self._wrap(self.plain(STATE, *arrays), self.fetches)
             record_operation(self.name, outputs, given, _raising(variant))
@@ -167,6 +168,11 @@ class Part:
     @staticmethod
     def _wrap(values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
         return [_wrapped(v, t._dtype._base) for v, t in zip(values, tensors)]
+
+
+def _derivatives(tapes: Sequence[GradientTape]) -> int:
+    """The highest order of derivatives to prepare for."""
+    return sum(2 if tape._persistent else 1 for tape in tapes)
 
 
 def _raising(error: Exception) -> Callable[..., Any]:
