@@ -422,7 +422,7 @@ def test_custom_gradients() -> None:
     assert float(gradient(f, c(1.0))[0]) == 1.0
 
 
-# one persistent tape that records its own gradients ------------------------------------------------
+# one persistent tape that records its own gradients ----------------------------------------------
 
 
 @pytest.mark.parametrize("decorate", [tf.function, lambda f: f], ids=["function", "eager"])
