@@ -10,6 +10,7 @@ import ast
 import functools
 import gc
 import importlib
+import itertools
 import os
 import re
 import subprocess
@@ -32,6 +33,21 @@ ROOT = Path(__file__).parent.parent
 needs_llvm = pytest.mark.skipif(
     llvm_library.available() is None, reason=f"no LLVM: {llvm_library.status()}"
 )
+
+
+def test_descriptions_of_equal_sizes() -> None:
+    """Products of equal sizes whose sides lie otherwise have descriptions of their own."""
+    rng = np.random.RandomState(0)
+    a, b = rng.rand(96, 96).astype(np.float32), rng.rand(96, 96).astype(np.float32)
+    for left, right in itertools.product((False, True), repeat=2):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32, (96, 96))
+            w = tf.Variable(b)
+            session.run(w.initializer)
+            y = tf.matmul(x, w, transpose_a=left, transpose_b=right)
+            wanted = (a.T if left else a) @ (b.T if right else b)
+            for _ in range(2):
+                np.testing.assert_allclose(session.run(y, {x: a}), wanted, rtol=1e-4)
 
 
 # the table ----------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ KNOWN = {
     "lower/select_calls.py:_Calls.kernel_of": "attributes without a hash have a kernel each",
     "lower/user_calls.py:_start": "no thread is idle: one is started",
     "executors/shared_code.py:structure_of": "without a hash there is no equal structure",
-    "executors/shared_code.py:_attributes": "the same, seen by whoever asks for the hash",
     "session/deadlines.py:_Runner.run": "a deadline that came when the run was done",
     "session/deadlines.py:run_within": "no runner is idle: one is made",
     "session/fetches.py:_mapping": "a mapping whose class takes other arguments comes as a dict",

@@ -2,6 +2,7 @@
 
     python tools/op_names.py            # tables and literals per module
     python tools/op_names.py --tables   # each table, with its names
+    python tools/op_names.py --facts    # where ops are asked for by name though a trait would do
 
 A table is a module-level set, list, tuple or dictionary with two or more names of ops in it. A
 literal is any string in code that is the name of an op: ``"Add"`` in an expression counts, a
@@ -72,10 +73,76 @@ def literals(names: frozenset[str]) -> dict[str, int]:
     return found
 
 
+#: Calls whose arguments name an op to build it, to look it up, or to write its code.
+_BUILDING = frozenset(
+    [
+        *("Activation", "Composite", "VariableHandle", "add", "apply_op", "cast", "create_op"),
+        *("define", "elements", "gradient", "lookup", "new", "reduce", "_compare", "_dense"),
+        *("_made", "_momentum_step", "_reduce", "_scatter", "_scatter_rows", "_variable", "_write"),
+    ]
+)
+#: Calls whose arguments are what a rewrite looks for; entries of a rule table; names of results.
+_LOOKING = frozenset(["Rule", "_on", "producer", "take"])
+_REGISTERING = frozenset(["_math", "_rule", "_simple", "fromkeys"])
+_NAMING = frozenset(["_full_name", "get_collection", "name_scope"])
+
+
+def _kind_of_call(call: ast.Call) -> str:
+    function = ast.unparse(call.func).rpartition(".")[2]
+    kinds = (
+        (_LOOKING, "pattern"),
+        (_NAMING, "name"),
+        (_REGISTERING, "table"),
+        (_BUILDING, "built"),
+    )
+    return next((kind for names, kind in kinds if function in names), "")
+
+
+def _kind(around: list[ast.AST]) -> str:
+    """What a literal is there for, by what is around it, the innermost first."""
+    for node, outer in zip(around, [*around[1:], None]):
+        if isinstance(node, ast.Compare):
+            return "fact"
+        if isinstance(node, ast.keyword) and node.arg in ("name", "op", "type", "after"):
+            return {"name": "name", "after": "pattern"}.get(node.arg, "built")
+        kind = _kind_of_call(node) if isinstance(node, ast.Call) else ""
+        if kind:
+            return kind
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(outer, ast.Module):
+            return "table"
+        if isinstance(node, ast.arguments):
+            return "name"
+    return "fact"
+
+
+def kinds(names: frozenset[str]) -> Iterator[tuple[str, str, int]]:
+    """(kind, module, line) of every literal: "built", "pattern", "table", "name", "file", "fact".
+
+    An op that is compared with in ``rewrite/`` is part of a pattern, one in ``formats/`` stands in
+    a file, where nodes have names and no definitions; everywhere else it is a fact about the op.
+    """
+    for module, tree in modules():
+        pending: list[tuple[ast.AST, list[ast.AST]]] = [(tree, [])]
+        while pending:
+            node, around = pending.pop()
+            if isinstance(node, ast.Constant) and type(node.value) is str and node.value in names:
+                kind = _kind(around)
+                if kind == "fact":
+                    package = module.partition("/")[0]
+                    kind = {"rewrite": "pattern", "formats": "file"}.get(package, kind)
+                yield kind, module, node.lineno
+            pending += [(child, [node, *around]) for child in ast.iter_child_nodes(node)]
+
+
 def main() -> None:
     names = op_names()
     by_table = tables(names)
     by_module = literals(names)
+    if "--facts" in sys.argv:
+        for kind, module, line in kinds(names):
+            if kind == "fact":
+                print(f"{module}:{line}")
+        return
     if "--tables" in sys.argv:
         for table, inside in by_table.items():
             print(f"{table:60} {len(inside):4}  {', '.join(inside[:6])}")

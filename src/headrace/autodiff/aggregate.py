@@ -44,7 +44,7 @@ def is_trainable(tensor: Tensor) -> bool:
 def variable_dtype(handle: Tensor) -> Any:
     """The type of the variable behind a resource handle; None if it is something else."""
     op = handle._op
-    while op.type != "VarHandleOp":
+    while op._role != "handle":
         if not op._inputs:
             return None
         op = op._inputs[0]._op

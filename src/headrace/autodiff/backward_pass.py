@@ -193,7 +193,7 @@ class Tape:
             t._op._inputs[0]._op._inputs[0]._op
             for op in behind
             for t in op._inputs
-            if t._op.type == "Merge" and _is_loop_merge(t._op) and not self.enters(t._op)
+            if t._op._role == "merge" and _is_loop_merge(t._op) and not self.enters(t._op)
         ]
         if not starts:
             return
@@ -223,7 +223,7 @@ class Tape:
         """
         return not (
             self.open
-            and op.type == "Merge"
+            and op._role == "merge"
             and frame_of(op._context) in self.open
             and _is_loop_merge(op)
         )

@@ -147,7 +147,7 @@ class _Backward:
         while stack:
             op = stack.pop()
             if (
-                op.type == "Switch"
+                op._role == "switch"
                 and frame_of(op._context) is self.forward
                 and op._cond_context is None
             ):
@@ -258,7 +258,7 @@ class _Backward:
 
         Its value in the iteration that is being undone.
         """
-        while tensor._op.type == "Switch" and tensor._op._cond_context is not None:
+        while tensor._op._role == "switch" and tensor._op._cond_context is not None:
             if frame_of(tensor._op._context) is not self.forward:
                 break
             tensor = tensor._op._inputs[
@@ -277,7 +277,9 @@ class _Backward:
 
     def popped(self, tensor: Tensor) -> Tensor:
         graph = self.graph
-        known = static_value(tensor) if tensor._op.type != "Const" else tensor._op._attrs["value"]
+        known = (
+            static_value(tensor) if tensor._op._role != "constant" else tensor._op._attrs["value"]
+        )
         if known is not None:
             with in_context(graph, self.context):
                 return constant(known, tensor._dtype._base)

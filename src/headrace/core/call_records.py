@@ -64,7 +64,7 @@ class CallRecord(NamedTuple):
 
 def function_arguments(graph: FuncGraph) -> tuple[Tensor, ...]:
     """What a function takes as a node: its arguments, captures, and handles of variables."""
-    handles = [t for op in graph._ops if op.type == "VarHandleOp" for t in op._outputs]
+    handles = [t for op in graph._ops if op._role == "handle" for t in op._outputs]
     return (*graph.inputs, *graph.internal_captures, *handles)
 
 

@@ -43,6 +43,7 @@ CONST: OpDef = define(
     grad=NOT_DIFFERENTIABLE,
     attrs_vary=True,
     static_value=True,
+    role="constant",
 )
 
 

@@ -172,7 +172,7 @@ class FuncGraph(Graph):
         graph = outside._op.graph
         if not graph._is_eager and not self._is_within(graph):
             raise out_of_scope(outside)
-        if outside._op.type == "VarHandleOp":
+        if outside._op._role == "handle":
             return self.handle_like(outside._op, outside)
         inner = self._placeholder(outside._dtype, outside._shape, name or "captured")
         if (
@@ -188,7 +188,7 @@ class FuncGraph(Graph):
         """The tensor by which something from outside is known here, None if it was not captured."""
         if outside._op.graph is self:
             return outside
-        if outside._op.type == "VarHandleOp":
+        if outside._op._role == "handle":
             attrs = outside._op._attrs
             name = attrs.get("shared_name") or outside._op.name
             return self._handles.get(f"{attrs.get('container', '')}/{name}")

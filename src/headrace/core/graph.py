@@ -102,7 +102,7 @@ class Graph(GraphScopes):
         for t in inputs:
             inner = t._op._context
             if inner is not None and inner is not context:
-                _check_frame(t, inner, context, opdef.name, name)
+                _check_frame(t, inner, context, opdef, name)
         if context is not None:
             inputs = context.capture_inputs(opdef, inputs)
         op = Operation.__new__(Operation)

@@ -247,7 +247,7 @@ def _may_be_static(t: Tensor) -> bool:
 
 def _compute_static(t: Tensor) -> None:
     op = t._op
-    if op.type == "Const":
+    if op._opdef.role == "constant":
         t._static = op._attrs["value"]
         return
     if op._opdef.traits.of_shape:

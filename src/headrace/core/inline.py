@@ -171,7 +171,7 @@ class _Copier:
 
     # operations ---------------------------------------------------------------------------------
     def _one(self, op: Operation) -> None:
-        if op.type == "VarHandleOp":
+        if op._role == "handle":
             handle, here = handle_in(self.target, op), self.contexts[None]
             self.tensors[op._outputs[0]] = handle if here is None else here.capture(handle)
             self.ops[op] = handle._op
@@ -205,7 +205,7 @@ class _Copier:
         target = self.target
         context = self._context(op._context)
         attrs = dict(op._attrs)
-        if op.type in ("Enter", "RefEnter") and context is not None:
+        if op._role == "enter" and context is not None:
             attrs["frame_name"] = context.name
         name = target.unique_name(op.name)
         if op._context is None:
@@ -307,7 +307,7 @@ def _handles_of(graph: Graph) -> dict[tuple[str, str], Tensor]:
     """The first handle of each variable of a graph; kept, and brought up to date by what is new."""
     handles, seen = graph._handle_index
     for op in graph._ops[seen:]:
-        if op.type == "VarHandleOp":
+        if op._role == "handle":
             handles.setdefault(_handle_key(op), op._outputs[0])
     graph._handle_index = (handles, len(graph._ops))
     return handles

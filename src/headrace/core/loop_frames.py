@@ -11,6 +11,7 @@ from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from headrace.autodiff.while_grad import BackwardContext
+    from headrace.core.opdef import OpDef
     from headrace.ops.control.control_contexts import CondContext, WhileContext
 
 
@@ -24,7 +25,7 @@ def _check_frame(
     tensor: Tensor,
     inner: BackwardContext | CondContext | WhileContext,
     context: BackwardContext | CondContext | WhileContext | None,
-    op_type: str,
+    opdef: OpDef,
     name: str,
 ) -> None:
     """A tensor of a loop has a value for each iteration.
@@ -32,7 +33,7 @@ def _check_frame(
     Outside it is known by what the loop returns.
     """
     frame = frame_of(inner)
-    if frame is None or op_type in ("Exit", "RefExit"):
+    if frame is None or opdef.role == "exit":
         return
     here = frame_of(context)
     while here is not None:

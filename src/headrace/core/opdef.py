@@ -188,6 +188,7 @@ class Traits(NamedTuple):
     fails: str = ""
     heavy: bool = False  # a function of which every element takes many operations
     neutral: tuple[float, bool] | None = None  # x op number is x; whether only on the right
+    reduces: str = ""  # what becomes of the elements: their "sum", "mean", "max", "min", "prod"
     expression: str | None = None  # in Python, of arrays and scalars alike
     into: str | None = None  # a NumPy call that writes ``{out}``, which may be one of the inputs
     update: str | None = None  # the new value of a variable, input 0, as a Python expression
@@ -232,6 +233,7 @@ ROLES = frozenset(
         "assign",
         "is initialized",
         "placeholder",
+        "constant",
         "nothing",
         "+",
         "-",

@@ -133,10 +133,6 @@ def _has_both_ends(ordered: list[Operation]) -> bool:
     return len(ends) == 2
 
 
-#: A loop's Merge does not wait for what comes from the round before.
-_MERGES, _NEXT = frozenset(["Merge", "RefMerge"]), frozenset(["NextIteration", "RefNextIteration"])
-
-
 class _Places:
     """The units of one frame that operations belong to."""
 
@@ -171,7 +167,8 @@ class _Places:
             if where is False:
                 where = self.look(source._context)
             if where is True:
-                if source.type not in _NEXT or op.type not in _MERGES:
+                # a loop's Merge does not wait for what comes from the round before
+                if source._opdef.role != "next" or op._opdef.role != "merge":
                     sources.add(source)
             elif where:
                 sources.add(where)
@@ -321,7 +318,9 @@ def _sorted_by_guard(
 def _split_test(loop: Loop) -> tuple[list[Unit], list[Unit]]:
     """What the loop condition needs comes before it, the rest after."""
     present = set(loop.units)
-    conds = [u for u in loop.units if isinstance(u, Operation) and u.type == "LoopCond"]
+    conds = [
+        u for u in loop.units if isinstance(u, Operation) and u._opdef.role == "loop condition"
+    ]
     wanted: set[Unit] = set(conds)
     stack: list[Unit] = list(conds)
     places = _Places(loop.context, {u.context: u for u in loop.units if isinstance(u, Loop)})

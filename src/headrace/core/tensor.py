@@ -345,6 +345,11 @@ class Operation:
     _outputs: tuple[Tensor, ...]
 
     @property
+    def _role(self) -> str:
+        """The role of its op; what stands for an operation in eager mode has one, too."""
+        return self._opdef.role
+
+    @property
     def op_def(self) -> Any:
         """The OpDef message of its type: ``op.op_def.input_arg``, ``output_arg``, ``attr``."""
         return stacks.op_def_of(self._opdef)

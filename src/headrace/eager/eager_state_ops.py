@@ -38,6 +38,7 @@ class _HandleOp(Place):
     """
 
     type = "VarHandleOp"
+    _role = "handle"
 
     def __init__(self, name: str, attrs: dict[str, Any]) -> None:
         super().__init__()

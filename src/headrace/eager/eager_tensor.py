@@ -36,6 +36,7 @@ class Place:
     """Stands where a symbolic tensor has its operation: an eager tensor was made by none."""
 
     type = "EagerTensor"
+    _role = ""
     name = ""
     device = ""
     _device = ""

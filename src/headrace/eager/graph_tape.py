@@ -93,7 +93,7 @@ class GraphNotes:
         """
         begin = [*self._begin(graph, eagerly)]
         ops = [op for a, b in self._spans(graph) for op in graph._ops[a:b]]
-        merges = [op for op in ops if op.type in ("Merge", "RefMerge")]
+        merges = [op for op in ops if op._role == "merge"]
         heads: set[Operation] = set()
         while True:
             found = _walk(ops, begin, heads)

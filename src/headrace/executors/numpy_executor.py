@@ -5,45 +5,89 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
+from threading import RLock
+from types import CodeType, TracebackType
 from typing import Any
 
+from headrace import env
 from headrace.core.tensor import Operation
 from headrace.lower.bound_runs import BoundRuns, runs_for
 from headrace.lower.emit import emit
 from headrace.lower.emit_lines import Compiled
-from headrace.lower.executable import Details, Executable, Options
+from headrace.lower.executable import Details, Executable, Options, Run
 from headrace.lower.fused_code import FUSED_FILENAME
 from headrace.lower.fusion import Fused
+from headrace.lower.listing import Listing
 from headrace.lower.passes import make_listing
 from headrace.lower.plan import Plan
 from headrace.lower.write_stage import WriteStage
 from headrace.program.nodes import Node
+from headrace.runtime.fork_locks import held_at_fork
 
-__all__ = ["make_locator", "make_numpy"]
+__all__ = ["GeneralRun", "make_locator", "make_numpy"]
+
+_writing = held_at_fork(RLock())
 
 Locator = Callable[[BaseException], tuple[Any, list[Any]] | None]
+
+
+class GeneralRun:
+    """The function of a plan whose feeds may have any shapes.
+
+    A plan whose runs are bound to shapes at first sight may never need it: it is written when it
+    is called or looked at.
+    """
+
+    __slots__ = ("_made", "kept", "plan")
+
+    def __init__(self, plan: Plan, kept: WriteStage | None) -> None:
+        self.plan, self.kept = plan, kept
+        self._made: Compiled | None = None
+
+    @property
+    def compiled(self) -> Compiled:
+        made = self._made
+        if made is None:
+            with _writing:
+                made = self._made
+                if made is None:
+                    made = self._made = emit(make_listing(self.plan, self.kept))
+        return made
+
+    def __call__(self, state: Any, values: Any, /, *feeds: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self.compiled.run(state, values, *feeds)
+        return found
+
+    def listing(self) -> Listing:
+        return self.compiled.listing
+
+    def codes(self) -> list[tuple[CodeType, Listing]]:
+        return [(self.compiled.run.__code__, self.compiled.listing)]
+
+    def locate(self, error: BaseException) -> tuple[Any, list[Any]] | None:
+        if self._made is None:
+            return None  # nothing of it ran
+        return make_locator(self.compiled, self.plan, lambda op: op)(error)
 
 
 def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> Executable:
     """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
     kept = None if part is None else WriteStage(part)
-    compiled = emit(make_listing(plan, kept))
-    details = Details(compiled.listing, part)
-    details.codes.append((compiled.run.__code__, compiled.listing))
-    details.segments += [i.detail for i in compiled.listing.instrs if i.op == "segment"]
-    locate = make_locator(compiled, plan, lambda op: op)
-    if part is not None:
-        locate = _first_of(part.locate, locate)
-    run = compiled.run
+    general = GeneralRun(plan, kept)
+    details = Details(general, part)
+    locate = general.locate if part is None else _first_of(part.locate, general.locate)
+    bound: BoundRuns | str = "rewriting or fusion is off"
     if options.rewrites and options.fusion:
-        bound = runs_for(plan, run, kept)
-        if isinstance(bound, BoundRuns):
-            run, locate = bound, _first_of(locate, _bound_locator(bound))
-        else:
-            details.unbound = bound
+        bound = runs_for(plan, general, kept)
+    if isinstance(bound, BoundRuns) and not bound.trains and not env.verifies():
+        locate = _first_of(locate, _bound_locator(bound))
+        return Executable(bound, plan, options, locate, details)
+    run: Run = general.compiled.run
+    if isinstance(bound, BoundRuns):
+        bound.general = run
+        run, locate = bound, _first_of(locate, _bound_locator(bound))
     else:
-        details.unbound = "rewriting or fusion is off"
+        details.unbound = bound
     return Executable(run, plan, options, locate, details)
 
 

@@ -148,7 +148,7 @@ class _Interpreter:
                 self.env[v.value] = held
 
     def node(self, node: Node) -> None:
-        if node.opdef.name in ("Merge", "RefMerge"):
+        if node.opdef.role == "merge":
             taken = bool(self.get(node.inputs[0], None))
             self.env[node.outputs[0]] = self.get(node.inputs[2 if taken else 1], None)
             self.env[node.outputs[1]] = np.int32(taken)

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
@@ -34,7 +33,7 @@ from headrace.lower.passes import Choices, make_listing, make_plan
 from headrace.lower.plan import Plan
 from headrace.lower.select_packed import pack
 from headrace.program.binding_times import why_no_computation
-from headrace.program.constants import RecordedConstants, exact_key
+from headrace.program.constants import RecordedConstants, attributes_key, exact_key
 from headrace.program.nodes import Program, walk
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
@@ -78,7 +77,7 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
     constants: list[Any] = []
     for n, op in enumerate(ops):
         number[op] = n
-        if op.type == "Const":
+        if op._opdef.role == "constant":
             value = op._attrs["value"]
             constants.append(value)
             parts.append((value.shape, value.dtype))
@@ -89,7 +88,11 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
             [(-1, fed[t]) if t in fed else (number[t._op], t._value_index) for t in op._inputs]
         )
         results = tuple([(t._dtype, t._shape) for t in op._outputs])
-        parts.append((op.type, wires, results, *_attributes(op._attrs)))
+        try:
+            attrs = attributes_key(op._attrs)
+        except TypeError:  # an attribute without a key
+            return None
+        parts.append((op.type, wires, results, attrs))
     outputs = tuple(
         [(-1, fed[e]) if e in fed else (number[e._op], e._value_index) for e in elements]
     )
@@ -100,20 +103,6 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
     except TypeError:
         return None
     return Structure(key, constants, ops)
-
-
-#: Types of attributes whose equal values are the same value, given that their types are the same.
-_EXACT_TYPES = frozenset([bool, int, str, type(None), DType])
-
-
-def _attributes(attrs: dict[str, Any]) -> tuple[Any, ...]:
-    types = tuple(map(type, attrs.values()))
-    if _EXACT_TYPES.issuperset(types):
-        return (tuple(attrs.items()), types)
-    try:
-        return tuple([(k, exact_key(v)) for k, v in attrs.items()])
-    except TypeError:
-        return (attrs,)  # has no hash: the structure will not have one either
 
 
 def _id(op: Operation) -> int:
@@ -143,7 +132,7 @@ class NumberedOp:
 def _detached(structure: Structure, program: Program) -> tuple[Program, dict[int, int]]:
     """The program without its graph, and which of the structure's constants each constant is."""
     stand_ins = {op: NumberedOp(op, n) for n, op in enumerate(structure.ops)}
-    order = [op for op in structure.ops if op.type == "Const"]
+    order = [op for op in structure.ops if op._opdef.role == "constant"]
     at = {op._outputs[0]: i for i, op in enumerate(order)}
     index = {v: at[program.values[v].tensor] for v in program.constants}  # type: ignore[index]
     body = tuple([n._replace(op=stand_ins[n.op]) for n in program.body])  # type: ignore[union-attr, call-arg, arg-type]

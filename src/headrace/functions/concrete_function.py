@@ -403,7 +403,7 @@ def note_expanded(
     result: Operation,
 ) -> None:
     """Remember the call that ``new`` is the body of."""
-    body = frozenset(op for op in new if op.type != "VarHandleOp")
+    body = frozenset(op for op in new if op._role != "handle")
     arguments = function_arguments(function.graph)
     inputs = tuple([copied[t] if t in copied else handle_in(target, t._op) for t in arguments])
     whole = function._replace(arguments=arguments)

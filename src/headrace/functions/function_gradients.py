@@ -285,7 +285,7 @@ class _Variant:
         """
         loops = _loops(self.part.inside)
         for op in new:
-            leaves = op.type in ("Exit", "RefExit") and op._inputs[0]._op in self.forward
+            leaves = op._role == "exit" and op._inputs[0]._op in self.forward
             if leaves or op.type == "StackV2" or frame_of(op._context) in loops:
                 self.forward.add(op)
 
@@ -405,9 +405,9 @@ def _boundary(fetches: list[Tensor], forward: set[Operation]) -> list[Tensor]:
 
     def need(t: Tensor) -> None:
         op = t._op
-        if op.type == "VarHandleOp":
+        if op._role == "handle":
             return
-        if op in forward and op.type != "Const":
+        if op in forward and op._role != "constant":
             found[t] = None
         elif op not in seen:
             seen.add(op)

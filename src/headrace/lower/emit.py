@@ -265,6 +265,7 @@ class _Emitter(CodeLines):
             for w in node.writes:
                 current = self.program.variables[w].current
                 self.names.setdefault(current, f"v{w}")
+                self.ready.pop(current, None)
                 for scope in self.checked:
                     scope.discard(current)
                 self.checked[-1].add(current)

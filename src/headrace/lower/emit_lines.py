@@ -81,6 +81,7 @@ class CodeLines:
         self.numbers: dict[int, str] = {}  # constants of rank 0 that stand beside arrays
         self.n_temps = 0
         self.checked: list[set[int]] = [set()]  # variables that have a value, by level
+        self.ready: dict[int, str] = {}  # names of those that were read and have one everywhere
         self.outer: set[int] = set()  # values that the outermost block makes
         self.free: list[str] = []  # names whose values nobody reads any more
         self.loaded: set[int] = set()  # variables that are read, not only written
@@ -153,7 +154,7 @@ class CodeLines:
         Variables are checked to be initialised where they are first used.
         """
         if value in self.variables:
-            return self.variable(value)
+            return self.ready.get(value) or self.variable(value)
         found = self.names.get(value)
         if found is not None:
             return found
@@ -185,6 +186,8 @@ class CodeLines:
             self.checked[-1].add(value)
             key, op = self.param(f"q{i}", info.key), self.param(f"o{i}", info.op)
             self.emit(f"if {name} is None: {name} = S.need({key}, {op})")
+        if value in self.checked[0]:
+            self.ready[value] = name
         return name
 
     def new(self, value: int) -> str:

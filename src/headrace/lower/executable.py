@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,11 +71,19 @@ class PlansForShapes(Protocol):
     def notes(self, state: Any) -> list[str]: ...
 
 
+class WrittenRun(Protocol):
+    """A run as generated code, which may be written only when somebody asks."""
+
+    def listing(self) -> Listing: ...
+
+    def codes(self) -> list[tuple[CodeType, Listing]]: ...
+
+
 @dataclass
 class Details:
     """What is known of an executable beside how to run it."""
 
-    listing: Listing | None = None  # what runs; None for executors that have no generated code
+    written: WrittenRun | None = None  # None for executors that have no generated code
     kept: Executable | None = None  # computes what is kept between runs
     executor: str = "numpy"
     why: str | None = None  # why it is another executor than the one that was asked for
@@ -85,10 +93,22 @@ class Details:
     specialised: PlansForShapes | None = None
     not_specialised: str | None = None
     general_run: Run | None = None  # the run where shapes are not known, if there are such plans
-    #: Generated code, and what it does.
-    codes: list[tuple[CodeType, Listing]] = field(default_factory=list)
-    #: Steps that may be one native function.
-    segments: list[NativeSegment] = field(default_factory=list)
+
+    @property
+    def listing(self) -> Listing | None:
+        """What runs while shapes are not known."""
+        return None if self.written is None else self.written.listing()
+
+    @property
+    def codes(self) -> list[tuple[CodeType, Listing]]:
+        """Generated code, and what it does."""
+        return [] if self.written is None else self.written.codes()
+
+    @property
+    def segments(self) -> list[NativeSegment]:
+        """Steps that may be one native function."""
+        listing = self.listing
+        return [] if listing is None else [i.detail for i in listing.instrs if i.op == "segment"]
 
 
 class Run(Protocol):

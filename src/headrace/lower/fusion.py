@@ -342,7 +342,7 @@ def _closes(
     if info.dtype not in _REDUCED_TYPES or any(not -rank <= a < rank for a in axes.reshape(-1)):
         return False
     if len(gone) == rank:
-        return node.opdef.name in ("Sum", "Mean")
+        return node.opdef.traits.reduces in ("sum", "mean")
     return gone == {rank - 1}
 
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import shapes
+from headrace.core.shapes import num_elements
 from headrace.env import native_setting
 from headrace.lower import segment_rules
 from headrace.lower.fusion import Fused
@@ -270,11 +270,6 @@ def _affine(source: Ref, moved: Any, made: Any) -> Ref:
 # runs ---------------------------------------------------------------------------------------------
 
 
-def _elements(facts: ShapeFacts, value: int) -> int | None:
-    """The size of a value, if its shape is known before it is computed."""
-    return shapes.num_elements(facts.program.values[value].shape)
-
-
 def _nothing(*inputs: Any) -> None:
     return None
 
@@ -346,19 +341,33 @@ class NativeSegment:
         self.constants: dict[int, Any] = {}
         made: dict[int, None] = {}
         wanted: dict[int, None] = {}
+        structural = facts.structural
         for s in self.steps:
-            for i in (i for node in nodes_of(s) for i in node.inputs if i not in made):
-                if i in facts.structural:
-                    self.constants[i] = facts.program.constants[i]
-                elif not isinstance(s, Fused) or i in s.inputs:
-                    wanted[i] = None
-            made.update(dict.fromkeys((s.output,) if isinstance(s, Fused) else s.outputs))
+            nodes, given, results = (
+                (s.nodes, s.inputs, (s.output,))
+                if isinstance(s, Fused)
+                else ((s,), s.inputs, s.outputs)
+            )
+            for node in nodes:
+                for i in node.inputs:
+                    if i in made or i in wanted:
+                        continue
+                    if i in structural:
+                        self.constants[i] = facts.program.constants[i]
+                    elif i in given:
+                        wanted[i] = None
+            for o in results:
+                made[o] = None
         self.inputs = tuple(wanted)
         #: Inputs that follow from shapes: their values are part of the code.
         self.of_shape = tuple(k for k, v in enumerate(self.inputs) if v in facts.of_shape)
         self.outputs = tuple(v for v in made if is_read_later(v))
+        values = facts.program.values
         sizes = [
-            _elements(facts, v) for s in self.steps for n in nodes_of(s) for v in n.outputs[:1]
+            num_elements(values[v].shape)
+            for s in self.steps
+            for n in nodes_of(s)
+            for v in n.outputs[:1]
         ]
         known = [n for n in sizes if n is not None]
         #: Ops whose results have sizes that are known only when they run, and the work of the rest.

@@ -24,6 +24,7 @@ from headrace.program.binding_times import is_computation
 from headrace.program.nodes import Node, Program, walk
 
 if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
     from headrace.core.opdef import OpDef
 
 __all__ = ["ShapeFacts", "Step", "nodes_of"]
@@ -103,9 +104,9 @@ class ShapeFacts:
         if self.of_shape.issuperset(node.outputs):
             return True
         values = self.program.values
-        if not _has_rule(node.opdef, tuple([values[i].dtype._name for i in node.inputs])):
-            return False
         inputs = node.inputs
+        if not _has_rule(node.opdef, tuple([values[i].dtype for i in inputs])):
+            return False
         too_large = segment_rules.TOO_LARGE.get(node.opdef.name)
         if too_large is not None and too_large([values[i].shape for i in inputs], node.attrs):
             return False
@@ -149,12 +150,12 @@ def _is_view(s: PlanStatement) -> bool:
 
 
 @functools.lru_cache(1024)
-def _has_rule(opdef: OpDef, dtypes: tuple[str, ...]) -> bool:
+def _has_rule(opdef: OpDef, dtypes: tuple[DType, ...]) -> bool:
     name = opdef.name
     if name in segment_rules.RULES or opdef.traits.rearranges:
         return True
     return (opdef.traits.elementwise or name in ("ZerosLike", "OnesLike")) and has_code(
-        name, *dtypes
+        name, *[d._name for d in dtypes]
     )
 
 

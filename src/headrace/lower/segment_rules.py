@@ -69,14 +69,14 @@ def native_attributes(node: Node) -> tuple[tuple[str, Any], ...]:
 
 @_rule("Sum", "Mean", "Max", "Min", "Prod")
 def _reduction(b: SegmentBinder, node: Node) -> list[Ref]:
-    kind, x = node.opdef.name, b.ref(node.inputs[0])
+    kind, x = node.opdef.traits.reduces, b.ref(node.inputs[0])
     rank = len(x.shape)
     gone = {int(a) % rank for a in np.ravel(b.known(node.inputs[1]))} if rank else set()
     out = b.shape(node.outputs[0])
     if not gone:
         return [x._replace(shape=out)] if x.is_contiguous else [b.code.contiguous(x)]
-    total = _reduce(b, "Sum" if kind == "Mean" else kind, x, gone)._replace(shape=out)
-    if kind == "Mean":
+    total = _reduce(b, "Sum" if kind == "mean" else kind.title(), x, gone)._replace(shape=out)
+    if kind == "mean":
         if x.element not in ("f32", "f64"):
             raise Refused("Mean of integers")
         count = b.number(math.prod(x.shape[a] for a in gone), x.element)

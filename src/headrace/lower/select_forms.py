@@ -108,35 +108,43 @@ def _shortcut(node: Node, program: Program) -> tuple[str, Params] | None:
     """Ops on shapes and scalars whose other inputs are known, without a call of their
     kernel.
     """
-    name, role = node.opdef.name, node.opdef.role
-    if role == "reduction":
-        return _reduction(node, program)
-    if role or name not in ("Size", "_InverseSize", "Cast", "ExpandDims"):
-        return None
+    form = _SHORTCUTS.get(node.opdef.name)
+    return None if form is None else form(node, program)
+
+
+def _size(node: Node, program: Program) -> tuple[str, Params]:
     dtype = program.values[node.outputs[0]].dtype
-    if name == "Size":
-        of = f"{dtype.name}_of"
-        return f"{of}({{0}}.size)", ((of, _number_of(dtype)),)
-    if name == "_InverseSize":
-        inverse = f"inverse_{dtype.name}"
-        return f"{inverse}({{0}}.size)", ((inverse, _inverse_of(dtype)),)
-    source = program.values[node.inputs[0]]
-    if name == "Cast" and source.shape == () and dtype in _BLAS and source.dtype in _EXACT:
-        return f"{dtype.name}({{0}})", ((dtype.name, dtype.np_dtype.type),)
-    if name == "ExpandDims" and source.shape:
-        axis = program.constants.get(node.inputs[1])
-        if axis is not None and axis.size == 1:
-            rank = len(source.shape)
-            at = int(axis.reshape(-1)[0])
-            at = at + rank + 1 if at < 0 else at
-            return f"{{0}}[{', '.join([':'] * at + ['None'])}]", ()
-    return None
+    of = f"{dtype.name}_of"
+    return f"{of}({{0}}.size)", ((of, _number_of(dtype)),)
 
 
-def _reduction(node: Node, program: Program) -> tuple[str, Params] | None:
-    """Sums over everything, and of columns, of the types that add up in their own precision."""
-    if node.opdef.name not in ("Sum", "Mean"):
+def _inverse_size(node: Node, program: Program) -> tuple[str, Params]:
+    dtype = program.values[node.outputs[0]].dtype
+    inverse = f"inverse_{dtype.name}"
+    return f"{inverse}({{0}}.size)", ((inverse, _inverse_of(dtype)),)
+
+
+def _cast(node: Node, program: Program) -> tuple[str, Params] | None:
+    """Of a scalar to a float."""
+    source, dtype = program.values[node.inputs[0]], program.values[node.outputs[0]].dtype
+    if source.shape != () or dtype not in _BLAS or source.dtype not in _EXACT:
         return None
+    return f"{dtype.name}({{0}})", ((dtype.name, dtype.np_dtype.type),)
+
+
+def _expand_dims(node: Node, program: Program) -> tuple[str, Params] | None:
+    """At a known axis."""
+    shape, axis = program.values[node.inputs[0]].shape, program.constants.get(node.inputs[1])
+    if not shape or axis is None or axis.size != 1:
+        return None
+    at = int(axis.reshape(-1)[0])
+    at = at + len(shape) + 1 if at < 0 else at
+    return f"{{0}}[{', '.join([':'] * at + ['None'])}]", ()
+
+
+def _adding(node: Node, program: Program) -> tuple[str, Params] | None:
+    """Sums over everything, and of columns, of the types that add up in their own precision."""
+    is_sum = node.opdef.traits.reduces == "sum"
     info = program.values[node.inputs[0]]
     axes = program.constants.get(node.inputs[1])
     if info.dtype not in _BLAS or info.shape is None or axes is None or node.attrs["keep_dims"]:
@@ -146,10 +154,20 @@ def _reduction(node: Node, program: Program) -> tuple[str, Params] | None:
     if rank and len(gone) == rank:
         total = "vector_sum({0})" if rank == 1 else "np.add.reduce({0}, None)"
         params: Params = (("vector_sum", gemm.vector_sum),) if rank == 1 else ()
-        return (total if node.opdef.name == "Sum" else f"{total} / {{0}}.size"), params
-    if node.opdef.name == "Sum" and rank == 2 and gone == {0}:
+        return (total if is_sum else f"{total} / {{0}}.size"), params
+    if is_sum and rank == 2 and gone == {0}:
         return "column_sums({0})", (("column_sums", gemm.column_sums),)
     return None
+
+
+_SHORTCUTS: dict[str, Callable[[Node, Program], tuple[str, Params] | None]] = {
+    "Size": _size,
+    "_InverseSize": _inverse_size,
+    "Cast": _cast,
+    "ExpandDims": _expand_dims,
+    "Sum": _adding,
+    "Mean": _adding,
+}
 
 
 @functools.cache

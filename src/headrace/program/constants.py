@@ -15,16 +15,19 @@ Constants that a stage adds follow from what it has read, so they are not record
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
+from headrace.core.dtypes import DType
+
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["Constants", "ExactFloat", "RecordedConstants", "exact_key", "peek"]
+__all__ = ["Constants", "ExactFloat", "RecordedConstants", "attributes_key", "exact_key", "peek"]
 
 
 class RecordedConstants(MutableMapping[int, Any]):
@@ -104,6 +107,26 @@ class ExactFloat(float):
 
     def __hash__(self) -> int:
         return hash(struct.pack("<d", self))
+
+
+#: Types of attributes whose equal values are the same value, given that their types are the same.
+_EXACT_TYPES = frozenset([bool, int, str, type(None), DType])
+
+
+def attributes_key(attrs: dict[str, Any]) -> Hashable:
+    """``exact_key`` of all attributes of an operation but those that are notes (``_class``).
+
+    Raises TypeError for what has no such key.
+    """
+    names, types = tuple(attrs), tuple(map(type, attrs.values()))
+    if _EXACT_TYPES.issuperset(types) and not _have_notes(names):
+        return (names, types, tuple(attrs.values()))
+    return tuple([(k, exact_key(v)) for k, v in attrs.items() if k[0] != "_"])
+
+
+@functools.lru_cache(4096)
+def _have_notes(names: tuple[str, ...]) -> bool:
+    return any(n[0] == "_" for n in names)
 
 
 def exact_key(value: Any) -> Hashable:

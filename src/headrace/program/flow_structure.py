@@ -129,7 +129,7 @@ class _Finder:
             for t in op._inputs:
                 if t._op._opdef.role == "switch":
                     self.used_sides.setdefault(t._op, t._value_index)
-            if op.type == "Identity":
+            if op._opdef.role == "identity":
                 self.readers.setdefault(op._inputs[0], op)
             elif op._opdef.role == "exit":
                 self.exits[op._inputs[0]] = op
@@ -162,7 +162,7 @@ class _Finder:
         if op._opdef.role != "switch" or op not in self.places:
             return place
         root = self._root(op._inputs[1])
-        if root._op.type == "LoopCond":
+        if root._op._opdef.role == "loop condition":
             return place
         guard = (root, tensor._value_index)
         if guard in place.guards:
@@ -178,7 +178,7 @@ class _Finder:
         known = self.roots.get(pred)
         if known is None:
             known = pred
-            while known._op.type == "Identity" and known._op in self.places:
+            while known._op._opdef.role == "identity" and known._op in self.places:
                 known = known._op._inputs[0]
             self.roots[pred] = known
         return known
@@ -294,7 +294,7 @@ class _Finder:
         for op in self.ops:
             if op._opdef.role == "switch":
                 root = self._root(op._inputs[1])
-                if root._op.type == "LoopCond":
+                if root._op._opdef.role == "loop condition":
                     continue
                 frame, guards = self.places[op]
                 guard = (root, self.used_sides.get(op, 1))
@@ -302,7 +302,7 @@ class _Finder:
                 context = self._context(_Place(frame, inner))
                 assert isinstance(context, CondContext)
                 op._cond_context = context
-            elif op.type == "Identity" and op._inputs[0]._op._opdef.role == "switch":
+            elif op._opdef.role == "identity" and op._inputs[0]._op._opdef.role == "switch":
                 context = op._context
                 if isinstance(context, CondContext) and context.pivot is context.pred:
                     context.pivot = op._outputs[0]

@@ -239,7 +239,7 @@ class _Builder(VariableReads):
         role = op._opdef.role
         if self.loose_frames or (role == "enter" and op._context is None):
             self._check_frames(op)
-        if op.type == "Const":
+        if role == "constant":
             out = op._outputs[0]
             if out not in self.value_of:
                 value = self.value_of[out] = self._new(out._dtype, op._attrs["value"].shape, out)
@@ -391,7 +391,7 @@ class _Builder(VariableReads):
     # loops --------------------------------------------------------------------------------------
     def _loop(self, loop: Loop) -> While:
         ops = [u for u in [*loop.test, *loop.body] if isinstance(u, Operation)]
-        enters = [o for o in ops if o.type in ("Enter", "RefEnter")]
+        enters = [o for o in ops if o._opdef.role == "enter"]
         merges = [
             o for o in ops if o._opdef.role == "merge" and o._inputs[0]._op._opdef.role == "enter"
         ]
@@ -417,7 +417,7 @@ class _Builder(VariableReads):
         outer, self.before_loop = self.before_loop, self.before_loop | before
         skip = {*enters, *merges}
         test = self._block([u for u in loop.test if u not in skip])
-        cond_op = next(o for o in ops if o.type == "LoopCond")
+        cond_op = next(o for o in ops if o._opdef.role == "loop condition")
         cond = self.value_of[cond_op._outputs[0]]
         body = self._block([u for u in loop.body if u not in skip])
         self.frames.pop()
@@ -429,7 +429,7 @@ class _Builder(VariableReads):
         for value, init, merge in started:
             values.append(LoopValue(value, init, self._input(merge._inputs[1]._op, 0)))
         for o in ops:
-            if o.type in ("Switch", "RefSwitch") and after:
+            if o._opdef.role == "switch" and after:
                 self.masks[o] = after
         return While(tuple(values), test, cond, body, cond_op)
 

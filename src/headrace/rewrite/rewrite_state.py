@@ -208,12 +208,13 @@ class RewriteState:
         return Node(node.opdef, inputs, node.outputs, node.attrs, node.op, node.writes)
 
     def place(self, node: Node, depth: int | None = None) -> None:
-        depth = len(self.loops) if depth is None else depth
+        name = node.opdef.name
         for value in node.outputs:
             self.producers[value] = node
-            self.makers[value] = node.opdef.name
-            if depth:
-                self.made_at[value] = depth
+            self.makers[value] = name
+        depth = len(self.loops) if depth is None else depth
+        if depth:
+            self.made_at.update(dict.fromkeys(node.outputs, depth))
         if self.branches:
             self.guarded.update(node.outputs)
 

@@ -22,7 +22,7 @@ from headrace.ops.internal import loop_sums as _loop_sums  # noqa: F401
 from headrace.ops.math import binary as _math_binary  # noqa: F401
 from headrace.ops.math import unary as _math_unary  # noqa: F401
 from headrace.program.binding_times import is_computation
-from headrace.program.constants import exact_key
+from headrace.program.constants import attributes_key
 from headrace.program.nodes import Node
 from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, UNROLL, Rule
 from headrace.rewrite.rewrite_state import RewriteState
@@ -62,10 +62,9 @@ def _share(node: Node, state: RewriteState) -> tuple[int, ...] | None:
 
 def _key(node: Node) -> Hashable | None:
     try:
-        attrs = tuple([(k, exact_key(v)) for k, v in node.attrs.items() if k[0] != "_"])
+        return (node.opdef.name, node.inputs, attributes_key(node.attrs))
     except TypeError:
         return None
-    return (node.opdef.name, node.inputs, attrs)
 
 
 RULES: tuple[Rule, ...] = (

@@ -66,7 +66,7 @@ def plan_fetches(graph: Graph, fetches: object) -> tuple[list[Element], Rebuild]
 
 def _is_plain(graph: Graph, tensor: Tensor) -> bool:
     op = tensor._op
-    return op.graph is graph and op.type != "VarHandleOp" and graph.is_fetchable(tensor)
+    return op.graph is graph and op._role != "handle" and graph.is_fetchable(tensor)
 
 
 def _first(values: tuple[Any, ...]) -> Any:
@@ -146,7 +146,7 @@ class IndexedSlicesValue(NamedTuple):
 
 def _is_variable(fetch: Any, handle: Tensor) -> bool:
     """A resource variable itself, and not the result of an assignment to one."""
-    return handle._op.type == "VarHandleOp" and getattr(fetch, "_parent_op", None) is None
+    return handle._op._role == "handle" and getattr(fetch, "_parent_op", None) is None
 
 
 _INSIDE = (
@@ -185,7 +185,7 @@ def _element(graph: Graph, fetch: object) -> Element:
         raise errors.InaccessibleTensorError(
             f"Operation {op.name!r} has been marked as not fetchable.{inside}"
         )
-    if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
+    if isinstance(element, Tensor) and element._op._role == "handle":
         return FinalValue(element._op)
     return element
 
@@ -203,7 +203,7 @@ def with_dead_check(
     for e in elements:
         if isinstance(e, Tensor) and e._op in graph._flat_placed:
             needed += [(c.pred, c.branch) for c in guards_of(e._op._context)]
-            if e._op.type in ("Switch", "RefSwitch"):
+            if e._op._role == "switch":
                 needed.append((e._op._inputs[1], e._value_index))
     count = len(elements)
 

@@ -39,7 +39,7 @@ def _may_stand_beside(op: Operation) -> bool:
     and operations on a result that keep all of its elements.
     """
     traits = op._opdef.traits
-    return op.type == "Const" or traits.role == "placeholder" or traits.whole
+    return op._role == "constant" or traits.role == "placeholder" or traits.whole
 
 
 def python_function(graph: DataGraph | FuncGraph, outputs: list[Tensor]) -> Call | None:
@@ -100,14 +100,14 @@ class _Step:
 
 
 def _source(tensor: Tensor) -> Tensor:
-    while tensor._op.type == "Identity":
+    while tensor._op._role == "identity":
         tensor = tensor._op._inputs[0]
     return tensor
 
 
 def _constant(tensor: Tensor) -> Any:
     op = _source(tensor)._op
-    return op._attrs["value"] if op.type == "Const" else None
+    return op._attrs["value"] if op._role == "constant" else None
 
 
 def _given(tensor: Tensor, arguments: dict[int, int]) -> _Given | None:

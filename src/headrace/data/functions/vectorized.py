@@ -97,6 +97,6 @@ class _Plan:
 
     def _sure(self, op: Operation) -> bool:
         if not self._depends[op]:
-            return op.type == "Const"
+            return op._role == "constant"
         shapes = [t._shape for t in (*op._inputs, *op._outputs)]
         return is_sure(op) and not any(s is None or None in s for s in shapes)

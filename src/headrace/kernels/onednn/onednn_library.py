@@ -157,6 +157,8 @@ BFLOAT16, INT8 = 2, 5
 SRC_DESC, DST_DESC = 129, 133
 WEIGHTS_DESC, DIFF_WEIGHTS_DESC, WORKSPACE_DESC, SCRATCHPAD_DESC = 131, 132, 135, 136
 INFERENCE, BACKWARD = 96, 128
+#: Descriptions of arrays that are kept for the next primitive.
+MAX_DESCRIPTIONS = 1024
 
 
 #: What oneDNN's status numbers say.
@@ -184,6 +186,7 @@ class Api:
         self.ffi = ffi
         self.c = library
         self.openmp = openmp
+        self.tensors: dict[tuple[Any, ...], Any] = {}
         major, minor, patch = (library.dnnl_version()[n] for n in range(3))
         self.version = f"{major}.{minor}.{patch}"
         if major != 3:
@@ -217,25 +220,27 @@ class Api:
 
     def vector(self, n: int) -> Any:
         """The description of n floats."""
-        dims, strides = self.ffi.new("int64_t[12]", [n]), self.ffi.new("int64_t[12]", [1])
-        return self.make(
-            "dnnl_memory_desc_create_with_strides",
-            "dnnl_memory_desc_destroy",
-            1,
-            dims,
-            FLOAT,
-            strides,
-        )
+        return self.tensor((n,))
 
     def tensor(
         self, dims: Sequence[int], strides: Sequence[int] | None = None, kind: int = FLOAT
     ) -> Any:
         """The description of an array.
 
-        Strides count elements and are those of C order if left out.
+        Strides count elements and are those of C order if left out. Descriptions never change:
+        layers of equal sizes share theirs.
         """
+        key = (tuple(dims), None if strides is None else tuple(strides), kind)
+        found = self.tensors.get(key)
+        if found is None:
+            if len(self.tensors) >= MAX_DESCRIPTIONS:
+                self.tensors.clear()  # (whoever uses one keeps it)
+            found = self.tensors[key] = self._tensor(*key)
+        return found
+
+    def _tensor(self, dims: tuple[int, ...], strides: tuple[int, ...] | None, kind: int) -> Any:
         if strides is None:
-            strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
+            strides = tuple([math.prod(dims[i + 1 :]) for i in range(len(dims))])
         new = self.ffi.new
         return self.make(
             "dnnl_memory_desc_create_with_strides",

@@ -355,10 +355,11 @@ class Products:
         api = self.api
         shape = _result_shape(case)
         tensor = partial(pixels.as_image, api) if case.pixels else api.tensor
-        ends = [tensor(case.left), tensor(shape)]
-        if not case.pixels:
-            ends[0] = api.tensor(case.left, case.left_strides, KINDS[case.kind])
-            ends[1] = api.tensor(shape, case.out_strides)
+        if case.pixels:
+            ends = [tensor(case.left), tensor(shape)]
+        else:
+            left = api.tensor(case.left, case.left_strides, KINDS[case.kind])
+            ends = [left, api.tensor(shape, case.out_strides)]
         places = [(SRC, ends[0]), (WEIGHTS, weights), (DST, ends[1])]
         for n, step in enumerate(case.after):
             if step[0] == "binary":

@@ -252,20 +252,27 @@ class _Replacing:
                 self.at.update(dict.fromkeys(_made_in(s), place))
 
     def _seen(self, place: int, node: Node) -> None:
-        state = self.state
+        state, inputs, outputs = self.state, node.inputs, node.outputs
         state.place(node)
-        scalar = len(node.outputs) == 1 and state.shape(node.outputs[0]) == ()
-        if scalar and node.inputs and all(i in state.constants for i in node.inputs):
-            folded = fold(node, state)
-            if folded is not None:
-                state.constants[node.outputs[0]] = state.constants[folded[0]]
-        for tensor, value in zip(node.op._outputs, node.outputs):
+        if len(outputs) == 1 and inputs and state.values[outputs[0]].shape == ():
+            constants = state.constants
+            if all([i in constants for i in inputs]):
+                folded = fold(node, state)
+                if folded is not None:
+                    constants[outputs[0]] = constants[folded[0]]
+        value_of = self.value_of
+        for tensor, value in zip(node.op._outputs, outputs):
             self.at[value] = place
-            if tensor in self.value_of:
+            if tensor in value_of:
                 self.repeated.add(node.op)
-            self.value_of[tensor] = value
-        for i in node.inputs:
-            self.users.setdefault(i, []).append(place)
+            value_of[tensor] = value
+        users = self.users
+        for i in inputs:
+            places = users.get(i)
+            if places is None:
+                users[i] = [place]
+            else:
+                places.append(place)
 
     # all of them --------------------------------------------------------------------------------
     def by(self, rules: Sequence[Any]) -> Program:

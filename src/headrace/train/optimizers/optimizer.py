@@ -349,7 +349,7 @@ def _var_key(var: Any) -> tuple[Graph, str]:
 
 
 def _is_resource(var: TensorLike) -> bool:
-    return bool(op_of(var).type == "VarHandleOp")
+    return bool(op_of(var)._role == "handle")
 
 
 def _target(var: Any) -> Any:
@@ -419,7 +419,7 @@ def _increment(global_step: Any, scope: str) -> Operation | Tensor:
     """One is added to the step; the op that does it carries the name of the train op."""
     step_op = op_of(global_step)
     with colocate_with(step_op):
-        if step_op.type == "VarHandleOp":
+        if step_op._role == "handle":
             one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype)
             return apply_operation(
                 lookup("AssignAddVariableOp"), global_step.handle, one, name=scope

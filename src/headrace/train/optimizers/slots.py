@@ -96,9 +96,7 @@ def _variable(
             "",
             initializer=val,
             trainable=False,
-            use_resource=None
-            if isinstance(primary, Tensor)
-            else op_of(primary).type == "VarHandleOp",
+            use_resource=None if isinstance(primary, Tensor) else op_of(primary)._role == "handle",
             shape=shape if callable(val) else None,
             dtype=dtype,
             validate_shape=validate_shape,
