@@ -33,6 +33,12 @@ class BatchNormalization(BatchNormalizationCore, Layer):
     updates in ``tf.GraphKeys.UPDATE_OPS``: run them with the training step. Otherwise the moving
     averages are used.
 
+    ``momentum`` is the decay of the moving averages, ``epsilon`` is added to the variance.
+    ``center`` adds ``beta``, ``scale`` multiplies by ``gamma``. ``renorm`` is batch renormalization
+    (https://arxiv.org/abs/1702.03275) with ``renorm_clipping`` (a dict of rmax, rmin, dmax) and
+    ``renorm_momentum``. ``virtual_batch_size`` normalizes parts of the batch by themselves;
+    ``fused=False`` uses plain operations.
+
         update = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
         with tf.control_dependencies(update):
             train = optimizer.minimize(loss)
@@ -93,6 +99,12 @@ def batch_normalization(
     adjustment: object = None,
 ) -> Tensor:
     """Normalize over all axes but ``axis``; run the UPDATE_OPS with the training step.
+
+    ``momentum`` is the decay of the moving averages, ``epsilon`` is added to the variance.
+    ``center`` adds ``beta``, ``scale`` multiplies by ``gamma``. ``renorm`` is batch renormalization
+    (https://arxiv.org/abs/1702.03275) with ``renorm_clipping`` (a dict of rmax, rmin, dmax) and
+    ``renorm_momentum``. ``virtual_batch_size`` normalizes parts of the batch by themselves;
+    ``fused=False`` uses plain operations.
 
     Example::
 

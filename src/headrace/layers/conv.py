@@ -286,6 +286,13 @@ class Conv1D(Conv1DCore, Layer):
     It makes its variables at the first call and shares them among all calls. ``filters`` is the
     number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate`` are one number;
     ``padding`` is "valid" or "same".
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
     """
 
     def __init__(
@@ -341,6 +348,13 @@ def conv1d(
     ``data_format`` "channels_first" has channels second. A second call with the same ``name`` and
     ``reuse=True`` shares the variables.
 
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
         h = tf.layers.conv1d(x, 32, 8, padding="same", activation=tf.nn.relu)
     """
     return call_layer(Conv1D, locals())
@@ -353,6 +367,13 @@ class Conv2D(Conv2DCore, Layer):
     It makes its variables at the first call and shares them among all calls. ``filters`` is the
     number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate`` are one number or
     a pair; ``padding`` is "valid" or "same".
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
     """
 
     def __init__(
@@ -408,6 +429,13 @@ def conv2d(
     or "same"; ``data_format`` "channels_first" has channels second. A second call with the same
     ``name`` and ``reuse=True`` shares the variables.
 
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
         h = tf.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)
     """
     return call_layer(Conv2D, locals())
@@ -420,6 +448,13 @@ class Conv3D(Conv3DCore, Layer):
     It makes its variables at the first call and shares them among all calls. ``filters`` is the
     number of output channels; ``kernel_size``, ``strides`` and ``dilation_rate`` are one number or
     three; ``padding`` is "valid" or "same".
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
     """
 
     def __init__(
@@ -474,6 +509,13 @@ def conv3d(
     are one number or three (strides and dilation cannot both be above 1); ``padding`` is "valid" or
     "same"; ``data_format`` "channels_first" has channels second. A second call with the same
     ``name`` and ``reuse=True`` shares the variables.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
 
         h = tf.layers.conv3d(x, 32, 3, padding="same", activation=tf.nn.relu)
     """

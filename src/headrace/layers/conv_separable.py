@@ -164,6 +164,16 @@ class SeparableConv1D(SeparableConv1DCore, Layer):
 
     The kernels are [width, channels, depth_multiplier] and [1, channels * depth_multiplier,
     filters].
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
 
     def __init__(
@@ -225,6 +235,16 @@ def separable_conv1d(
     ``depth_multiplier`` is how many channels the first makes of each, ``filters`` how many come
     out. The variables are ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``. The other
     arguments are those of ``tf.layers.conv1d``.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
     return call_layer(SeparableConv1D, locals())
 
@@ -234,6 +254,16 @@ class SeparableConv2D(SeparableConv2DCore, Layer):
 
     The kernels are [height, width, channels, depth_multiplier] and [1, 1, channels *
     depth_multiplier, filters].
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
 
     def __init__(
@@ -295,5 +325,15 @@ def separable_conv2d(
     ``depth_multiplier`` is how many channels the first makes of each, ``filters`` how many come
     out. The variables are ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``. The other
     arguments are those of ``tf.layers.conv2d``.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
     return call_layer(SeparableConv2D, locals())

@@ -170,6 +170,16 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
 
     With padding "valid" a size n becomes (n - 1) * stride + kernel (or n * stride if the kernel is
     smaller), with "same" n * stride. The kernel is [height, width, filters, channels].
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
 
     def __init__(
@@ -220,6 +230,16 @@ def conv2d_transpose(
     With padding "valid" a size n becomes (n - 1) * stride + kernel (n * stride if the kernel is
     smaller), with "same" n * stride. ``filters`` is the number of output channels. The variables
     are ``kernel`` [height, width, filters, channels] and ``bias``.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
     return call_layer(Conv2DTranspose, locals())
 
@@ -228,6 +248,16 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
     """A transposed convolution over volumes; see ``Conv2DTranspose``.
 
     The kernel is [depth, height, width, filters, channels].
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
 
     def __init__(
@@ -277,5 +307,15 @@ def conv3d_transpose(
 
     The functional form of ``Conv3DTranspose``; a second call with ``reuse=True`` shares its
     variables.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
+
+    ``kernel_size`` and ``strides`` are one number or one for each dimension; ``padding`` is "valid"
+    or "same"; ``data_format`` "channels_last" (the default) or "channels_first".
     """
     return call_layer(Conv3DTranspose, locals())

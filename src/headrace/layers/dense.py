@@ -142,6 +142,13 @@ class Dense(DenseCore, Layer):
     ``units`` is the size of the result's last dimension. The kernel is [inputs, units] under the
     name ``kernel``; without an initializer it is Glorot uniform, the bias is zeros. A rank above 2
     is allowed: leading dimensions stay.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
     """
 
     def __init__(
@@ -184,6 +191,13 @@ def dense(
     The new variables are ``<name>/kernel`` [inputs, units] and ``<name>/bias`` (unless
     ``use_bias=False``). Leading dimensions stay. A second call with the same ``name`` and
     ``reuse=True`` shares the variables.
+
+    ``…_initializer`` make the variables' first values (None: that of the variable scope, else
+    Glorot uniform for kernels). A ``…_regularizer`` takes a variable, ``activity_regularizer`` the
+    output; the loss that each gives is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``. A
+    ``…_constraint`` maps a variable to what it is after each update. ``activation=None`` is linear;
+    ``use_bias=False`` leaves the bias out; ``trainable=False`` keeps the variables out of
+    ``tf.trainable_variables()``.
 
         logits = tf.layers.dense(x, 10)
         h = tf.layers.dense(x, 64, activation=tf.nn.relu)

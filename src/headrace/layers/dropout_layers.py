@@ -64,7 +64,14 @@ class DropoutCore(CoreLayer):
 
 
 class Dropout(DropoutCore, Layer):
-    """``tf.layers.Dropout``: pass ``training=True`` (or a bool tensor) to the call to drop."""
+    """The layer behind ``tf.layers.dropout``: sets a share ``rate`` of the elements to zero.
+
+    The others are divided by ``1 - rate``. Elements are dropped only in calls with
+    ``training=True`` (or a bool tensor). ``noise_shape`` has 1 in dimensions along which elements
+    are dropped together.
+
+        h = tf.layers.Dropout(0.4)(h, training=is_training)
+    """
 
     def __init__(
         self,

@@ -143,37 +143,77 @@ class _ScopedPooling(PoolingCore, Layer):
 
 
 class AveragePooling1D(_ScopedPooling, _AverageCore):
-    """The mean of each window of sequences (batch, length, channels)."""
+    """The mean of each window of [batch, steps, channels].
+
+    ``pool_size`` and ``strides`` are one number; ``padding`` is "valid" (windows that lie inside)
+    or "same" (ceil(size / stride) windows); ``data_format`` is "channels_last" or "channels_first".
+
+        h = tf.layers.average_pooling1d(x, pool_size=2, strides=2)
+    """
 
     rank = 1
 
 
 class AveragePooling2D(_ScopedPooling, _AverageCore):
-    """The mean of each window of images (batch, height, width, channels)."""
+    """The mean of each window of [batch, height, width, channels].
+
+    ``pool_size`` and ``strides`` are one number or a pair; ``padding`` is "valid" (windows that lie
+    inside) or "same" (ceil(size / stride) windows); ``data_format`` is "channels_last" or
+    "channels_first".
+
+        h = tf.layers.average_pooling2d(x, pool_size=2, strides=2)
+    """
 
     rank = 2
 
 
 class AveragePooling3D(_ScopedPooling, _AverageCore):
-    """The mean of each window of volumes (batch, depth, height, width, channels)."""
+    """The mean of each window of [batch, depth, height, width, channels].
+
+    ``pool_size`` and ``strides`` are one number or three; ``padding`` is "valid" (windows that lie
+    inside) or "same" (ceil(size / stride) windows); ``data_format`` is "channels_last" or
+    "channels_first".
+
+        h = tf.layers.average_pooling3d(x, pool_size=2, strides=2)
+    """
 
     rank = 3
 
 
 class MaxPooling1D(_ScopedPooling, _MaxCore):
-    """The largest element of each window of sequences (batch, length, channels)."""
+    """The largest value of each window of [batch, steps, channels].
+
+    ``pool_size`` and ``strides`` are one number; ``padding`` is "valid" (windows that lie inside)
+    or "same" (ceil(size / stride) windows); ``data_format`` is "channels_last" or "channels_first".
+
+        h = tf.layers.max_pooling1d(x, pool_size=2, strides=2)
+    """
 
     rank = 1
 
 
 class MaxPooling2D(_ScopedPooling, _MaxCore):
-    """The largest element of each window of images (batch, height, width, channels)."""
+    """The largest value of each window of [batch, height, width, channels].
+
+    ``pool_size`` and ``strides`` are one number or a pair; ``padding`` is "valid" (windows that lie
+    inside) or "same" (ceil(size / stride) windows); ``data_format`` is "channels_last" or
+    "channels_first".
+
+        h = tf.layers.max_pooling2d(x, pool_size=2, strides=2)
+    """
 
     rank = 2
 
 
 class MaxPooling3D(_ScopedPooling, _MaxCore):
-    """The largest element of each window of volumes (batch, depth, height, width, channels)."""
+    """The largest value of each window of [batch, depth, height, width, channels].
+
+    ``pool_size`` and ``strides`` are one number or three; ``padding`` is "valid" (windows that lie
+    inside) or "same" (ceil(size / stride) windows); ``data_format`` is "channels_last" or
+    "channels_first".
+
+        h = tf.layers.max_pooling3d(x, pool_size=2, strides=2)
+    """
 
     rank = 3
 

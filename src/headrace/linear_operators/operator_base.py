@@ -39,6 +39,13 @@ def broadcast_matrices(a: Any, b: Any) -> tuple[Any, Any]:
     return made[0], made[1]
 
 
+def _implied(kind: str, hint: bool | None, implied: str) -> bool:
+    """True, for a hint that follows from another one; an error if the caller denies it."""
+    if hint is False:
+        raise ValueError(f"A {kind} matrix is always {implied}.")
+    return True
+
+
 class LinearOperator:
     """A batch of matrices. ``is_…`` are hints (True, False or None) that the caller vouches for."""
 
@@ -53,17 +60,10 @@ class LinearOperator:
         name: str | None = None,
     ) -> None:
         if is_positive_definite:
-            if is_non_singular is False:
-                raise ValueError("A positive definite matrix is always non-singular.")
-            is_non_singular = True
-        if is_non_singular:
-            if is_square is False:
-                raise ValueError("A non-singular matrix is always square.")
-            is_square = True
-        if is_self_adjoint:
-            if is_square is False:
-                raise ValueError("A self-adjoint matrix is always square.")
-            is_square = True
+            is_non_singular = _implied("positive definite", is_non_singular, "non-singular")
+        for kind, hint in (("non-singular", is_non_singular), ("self-adjoint", is_self_adjoint)):
+            if hint:
+                is_square = _implied(kind, is_square, "square")
         self._is_square_set_or_implied_by_hints = is_square
         self._graph_parents = list(graph_parents or [])
         self._dtype = dtypes.as_dtype(dtype).base_dtype if dtype else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import io
+import itertools
 import math
 import pickle
 import re
@@ -66,13 +67,17 @@ class CategoricalVocabulary:
 
     def get(self, category: Hashable) -> int:
         """The number of a category; a new category gets the next one unless frozen."""
-        if category not in self._mapping:
-            if self._freeze:
-                return 0
-            self._mapping[category] = len(self._mapping)
-            if self._support_reverse:
-                self._reverse_mapping.append(category)
-        return self._mapping[category]
+        number = self._mapping.get(category)
+        if number is None:
+            number = 0 if self._freeze else self._append(category)
+        return number
+
+    def _append(self, category: Hashable) -> int:
+        """Give a category the next number."""
+        number = self._mapping[category] = len(self._mapping)
+        if self._support_reverse:
+            self._reverse_mapping.append(category)
+        return number
 
     def add(self, category: Hashable, count: int = 1) -> None:
         """Count ``count`` occurrences of a category."""
@@ -156,9 +161,8 @@ class VocabularyProcessor:
 
     def fit(self, raw_documents: Iterable[str], unused_y: object = None) -> VocabularyProcessor:
         """Learn the words of the documents, then freeze the vocabulary."""
-        for tokens in self._tokenizer(raw_documents):
-            for token in tokens:
-                self.vocabulary_.add(token)
+        for word in itertools.chain.from_iterable(self._tokenizer(raw_documents)):
+            self.vocabulary_.add(word)
         if self.min_frequency > 0:
             self.vocabulary_.trim(self.min_frequency)
         self.vocabulary_.freeze()
@@ -174,11 +178,10 @@ class VocabularyProcessor:
     def transform(self, raw_documents: Iterable[str]) -> Iterator[np.ndarray]:
         """A row of word numbers (int64) for each document."""
         for tokens in self._tokenizer(raw_documents):
+            first = itertools.islice(tokens, self.max_document_length)
+            numbers = [self.vocabulary_.get(token) for token in first]
             row = np.zeros(self.max_document_length, np.int64)
-            for i, token in enumerate(tokens):
-                if i >= self.max_document_length:
-                    break
-                row[i] = self.vocabulary_.get(token)
+            row[: len(numbers)] = numbers
             yield row
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:

@@ -398,7 +398,12 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Classes drawn uniformly from [0, range_max)."""
+    """Classes drawn uniformly from [0, range_max).
+
+    Returns (classes [num_sampled], expected counts of the true classes [batch, num_true], expected
+    counts of the sampled ones [num_sampled]). ``true_classes`` is int64 [batch, num_true]; with
+    ``unique`` no class is drawn twice; classes lie below ``range_max``.
+    """
     return _sampler(
         UNIFORM,
         true_classes,
@@ -420,7 +425,13 @@ def log_uniform_candidate_sampler(
     seed: object = None,
     name: str | None = None,
 ) -> Sampled:
-    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""
+    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1): for classes sorted by
+    falling frequency.
+
+    Returns (classes [num_sampled], expected counts of the true classes [batch, num_true], expected
+    counts of the sampled ones [num_sampled]). ``true_classes`` is int64 [batch, num_true]; with
+    ``unique`` no class is drawn twice; classes lie below ``range_max``.
+    """
     return _sampler(
         LOG_UNIFORM,
         true_classes,
@@ -442,7 +453,12 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Classes drawn as often as they were seen among the true classes so far."""
+    """Classes drawn as often as they were seen among the true classes so far.
+
+    Returns (classes [num_sampled], expected counts of the true classes [batch, num_true], expected
+    counts of the sampled ones [num_sampled]). ``true_classes`` is int64 [batch, num_true]; with
+    ``unique`` no class is drawn twice; classes lie below ``range_max``.
+    """
     return _sampler(
         LEARNED,
         true_classes,
@@ -470,7 +486,15 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Classes drawn in proportion to given counts, each raised to the power ``distortion``."""
+    """Classes drawn in proportion to given counts, each raised to the power ``distortion``.
+
+    The counts are the list ``unigrams`` or the last column of the CSV file ``vocab_file``;
+    ``num_reserved_ids`` classes before them are never drawn. Of ``num_shards`` samplers, number
+    ``shard`` draws every ``num_shards``-th class only. Returns (classes [num_sampled], expected
+    counts of the true classes [batch, num_true], expected counts of the sampled ones
+    [num_sampled]). ``true_classes`` is int64 [batch, num_true]; with ``unique`` no class is drawn
+    twice; classes lie below ``range_max``.
+    """
     return _sampler(
         FIXED,
         true_classes,
@@ -497,7 +521,12 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Every class, once: for tests."""
+    """Every class of [0, num_sampled) once: a sampler for tests.
+
+    Returns (classes [num_sampled], expected counts of the true classes [batch, num_true], expected
+    counts of the sampled ones [num_sampled]). ``true_classes`` is int64 [batch, num_true]; with
+    ``unique`` no class is drawn twice.
+    """
     return _sampler(
         ALL, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique
     )

@@ -243,7 +243,11 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The transposed convolution with a dilated filter."""
+    """The transpose of ``atrous_conv2d``: the gradient of the dilated convolution as a layer.
+
+    ``filters`` is [height, width, out channels, in channels] with ``rate - 1`` zeros between its
+    values; ``output_shape`` is the shape of the result, ``padding`` "SAME" or "VALID".
+    """
     with name_scope(name, "atrous_conv2d_transpose", [value, filters]):
         if rate < 1:
             raise ValueError(f"rate {rate} cannot be less than one")

@@ -193,6 +193,8 @@ def conv1d(
 
     ``stride`` is one number, ``padding`` "SAME" or "VALID", ``data_format`` "NWC" or "NCW". The
     operation is a Conv2D of height 1, as in TF. ``value`` is the old name of ``input``.
+
+    ``use_cudnn_on_gpu`` has no effect, as on a CPU in TensorFlow.
     """
     value = deprecated("input", input, "value", value)
     with name_scope(name, "conv1d", [value, filters]) as scope:
@@ -236,7 +238,13 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: object = None,
 ) -> Tensor:
-    """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``."""
+    """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``.
+
+    ``filter`` and the other arguments are those of the convolution; ``out_backprop`` is the
+    gradient of its result. ``filters`` is another name of ``filter``. ``strides`` and ``dilations``
+    are [1, s, s, 1] for NHWC; ``padding`` is "SAME" or "VALID". ``use_cudnn_on_gpu`` has no effect,
+    as on a CPU in TensorFlow.
+    """
     filter = deprecated("filters", filters, "filter", filter)
     padding, explicit = _padding(padding)
     return apply(
@@ -265,7 +273,12 @@ def conv2d_backprop_filter(
     dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``conv2d`` for its filter, which has the shape ``filter_sizes``."""
+    """The gradient of ``conv2d`` for its filter, which has the shape ``filter_sizes``.
+
+    ``input`` and the other arguments are those of the convolution; ``out_backprop`` is the gradient
+    of its result. ``strides`` and ``dilations`` are [1, s, s, 1] for NHWC; ``padding`` is "SAME" or
+    "VALID". ``use_cudnn_on_gpu`` has no effect, as on a CPU in TensorFlow.
+    """
     padding, explicit = _padding(padding)
     return apply(
         nn_conv.CONV2D_BACKPROP_FILTER,
@@ -292,7 +305,11 @@ def conv3d_backprop_filter_v2(
     dilations: TensorLike = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``conv3d`` for its filter, which has the shape ``filter_sizes``."""
+    """The gradient of ``conv3d`` for its filter, which has the shape ``filter_sizes``.
+
+    ``out_backprop`` is the gradient of the convolution's result; ``strides`` and ``dilations`` have
+    five numbers, the first and the last of which are 1.
+    """
     return apply(
         nn_conv.CONV3D_BACKPROP_FILTER,
         input,
@@ -380,6 +397,8 @@ def atrous_conv2d(
     """A convolution whose filter has ``rate - 1`` zeros between its values (dilated).
 
     The same as ``conv2d`` with ``dilations=[1, rate, rate, 1]`` and strides of 1.
+
+    ``filters`` is [height, width, in, out]; ``padding`` is "SAME" or "VALID".
     """
     return convolution(
         value, filters, padding, dilation_rate=np.broadcast_to(rate, (2,)).tolist(), name=name
@@ -422,9 +441,10 @@ def depthwise_conv2d_native_backprop_input(
     dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``depthwise_conv2d`` for its input.
+    """The gradient of ``depthwise_conv2d`` for its input, which has the shape ``input_sizes``.
 
-    ``input_sizes`` is the shape of that input.
+    ``out_backprop`` is the gradient of the convolution's result; ``strides`` and ``dilations`` are
+    [1, s, s, 1] for NHWC.
     """
     return apply(
         nn_conv.DEPTHWISE_BACKPROP_INPUT,
@@ -449,9 +469,10 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: TensorLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``depthwise_conv2d`` for its filter.
+    """The gradient of ``depthwise_conv2d`` for its filter, which has the shape ``filter_sizes``.
 
-    ``filter_sizes`` is the shape of that filter.
+    ``out_backprop`` is the gradient of the convolution's result; ``strides`` and ``dilations`` are
+    [1, s, s, 1] for NHWC.
     """
     return apply(
         nn_conv.DEPTHWISE_BACKPROP_FILTER,

@@ -192,9 +192,12 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """The cross entropy per row.
+    """The softmax cross entropy of each row: ``-sum(labels * log_softmax(logits))``.
 
-    Gradients do not flow into the labels (use the _v2 form for that).
+    ``labels`` and ``logits`` are [..., classes] and must be given by name; labels are
+    probabilities. The result has one element a row. Gradients do not flow into the labels; those of
+    ``softmax_cross_entropy_with_logits_v2`` do. ``dim`` is the old name of ``axis``, the axis of
+    classes.
     """
     if axis is not None:
         dim = axis
@@ -360,7 +363,10 @@ def log_poisson_loss(
     compute_full_loss: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """exp(c) - z * c, with Stirling's approximation of log(z!) for the full loss."""
+    """The negative log likelihood of Poisson counts: ``exp(log_input) - targets * log_input``.
+
+    ``compute_full_loss`` adds Stirling's approximation of ``log(targets!)`` where targets exceed 1.
+    """
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")
         targets = convert_to_tensor(targets, name="targets")

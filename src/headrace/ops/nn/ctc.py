@@ -240,6 +240,11 @@ def ctc_loss(
     ``labels`` is an int32 SparseTensor [batch, length]; ``inputs`` are logits [time, batch,
     classes] ([batch, time, classes] with ``time_major=False``), the last class is the blank.
     ``sequence_length`` says how many steps of each item count.
+
+    ``preprocess_collapse_repeated`` joins equal labels in a row first; ``ctc_merge_repeated=False``
+    lets repeated labels stand without a blank between them; with
+    ``ignore_longer_outputs_than_inputs`` items whose labels do not fit have loss 0 instead of an
+    error.
     """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
@@ -263,7 +268,12 @@ def ctc_loss(
 def ctc_greedy_decoder(
     inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True
 ) -> tuple[list[Any], Tensor]:
-    """([labels as a SparseTensor], minus the sum of the best logits)."""
+    """The best class of each step, joined: ([labels as a SparseTensor], minus the sum of the best
+    logits [batch, 1]).
+
+    ``inputs`` are logits [time, batch, classes], the last class is the blank; ``sequence_length``
+    [batch] says how many steps count. ``merge_repeated`` joins equal classes in a row.
+    """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
     at, values, shape, score = apply_many(
@@ -279,8 +289,13 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[Any], Tensor]:
-    """The likeliest label sequences as SparseTensors, and their log probabilities (batch,
-    top_paths).
+    """The ``top_paths`` likeliest label sequences, as SparseTensors, and their log probabilities
+    [batch, top_paths].
+
+    ``inputs`` are logits [time, batch, classes], the last class is the blank; ``sequence_length``
+    [batch] says how many steps count. ``beam_width`` is the number of sequences that are followed.
+    ``merge_repeated`` (the default) also joins equal labels in a row of the result, as in
+    TensorFlow.
     """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 

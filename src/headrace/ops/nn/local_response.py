@@ -117,7 +117,11 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """Each value divided by a power of the squares of its neighbours in the channel dimension."""
+    """Each value divided by ``(bias + alpha * sum of squares) ** beta``, the sum over channels at
+    most ``depth_radius`` away.
+
+    ``input`` is [batch, height, width, channels].
+    """
     return apply(
         LRN, input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
     )

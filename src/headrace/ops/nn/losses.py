@@ -329,9 +329,12 @@ def mean_squared_error(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The loss ``(predictions - labels) ** 2``, weighted, reduced and added to LOSSES.
+    """The loss ``(predictions - labels) ** 2``.
 
-    ``weights`` is a scalar or broadcast to the labels; 0 leaves an element out of the mean.
+    ``weights`` is a scalar or broadcast to the labels; 0 leaves an element out of the mean. The
+    result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is the
+    sum divided by the number of elements with weights other than 0. It is added to the collection
+    ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
     """
     _pair(labels, predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
@@ -350,7 +353,14 @@ def cosine_distance(
     reduction: str = _BY_NONZERO,
     dim: AxisLike | None = None,
 ) -> Tensor:
-    """1 - sum(predictions * labels) over the axis; both are taken to have unit length."""
+    """The loss ``1 - sum(labels * predictions, axis)``; both are taken to have unit length along
+    ``axis``.
+
+    The result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is
+    the sum divided by the number of elements with weights other than 0. It is added to the
+    collection ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which
+    ``tf.losses.get_total_loss()`` reads. ``dim`` is the old name of ``axis``.
+    """
     axis = deprecated("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("You must specify 'axis'.")
@@ -369,7 +379,13 @@ def hinge_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """relu(1 - y * logits), y = -1 or 1 for labels 0 or 1."""
+    """The loss ``relu(1 - y * logits)``, where y is -1 or 1 for ``labels`` 0 or 1.
+
+    The result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is
+    the sum divided by the number of elements with weights other than 0. It is added to the
+    collection ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which
+    ``tf.losses.get_total_loss()`` reads.
+    """
     _pair(labels, logits, "logits")
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as scope:
         labels, logits = _floats(labels, logits)
@@ -388,9 +404,12 @@ def huber_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Half the squared error up to ``delta``, ``delta`` times the error less a constant beyond.
+    """Half the squared error up to ``delta``; beyond, ``delta * (|error| - delta / 2)``.
 
-    Weighted, reduced and collected as ``compute_weighted_loss`` does.
+    The result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is
+    the sum divided by the number of elements with weights other than 0. It is added to the
+    collection ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which
+    ``tf.losses.get_total_loss()`` reads.
     """
     _pair(labels, predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as scope:
@@ -411,7 +430,14 @@ def log_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """-labels * log(predictions) - (1 - labels) * log(1 - predictions)."""
+    """The loss ``-labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions +
+    epsilon)``.
+
+    ``predictions`` are probabilities. The result is a scalar unless ``reduction`` is
+    ``tf.losses.Reduction.NONE``; by default it is the sum divided by the number of elements with
+    weights other than 0. It is added to the collection ``loss_collection``
+    (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    """
     _pair(labels, predictions)
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -462,7 +488,14 @@ def sigmoid_cross_entropy(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Sigmoid cross entropy per class; smoothing moves the labels towards 1/2."""
+    """The sigmoid cross entropy of every class by itself (several may be true).
+
+    ``multi_class_labels`` (0 or 1) and ``logits`` are [batch, classes]. ``label_smoothing`` s makes
+    labels ``labels * (1 - s) + s / 2``. The result is a scalar unless ``reduction`` is
+    ``tf.losses.Reduction.NONE``; by default it is the sum divided by the number of elements with
+    weights other than 0. It is added to the collection ``loss_collection``
+    (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    """
     if multi_class_labels is None:
         raise ValueError("multi_class_labels must not be None.")
     _pair(multi_class_labels, logits, "logits")
@@ -489,10 +522,13 @@ def softmax_cross_entropy(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The softmax cross entropy with one-hot labels, weighted, reduced and collected.
+    """The softmax cross entropy with one-hot labels.
 
-    ``label_smoothing`` s makes labels ``labels * (1 - s) + s / classes``. ``weights`` is a scalar
-    or one number per row.
+    ``onehot_labels`` and ``logits`` are [batch, classes]. ``label_smoothing`` s makes labels
+    ``labels * (1 - s) + s / classes``. ``weights`` is a scalar or one number a row. The result is a
+    scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is the sum divided by
+    the number of elements with weights other than 0. It is added to the collection
+    ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
     """
     if onehot_labels is None:
         raise ValueError("onehot_labels must not be None.")
@@ -528,9 +564,12 @@ def sparse_softmax_cross_entropy(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The softmax cross entropy with class numbers as labels, weighted, reduced and collected.
+    """The softmax cross entropy with class numbers as labels.
 
-    ``labels`` is [batch] (a last dimension of 1 is dropped), ``logits`` [batch, classes].
+    ``labels`` is [batch] (a last dimension of 1 is dropped), ``logits`` [batch, classes]. The
+    result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is the
+    sum divided by the number of elements with weights other than 0. It is added to the collection
+    ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
     """
     _pair(labels, logits, "logits")
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:

@@ -54,6 +54,8 @@ def moments(
     """Mean and variance over ``axes``: ``moments(x, [0])`` per column, ``[0, 1, 2]`` per channel.
 
     The variance is divided by n. ``shift`` is not used, as in TensorFlow.
+
+    ``keep_dims`` (``keepdims``) keeps the reduced axes with length 1.
     """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x]):
@@ -103,6 +105,8 @@ def weighted_moments(
     """Mean and variance over ``axes`` with a weight per element.
 
     ``frequency_weights`` is broadcast against ``x``.
+
+    ``keep_dims`` (``keepdims``) keeps the reduced axes with length 1.
     """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):
@@ -140,7 +144,12 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """(count, sum, sum of squares, shift), the sums of ``x - shift``."""
+    """(count, sum of ``x - shift``, sum of its squares, shift) over ``axes``; ``shift`` is None if
+    not given.
+
+    ``tf.nn.normalize_moments`` makes mean and variance of them. ``keep_dims`` (``keepdims``) keeps
+    the reduced axes with length 1.
+    """
     axes = sorted(set(axes))
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "sufficient_statistics", [x, shift]):
@@ -182,7 +191,11 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from sufficient statistics."""
+    """Mean and variance from the results of ``tf.nn.sufficient_statistics``.
+
+    ``counts`` is the number of elements, ``mean_ss`` and ``variance_ss`` are the sums of values and
+    of squares, both less ``shift`` (None: 0).
+    """
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = apply_op("Reciprocal", counts, name="divisor")
         shifted_mean = mul(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")

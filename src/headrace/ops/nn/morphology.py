@@ -193,7 +193,13 @@ def dilation2d(
     filters: TensorLike | None = None,
     dilations: Sequence[int] | None = None,
 ) -> Tensor:
-    """The dilation of images NHWC by a structuring function [height, width, channels]."""
+    """The grey-scale dilation of images [batch, height, width, channels] by ``filter`` [height,
+    width, channels].
+
+    The result is the largest ``image + filter`` over each window. ``strides`` and ``rates`` are [1,
+    s, s, 1]; ``padding`` is "SAME" or "VALID". ``filters`` and ``dilations`` are newer names of
+    ``filter`` and ``rates``.
+    """
     taps = one_of("filters", filters, "filter", filter)
     rates = one_of("dilations", dilations, "rates", rates)
     return apply(DILATION, input, taps, strides=strides, rates=rates, padding=padding, name=name)
@@ -221,7 +227,13 @@ def erosion2d(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The erosion of images: the dilation of what is dark by the mirrored kernel."""
+    """The grey-scale erosion of images [batch, height, width, channels] by ``kernel`` [height,
+    width, channels].
+
+    The result is the smallest ``image - kernel`` over each window: the dilation of the negated
+    image by the mirrored kernel, negated. ``strides`` and ``rates`` are [1, s, s, 1]; ``padding``
+    is "SAME" or "VALID".
+    """
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         turned = reverse(kernel, [0, 1])
         dark = dilation2d(negative(value), turned, strides, rates, padding, name=scope)

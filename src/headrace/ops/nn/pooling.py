@@ -105,6 +105,9 @@ def max_pool2d(
     """The largest value of each window of a batch of pictures.
 
     ``ksize`` and ``strides`` are one number, two (height, width) or four.
+
+    ``padding`` "SAME" gives ceil(size / stride) windows, "VALID" only those that lie inside.
+    ``data_format`` is "NHWC" or "NCHW".
     """
     return _pool_nd(
         MAX_POOL, 2, input, ksize, strides, padding, data_format or "NHWC", name or "MaxPool2d"
@@ -119,7 +122,12 @@ def max_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest value of each window of [batch, depth, height, width, channels]."""
+    """The largest value of each window of [batch, depth, height, width, channels].
+
+    ``ksize`` and ``strides`` are one number, or a list of one, three or five. ``padding`` "SAME"
+    gives ceil(size / stride) windows, "VALID" only those that lie inside. ``data_format`` is
+    "NDHWC" or "NCDHW".
+    """
     return _pool_nd(MAX_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
 
 
@@ -164,7 +172,12 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of [batch, depth, height, width, channels]."""
+    """The mean of each window of [batch, depth, height, width, channels].
+
+    ``ksize`` and ``strides`` are one number, or a list of one, three or five. ``padding`` "SAME"
+    gives ceil(size / stride) windows, "VALID" only those that lie inside. ``data_format`` is
+    "NDHWC" or "NCDHW".
+    """
     return _pool_nd(AVG_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
 
 
@@ -202,7 +215,12 @@ def max_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest value of each window of [batch, width, channels]."""
+    """The largest value of each window of [batch, width, channels].
+
+    ``ksize`` and ``strides`` are one number, or a list of one or three. ``padding`` "SAME" gives
+    ceil(size / stride) windows, "VALID" only those that lie inside. ``data_format`` is "NWC" or
+    "NCW".
+    """
     return _pool1d(MAX_POOL, "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
@@ -214,7 +232,12 @@ def avg_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of [batch, width, channels]."""
+    """The mean of each window of [batch, width, channels].
+
+    ``ksize`` and ``strides`` are one number, or a list of one or three. ``padding`` "SAME" gives
+    ceil(size / stride) windows, "VALID" only those that lie inside. ``data_format`` is "NWC" or
+    "NCW".
+    """
     return _pool1d(AVG_POOL, "AvgPool1D", input, ksize, strides, padding, data_format, name)
 
 
@@ -275,6 +298,9 @@ def max_pool_with_argmax(
 
     Positions are those in the flattened image (row, column, channel) or, with
     ``include_batch_in_index``, in the flattened batch; their type is ``Targmax``.
+
+    ``ksize`` and ``strides`` are [1, height, width, 1]; ``padding`` is "SAME" or "VALID";
+    ``data_format`` is "NHWC". ``output_dtype`` is a newer name of ``Targmax``.
     """
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")

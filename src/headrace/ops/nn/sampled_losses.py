@@ -59,6 +59,10 @@ def nce_loss(
     ``weights`` is [classes, dim], ``biases`` [classes], ``labels`` [batch, num_true], ``inputs``
     [batch, dim]. The loss has one element per row. Classes are sampled log-uniformly by default, so
     sort them by falling frequency.
+
+    ``num_classes`` is their number. ``sampled_values`` is what a ``tf.nn.…_candidate_sampler``
+    gave, if another one is wanted; ``remove_accidental_hits`` drops samples that are true classes;
+    ``partition_strategy`` ("mod" or "div") says how ``weights`` given in several parts are divided.
     """
     before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
@@ -133,6 +137,10 @@ def sampled_softmax_loss(
     ``weights`` is [classes, dim], ``biases`` [classes], ``labels`` [batch, num_true] of class
     numbers, ``inputs`` [batch, dim]. The loss has one element per row. ``remove_accidental_hits``
     drops samples that are true classes. For evaluation compute the full softmax.
+
+    ``num_classes`` is their number. ``sampled_values`` is what a ``tf.nn.…_candidate_sampler``
+    gave, if another one is wanted; ``partition_strategy`` ("mod" or "div") says how ``weights``
+    given in several parts are divided.
     """
     before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(

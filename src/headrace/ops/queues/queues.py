@@ -137,23 +137,27 @@ class QueueBase:
 
     def _components(self, vals: object) -> list[Tensor]:
         if isinstance(vals, dict):
-            if not self._names:
-                raise ValueError("Queue must have names to enqueue a dictionary")
-            if sorted(self._names, key=str) != sorted(vals.keys(), key=str):
-                raise ValueError(
-                    "Keys in dictionary to enqueue do not match names of Queue.  Dictionary: "
-                    f"({sorted(vals.keys())}), Queue: ({sorted(self._names)})"
-                )
-            vals = [vals[k] for k in self._names]
+            given: Sequence[object] = self._in_order_of_names(vals)
+        elif self._names:
+            raise ValueError("You must enqueue a dictionary in a Queue with names")
         else:
-            if self._names:
-                raise ValueError("You must enqueue a dictionary in a Queue with names")
-            if not isinstance(vals, (list, tuple)):
-                vals = [vals]
+            given = vals if isinstance(vals, (list, tuple)) else [vals]
         return [
             convert_to_tensor(val, dtype=dtype, name=f"component_{i}")
-            for i, (val, dtype) in enumerate(zip(vals, self._dtypes))
+            for i, (val, dtype) in enumerate(zip(given, self._dtypes))
         ]
+
+    def _in_order_of_names(self, vals: dict[str, object]) -> list[object]:
+        """The values of a dictionary; its keys must be the queue's names."""
+        if not self._names:
+            raise ValueError("Queue must have names to enqueue a dictionary")
+        wanted, given = sorted(self._names, key=str), sorted(vals, key=str)
+        if wanted != given:
+            raise ValueError(
+                "Keys in dictionary to enqueue do not match names of Queue.  Dictionary: "
+                f"({given}), Queue: ({wanted})"
+            )
+        return [vals[name] for name in self._names]
 
     @staticmethod
     def _scope_values(

@@ -113,25 +113,35 @@ def _set_number(message: Any, value: Any) -> None:
         text_format.Merge(value, message)
 
 
+#: Fields of the message that are set as they are: field -> the parameter's name.
+_PLAIN_FIELDS = {
+    "is_regression": "regression",
+    "num_outputs": "num_classes",
+    "leaf_type": "leaf_model_type",
+    "stats_type": "stats_model_type",
+    "inequality_test_type": "split_type",
+}
+_PLAIN_FIELDS |= {
+    name: name
+    for name in (
+        "num_trees",
+        "max_nodes",
+        "num_features",
+        "collate_examples",
+        "checkpoint_stats",
+        "use_running_stats_method",
+        "initialize_average_splits",
+        "inference_tree_paths",
+    )
+}
+
+
 def build_params_proto(params: Any) -> Any:
     """The ``TensorForestParams`` of filled parameters."""
     from google.protobuf import text_format
 
-    proto = forest_message("TensorForestParams")(
-        num_trees=params.num_trees,
-        max_nodes=params.max_nodes,
-        is_regression=params.regression,
-        num_outputs=params.num_classes,
-        num_features=params.num_features,
-        leaf_type=params.leaf_model_type,
-        stats_type=params.stats_model_type,
-        inequality_test_type=params.split_type,
-        collate_examples=params.collate_examples,
-        checkpoint_stats=params.checkpoint_stats,
-        use_running_stats_method=params.use_running_stats_method,
-        initialize_average_splits=params.initialize_average_splits,
-        inference_tree_paths=params.inference_tree_paths,
-    )
+    fields = {field: getattr(params, name) for field, name in _PLAIN_FIELDS.items()}
+    proto = forest_message("TensorForestParams")(**fields)
     proto.pruning_type.type = params.pruning_type
     proto.finish_type.type = params.finish_type
     _set_number(proto.pruning_type.prune_every_samples, params.prune_every_samples)

@@ -176,15 +176,21 @@ class LooperThread(threading.Thread):
     def run(self) -> None:
         with self._coord.stop_on_exception():
             self.start_loop()
-            if self._timer_interval_secs is None:
-                while not self._coord.should_stop():
-                    self.run_loop()
-            else:
-                following = time.time()
-                while not self._coord.wait_for_stop(following - time.time()):
-                    following += self._timer_interval_secs
-                    self.run_loop()
+            for _ in self._rounds():
+                self.run_loop()
             self.stop_loop()
+
+    def _rounds(self) -> Iterator[None]:
+        """One item a call of ``run_loop``, on time, until the coordinator asks to stop."""
+        interval = self._timer_interval_secs
+        if interval is None:
+            while not self._coord.should_stop():
+                yield
+            return
+        due = time.time()
+        while not self._coord.wait_for_stop(due - time.time()):
+            yield
+            due += interval
 
     def start_loop(self) -> None:
         """Called when the thread starts."""

@@ -68,6 +68,16 @@ COUNTS = {
     "fp": ("false_positives", False, True),
 }
 
+#: What the docstrings of the metrics below have in common.
+_STREAMING = """
+
+    ``labels`` and ``predictions`` have one shape, to which ``weights`` is broadcast. Returns
+    ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over all
+    batches so far. The counts are local variables: run ``tf.local_variables_initializer()`` first.
+    ``metrics_collections`` and ``updates_collections`` name collections to which ``value`` and
+    ``update_op`` are added.
+    """
+
 
 def _count(
     kind: str,
@@ -122,7 +132,7 @@ def _counter(kind: str, doc: str) -> _Counter:
         )
 
     counter.__name__ = counter.__qualname__ = COUNTS[kind][0]
-    counter.__doc__ = doc
+    counter.__doc__ = doc + _STREAMING
     return counter
 
 
@@ -167,7 +177,7 @@ def _ratio(title: str, other: _Counter, doc: str) -> _Counter:
             return registered(value, update, metrics_collections, updates_collections)
 
     ratio.__name__ = ratio.__qualname__ = title
-    ratio.__doc__ = doc
+    ratio.__doc__ = doc + _STREAMING
     return ratio
 
 
@@ -283,7 +293,10 @@ def _counter_at(kind: str) -> _CounterAt:
         )
 
     counter.__name__ = counter.__qualname__ = f"{COUNTS[kind][0]}_at_thresholds"
-    counter.__doc__ = f":func:`{COUNTS[kind][0]}` for each threshold of predictions in [0, 1]."
+    counter.__doc__ = (
+        f":func:`{COUNTS[kind][0]}` for each of ``thresholds`` in [0, 1], in one vector.\n\n"
+        "    A prediction counts as positive above the threshold." + _STREAMING
+    )
     return counter
 
 
@@ -326,7 +339,15 @@ def precision_at_thresholds(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """:func:`precision` for each threshold of predictions in [0, 1]."""
+    """The streaming precision for each of ``thresholds`` in [0, 1], in one vector.
+
+    A prediction counts as positive above the threshold. Returns ``(value, update_op)``: run
+    ``update_op`` with every batch; ``value`` is the result over all batches so far. The totals are
+    local variables: run ``tf.local_variables_initializer()`` first. ``metrics_collections`` and
+    ``updates_collections`` name collections to which ``value`` and ``update_op`` are added.
+    ``labels`` and ``predictions`` have one shape; ``weights`` is broadcast to it, and 0 leaves an
+    element out.
+    """
     return _ratio_at(
         "precision",
         "fp",
@@ -349,7 +370,15 @@ def recall_at_thresholds(
     updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Metric:
-    """:func:`recall` for each threshold of predictions in [0, 1]."""
+    """The streaming recall for each of ``thresholds`` in [0, 1], in one vector.
+
+    A prediction counts as positive above the threshold. Returns ``(value, update_op)``: run
+    ``update_op`` with every batch; ``value`` is the result over all batches so far. The totals are
+    local variables: run ``tf.local_variables_initializer()`` first. ``metrics_collections`` and
+    ``updates_collections`` name collections to which ``value`` and ``update_op`` are added.
+    ``labels`` and ``predictions`` have one shape; ``weights`` is broadcast to it, and 0 leaves an
+    element out.
+    """
     return _ratio_at(
         "recall",
         "fn",

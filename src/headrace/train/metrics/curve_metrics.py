@@ -94,6 +94,12 @@ def auc(
 
     ``summation_method``: "trapezoidal", "careful_interpolation" (better for "PR"), "minoring" or
     "majoring".
+
+    ``num_thresholds`` thresholds between 0 and 1 approximate the curve; ``thresholds`` gives them
+    explicitly. Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the
+    result over all batches so far. The totals are local variables: run
+    ``tf.local_variables_initializer()`` first. ``metrics_collections`` and ``updates_collections``
+    name collections to which ``value`` and ``update_op`` are added.
     """
     refuse_eager("tf.metrics.auc")
     with variable_scope(name, "auc", (labels, predictions, weights)):
@@ -124,7 +130,15 @@ def sensitivity_at_specificity(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The sensitivity at the threshold whose specificity is nearest to the given one."""
+    """The sensitivity (true positive rate) at the threshold whose specificity is nearest to
+    ``specificity``.
+
+    ``num_thresholds`` thresholds between 0 and 1 are tried; ``predictions`` lie in [0, 1],
+    ``labels`` are bools. Returns ``(value, update_op)``: run ``update_op`` with every batch;
+    ``value`` is the result over all batches so far. The totals are local variables: run
+    ``tf.local_variables_initializer()`` first. ``metrics_collections`` and ``updates_collections``
+    name collections to which ``value`` and ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.sensitivity_at_specificity")
     if specificity < 0 or specificity > 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
@@ -154,7 +168,15 @@ def specificity_at_sensitivity(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The specificity at the last threshold whose sensitivity is nearest to the given one."""
+    """The specificity (true negative rate) at the last threshold whose sensitivity is nearest to
+    ``sensitivity``.
+
+    ``num_thresholds`` thresholds between 0 and 1 are tried; ``predictions`` lie in [0, 1],
+    ``labels`` are bools. Returns ``(value, update_op)``: run ``update_op`` with every batch;
+    ``value`` is the result over all batches so far. The totals are local variables: run
+    ``tf.local_variables_initializer()`` first. ``metrics_collections`` and ``updates_collections``
+    name collections to which ``value`` and ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.specificity_at_sensitivity")
     if sensitivity < 0 or sensitivity > 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")

@@ -75,7 +75,18 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The (weighted) mean of all elements seen so far, in variables ``total`` and ``count``."""
+    """The streaming (weighted) mean of all elements of ``values``.
+
+    Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over
+    all batches so far. The totals are local variables: run ``tf.local_variables_initializer()``
+    first. ``metrics_collections`` and ``updates_collections`` name collections to which ``value``
+    and ``update_op`` are added. ``weights`` is broadcast to ``values``.
+
+        mean, update = tf.metrics.mean(loss)
+        for batch in batches:
+            sess.run(update, {x: batch})
+        print(sess.run(mean))
+    """
     refuse_eager("tf.metrics.mean")
     with variable_scope(name, "mean", (values, weights)):
         values = cast(values, dtypes.float32)
@@ -101,7 +112,13 @@ def mean_tensor(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The (weighted) mean of each element over batches; the shape of ``values`` must be known."""
+    """The streaming (weighted) mean of each element of ``values`` over the batches.
+
+    The result has the shape of ``values``, which must be known. Returns ``(value, update_op)``: run
+    ``update_op`` with every batch; ``value`` is the result over all batches so far. The totals are
+    local variables: run ``tf.local_variables_initializer()`` first. ``metrics_collections`` and
+    ``updates_collections`` name collections to which ``value`` and ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.mean_tensor")
     with variable_scope(name, "mean", (values, weights)):
         values = cast(values, dtypes.float32)
@@ -131,6 +148,10 @@ def accuracy(
 
     Run ``tf.local_variables_initializer()`` first, the update with every batch; the value is the
     share over all batches so far.
+
+    ``labels`` and ``predictions`` have one shape and one type; ``weights`` is broadcast to it, and
+    0 leaves an element out. ``metrics_collections`` and ``updates_collections`` name collections to
+    which the value and the update are added.
     """
     refuse_eager("tf.metrics.accuracy")
     predictions, labels, weights = align(predictions, labels, weights)
@@ -149,7 +170,14 @@ def mean_absolute_error(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``|predictions - labels|``."""
+    """The streaming mean of ``|predictions - labels|``.
+
+    Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over
+    all batches so far. The totals are local variables: run ``tf.local_variables_initializer()``
+    first. ``metrics_collections`` and ``updates_collections`` name collections to which ``value``
+    and ``update_op`` are added. ``labels`` and ``predictions`` have one shape; ``weights`` is
+    broadcast to it, and 0 leaves an element out.
+    """
     refuse_eager("tf.metrics.mean_absolute_error")
     predictions, labels, weights = align(predictions, labels, weights)
     error = abs_of(predictions - labels)
@@ -166,7 +194,14 @@ def mean_cosine_distance(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """One minus the mean cosine similarity along ``dim``; both inputs are unit vectors there."""
+    """One minus the streaming mean of the cosine similarity along ``dim``.
+
+    Both inputs have unit length along ``dim``; they are not normalized here. Returns ``(value,
+    update_op)``: run ``update_op`` with every batch; ``value`` is the result over all batches so
+    far. The totals are local variables: run ``tf.local_variables_initializer()`` first.
+    ``metrics_collections`` and ``updates_collections`` name collections to which ``value`` and
+    ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.mean_cosine_distance")
     predictions, labels, weights = align(predictions, labels, weights)
     products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
@@ -184,7 +219,15 @@ def mean_relative_error(
     updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``|labels - predictions| / normalizer``, zero where the normalizer is."""
+    """The streaming mean of ``|labels - predictions| / normalizer``; elements whose ``normalizer``
+    is 0 count as 0.
+
+    Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over
+    all batches so far. The totals are local variables: run ``tf.local_variables_initializer()``
+    first. ``metrics_collections`` and ``updates_collections`` name collections to which ``value``
+    and ``update_op`` are added. ``labels`` and ``predictions`` have one shape; ``weights`` is
+    broadcast to it, and 0 leaves an element out.
+    """
     refuse_eager("tf.metrics.mean_relative_error")
     predictions, labels, weights = align(predictions, labels, weights)
     predictions, normalizer = remove_squeezable_dimensions(predictions, normalizer)
@@ -203,7 +246,14 @@ def mean_squared_error(
     updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``(predictions - labels)²``."""
+    """The streaming mean of ``(predictions - labels) ** 2``.
+
+    Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over
+    all batches so far. The totals are local variables: run ``tf.local_variables_initializer()``
+    first. ``metrics_collections`` and ``updates_collections`` name collections to which ``value``
+    and ``update_op`` are added. ``labels`` and ``predictions`` have one shape; ``weights`` is
+    broadcast to it, and 0 leaves an element out.
+    """
     refuse_eager("tf.metrics.mean_squared_error")
     predictions, labels, weights = align(predictions, labels, weights)
     error = squared_difference(labels, predictions)
@@ -219,7 +269,14 @@ def root_mean_squared_error(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The square root of the mean of ``(predictions - labels) ** 2`` over all batches so far."""
+    """The square root of the streaming mean of ``(predictions - labels) ** 2``.
+
+    Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over
+    all batches so far. The totals are local variables: run ``tf.local_variables_initializer()``
+    first. ``metrics_collections`` and ``updates_collections`` name collections to which ``value``
+    and ``update_op`` are added. ``labels`` and ``predictions`` have one shape; ``weights`` is
+    broadcast to it, and 0 leaves an element out.
+    """
     refuse_eager("tf.metrics.root_mean_squared_error")
     predictions, labels, weights = align(predictions, labels, weights)
     name = name or "root_mean_squared_error"
@@ -235,7 +292,13 @@ def percentage_below(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of values below the threshold."""
+    """The streaming share of ``values`` below ``threshold``, from 0 to 1.
+
+    Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the result over
+    all batches so far. The totals are local variables: run ``tf.local_variables_initializer()``
+    first. ``metrics_collections`` and ``updates_collections`` name collections to which ``value``
+    and ``update_op`` are added. ``weights`` is broadcast to ``values``.
+    """
     refuse_eager("tf.metrics.percentage_below")
     below = cast(less(values, threshold), dtypes.float32)
     name = name or "percentage_below_threshold"
@@ -255,7 +318,14 @@ def mean_per_class_accuracy(
     updates_collections: Sequence[str] | str | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of the accuracy in each; the update gives the accuracy per class."""
+    """The mean over classes of the accuracy in each class.
+
+    ``labels`` and ``predictions`` are class numbers below ``num_classes``. ``update_op`` gives the
+    accuracy per class [num_classes]. Returns ``(value, update_op)``: run ``update_op`` with every
+    batch; ``value`` is the result over all batches so far. The totals are local variables: run
+    ``tf.local_variables_initializer()`` first. ``metrics_collections`` and ``updates_collections``
+    name collections to which ``value`` and ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.mean_per_class_accuracy")
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
         labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(predictions)
@@ -306,6 +376,9 @@ def mean_iou(
     Run the update for every batch, then the value. Classes that occur in neither labels nor
     predictions do not count. The update gives the confusion matrix. Its local variable needs
     ``tf.local_variables_initializer()``.
+
+    ``metrics_collections`` and ``updates_collections`` name collections to which the value and the
+    update are added.
     """
     refuse_eager("tf.metrics.mean_iou")
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):

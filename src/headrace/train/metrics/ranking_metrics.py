@@ -175,7 +175,15 @@ def recall_at_top_k(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of labels that are among the predicted classes ``predictions_idx``."""
+    """The share of labels that are among the predicted classes ``predictions_idx``.
+
+    ``labels`` are class numbers [..., true classes] (int64, dense or sparse), ``predictions_idx``
+    class numbers [..., k]. ``class_id`` restricts the count to one class. ``k`` is used for the
+    name only. Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the
+    result over all batches so far. The totals are local variables: run
+    ``tf.local_variables_initializer()`` first. ``metrics_collections`` and ``updates_collections``
+    name collections to which ``value`` and ``update_op`` are added.
+    """
     return _share_at_top_k(
         "recall",
         "false_negatives",
@@ -200,7 +208,15 @@ def recall_at_k(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of labels that are among the k classes with the highest predictions."""
+    """The share of labels that are among the ``k`` classes with the highest predictions.
+
+    ``labels`` are class numbers [..., true classes] (int64, dense or sparse), ``predictions``
+    scores [..., classes]. ``class_id`` restricts the count to one class. Returns ``(value,
+    update_op)``: run ``update_op`` with every batch; ``value`` is the result over all batches so
+    far. The totals are local variables: run ``tf.local_variables_initializer()`` first.
+    ``metrics_collections`` and ``updates_collections`` name collections to which ``value`` and
+    ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.recall_at_k")
     with name_scope(name, _at_k("recall", k, class_id), (predictions, labels, weights)) as scope:
         _, top = top_k(predictions, k)
@@ -219,7 +235,15 @@ def precision_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of the predicted classes ``predictions_idx`` that are labels."""
+    """The share of the predicted classes ``predictions_idx`` that are labels.
+
+    ``labels`` are class numbers [..., true classes] (int64, dense or sparse), ``predictions_idx``
+    class numbers [..., k]. ``class_id`` restricts the count to one class. ``k`` is used for the
+    name only. Returns ``(value, update_op)``: run ``update_op`` with every batch; ``value`` is the
+    result over all batches so far. The totals are local variables: run
+    ``tf.local_variables_initializer()`` first. ``metrics_collections`` and ``updates_collections``
+    name collections to which ``value`` and ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.precision_at_top_k")
     return _share_at_top_k(
         "precision",
@@ -245,7 +269,15 @@ def precision_at_k(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of the k classes with the highest predictions that are labels."""
+    """The share of the ``k`` classes with the highest predictions that are labels.
+
+    ``labels`` are class numbers [..., true classes] (int64, dense or sparse), ``predictions``
+    scores [..., classes]. ``class_id`` restricts the count to one class. Returns ``(value,
+    update_op)``: run ``update_op`` with every batch; ``value`` is the result over all batches so
+    far. The totals are local variables: run ``tf.local_variables_initializer()`` first.
+    ``metrics_collections`` and ``updates_collections`` name collections to which ``value`` and
+    ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.sparse_precision_at_k")
     with name_scope(name, _at_k("precision", k, class_id), (predictions, labels, weights)) as scope:
         _, top = top_k(predictions, k)
@@ -385,7 +417,15 @@ def average_precision_at_k(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over rows of the average precision of the k classes with the highest predictions."""
+    """The mean over rows of the average precision of the ``k`` classes with the highest
+    predictions.
+
+    ``labels`` are class numbers [..., true classes] (int64, dense or sparse), ``predictions``
+    scores [..., classes]. ``weights`` has one number a row. Returns ``(value, update_op)``: run
+    ``update_op`` with every batch; ``value`` is the result over all batches so far. The totals are
+    local variables: run ``tf.local_variables_initializer()`` first. ``metrics_collections`` and
+    ``updates_collections`` name collections to which ``value`` and ``update_op`` are added.
+    """
     refuse_eager("tf.metrics.sparse_average_precision_at_k")
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
