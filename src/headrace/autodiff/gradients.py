@@ -233,7 +233,10 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: object = None,
 ) -> list[Tensor]:
-    """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape."""
+    """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape.
+
+    Blocks between different x are left out. The other arguments are those of ``tf.gradients``.
+    """
 
     def derive(of: Tensor, by: Tensor) -> Tensor:
         found = gradients(

@@ -417,8 +417,10 @@ def register_tensor_conversion_function(
     conversion_func: Converter,
     priority: int = 100,
 ) -> None:
-    """``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a Tensor or
-    NotImplemented.
+    """Lets values of type ``base_type`` (or a tuple of types) be used as tensors.
+
+    ``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a Tensor or
+    NotImplemented. Functions of a smaller ``priority`` are asked first.
     """
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in types):

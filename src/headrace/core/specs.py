@@ -266,7 +266,12 @@ class SparseTensorSpec(Shaped):
 
 
 class IndexedSlicesSpec(Shaped):
-    """Shape and types of IndexedSlices, for signatures and branches."""
+    """Shape and types of IndexedSlices, for the signatures of functions.
+
+    ``shape`` and ``dtype`` are those of the dense tensor and its values; ``indices_dtype`` is int64
+    by default; ``dense_shape_dtype`` is None for slices without a dense shape; ``indices_shape`` is
+    [None] by default.
+    """
 
     value_type = IndexedSlices
 

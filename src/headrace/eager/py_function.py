@@ -79,7 +79,14 @@ def py_function(
     Tout: Any = None,
     name: str | None = None,
 ) -> Any:
-    """A Python function of eager tensors as an operation; without ``func`` a decorator."""
+    """A Python function of eager tensors as an operation, with gradients; without ``func`` a
+    decorator.
+
+    ``func`` is called with eager tensors of the list ``inp`` when the operation runs, and gives
+    tensors of the types ``Tout`` (one, or a list).
+
+        y = tf.py_function(lambda a: a * 2.0, [x], tf.float32)
+    """
     if func is None:
         return script.as_decorator(py_function, Tout, name)
     script.check_callable(func)

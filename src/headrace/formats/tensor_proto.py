@@ -219,6 +219,8 @@ def make_tensor_proto(
     """A TensorProto from a value, as ``tf.make_tensor_proto``.
 
     With ``shape``, the last element is repeated to fill it.
+
+    ``verify_shape=True`` refuses values of another shape than ``shape``.
     """
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 

@@ -62,7 +62,10 @@ class _OfOne(LinearOperator):
 
 
 class LinearOperatorAdjoint(_OfOne):
-    """The conjugate transpose of an operator, without a matrix of its own."""
+    """The conjugate transpose of an operator, without a matrix of its own.
+
+    The ``is_…`` arguments are hints; see ``LinearOperator``.
+    """
 
     def __init__(
         self,
@@ -119,7 +122,10 @@ class LinearOperatorAdjoint(_OfOne):
 
 
 class LinearOperatorInversion(_OfOne):
-    """The inverse of an operator: what applies it solves, what solves it applies."""
+    """The inverse of an operator: what applies it solves, what solves it applies.
+
+    The ``is_…`` arguments are hints; see ``LinearOperator``.
+    """
 
     def __init__(
         self,
@@ -226,7 +232,10 @@ class _PartByPart(_OfSeveral):
 
 
 class LinearOperatorComposition(_OfSeveral):
-    """The product of operators, the last of which is applied first."""
+    """The product of operators, the last of which is applied first.
+
+    The ``is_…`` arguments are hints; see ``LinearOperator``.
+    """
 
     def __init__(
         self,
@@ -284,7 +293,10 @@ class LinearOperatorComposition(_OfSeveral):
 
 
 class LinearOperatorBlockDiag(_PartByPart):
-    """Operators as blocks along the diagonal of a matrix that is zero elsewhere."""
+    """Operators as blocks along the diagonal of a matrix that is zero elsewhere.
+
+    The ``is_…`` arguments are hints; see ``LinearOperator``.
+    """
 
     def __init__(
         self,
@@ -366,7 +378,10 @@ class LinearOperatorBlockDiag(_PartByPart):
 
 
 class LinearOperatorKronecker(_PartByPart):
-    """The Kronecker product of square operators, computed factor by factor."""
+    """The Kronecker product of square operators, computed factor by factor.
+
+    The ``is_…`` arguments are hints; see ``LinearOperator``.
+    """
 
     def __init__(
         self,
@@ -449,7 +464,11 @@ class LinearOperatorKronecker(_PartByPart):
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):
-    """``base_operator`` + U D Vᴴ, solved by the Woodbury identity."""
+    """``base_operator + u @ diag(diag_update) @ v^H``, solved by the Woodbury identity.
+
+    ``u`` and ``v`` are [..., n, k] (``v=None``: ``u``), ``diag_update`` [..., k] (None: ones). The
+    ``is_…`` arguments are hints; see ``LinearOperator``.
+    """
 
     def __init__(
         self,

@@ -24,6 +24,9 @@ __all__ = [
 class LinearOperatorFullMatrix(LinearOperator):
     """The operator of any dense matrix ``[..., M, N]``; products and solves cost what the matrix's
     do.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
     """
 
     def __init__(
@@ -64,7 +67,11 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
-    """The lower triangle of ``tril``; what is above the diagonal does not count."""
+    """The lower triangle of ``tril``; what is above the diagonal does not count.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,
@@ -126,7 +133,11 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
 
 class LinearOperatorHouseholder(LinearOperator):
-    """The reflection I - 2 v vᴴ of the unit vector along ``reflection_axis``."""
+    """The reflection I - 2 v vᴴ of the unit vector along ``reflection_axis``.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,
@@ -192,7 +203,11 @@ class LinearOperatorHouseholder(LinearOperator):
 
 
 class LinearOperatorToeplitz(LinearOperator):
-    """Constant along diagonals: first column ``col``, first row ``row``."""
+    """Constant along diagonals: first column ``col``, first row ``row``.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,

@@ -28,7 +28,11 @@ def _conjugate(x: Tensor) -> Tensor:
 
 
 class LinearOperatorDiag(LinearOperator):
-    """A diagonal matrix, given by the vector ``diag`` (``[..., N]``); it keeps no matrix."""
+    """A diagonal matrix, given by the vector ``diag`` (``[..., N]``); it keeps no matrix.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,
@@ -198,7 +202,11 @@ class _OfSize(LinearOperator):
 
 
 class LinearOperatorIdentity(_OfSize):
-    """The operator of the identity matrix of ``num_rows`` rows; it keeps no matrix."""
+    """The operator of the identity matrix of ``num_rows`` rows; it keeps no matrix.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,
@@ -265,7 +273,11 @@ class LinearOperatorIdentity(_OfSize):
 
 
 class LinearOperatorScaledIdentity(_OfSize):
-    """``multiplier`` (a batch of numbers) on the diagonal."""
+    """``multiplier`` (a batch of numbers) on the diagonal.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,
@@ -352,7 +364,11 @@ class LinearOperatorScaledIdentity(_OfSize):
 
 
 class LinearOperatorZeros(_OfSize):
-    """The operator of a matrix of zeros, ``num_rows`` by ``num_columns``; it keeps no matrix."""
+    """The operator of a matrix of zeros, ``num_rows`` by ``num_columns``; it keeps no matrix.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown); they are not checked.
+    """
 
     def __init__(
         self,

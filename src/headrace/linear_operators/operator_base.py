@@ -47,7 +47,14 @@ def _implied(kind: str, hint: bool | None, implied: str) -> bool:
 
 
 class LinearOperator:
-    """A batch of matrices. ``is_…`` are hints (True, False or None) that the caller vouches for."""
+    """A batch of matrices that can be applied and solved without being stored.
+
+    ``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite`` and ``is_square`` are hints
+    (True, False, or None for unknown). Hints are not checked: the caller vouches for them.
+
+    ``graph_parents`` are the tensors that the operator is made of. Subclasses define ``_matmul``,
+    ``_shape`` and ``_shape_tensor``.
+    """
 
     def __init__(
         self,

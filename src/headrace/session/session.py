@@ -500,6 +500,9 @@ class Session(BaseSession):
     Beside TensorFlow's arguments: ``executor``; ``exact`` leaves out rewrites that may change bits;
     ``weights`` ("bfloat16", "int8") is the type in which inference keeps large weights of products
     (docs/inference.md).
+
+    ``target`` must be "" or that of a ``tf.train.Server`` of this process; ``graph`` is the default
+    graph if None; ``config`` is a ``tf.ConfigProto``.
     """
 
     def __init__(
@@ -544,7 +547,11 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default from its creation on, for notebooks and shells."""
+    """A session that is the default from its creation on, for notebooks and shells.
+
+    ``target`` must be "" or that of a ``tf.train.Server`` of this process; ``graph`` is the default
+    graph if None; ``config`` is a ``tf.ConfigProto``. Close it with ``close()``.
+    """
 
     _places_whole_graph = False
     _active_session_count = 0

@@ -84,9 +84,11 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: object = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """Write the ``checkpoint`` file of a folder.
+    """Write the ``checkpoint`` file of the folder ``save_dir``.
 
-    The newest checkpoint, and all that are kept, from old to new.
+    ``model_checkpoint_path`` is the newest checkpoint, ``all_model_checkpoint_paths`` are all that
+    are kept, from old to new, with the times ``all_model_checkpoint_timestamps``.
+    ``latest_filename`` replaces the name "checkpoint".
     """
     write_checkpoint_state(
         save_dir,
@@ -153,8 +155,11 @@ def _write_atomically(path: str, text: str) -> None:
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
-    """The CheckpointState of a folder, its paths complete; None if there is none that can be
-    read.
+    """The CheckpointState of the folder ``checkpoint_dir``, its paths complete; None without one.
+
+    ``latest_filename`` is the name of the file that is read ("checkpoint").
+    ``model_checkpoint_path`` is the newest checkpoint, ``all_model_checkpoint_paths`` are all that
+    are kept.
     """
     from google.protobuf import text_format
 
@@ -182,9 +187,10 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path prefix of the newest checkpoint of a folder, for ``Saver.restore``.
-
+    """The path of the newest checkpoint in the folder ``checkpoint_dir``, for ``Saver.restore``;
     None without one.
+
+    ``latest_filename`` is the name of the file that lists them ("checkpoint").
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -251,7 +257,10 @@ def sync_checkpoint(checkpoint_prefix: str) -> None:
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Delete the files of a checkpoint."""
+    """Delete the files of the checkpoint ``checkpoint_prefix``, and its ``.meta`` file.
+
+    ``checkpoint_format_version`` is that of ``tf.train.SaverDef`` (V1 or V2).
+    """
     prefix = local_path(checkpoint_prefix)
     patterns = [meta_graph_filename(prefix, meta_graph_suffix)]
     if checkpoint_format_version == _V2:

@@ -243,8 +243,10 @@ def cosine_decay_restarts(
     alpha: TensorLike = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Cosine decay that starts again, each time ``t_mul`` times as long and from ``m_mul`` times
-    as high.
+    """Cosine decay that starts again.
+
+    The first cycle has ``first_decay_steps`` steps; each further one is ``t_mul`` times as long and
+    begins ``m_mul`` times as high. ``alpha`` is the lowest rate as a share of ``learning_rate``.
     """
     with name_scope(name or "SGDRDecay") as scope:
         start = _initial(learning_rate)
@@ -293,7 +295,11 @@ def linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * ((alpha + linear) * cosine + beta)`` (https://arxiv.org/abs/1709.07417)."""
+    """``learning_rate * ((alpha + linear) * cosine + beta)`` (https://arxiv.org/abs/1709.07417).
+
+    Over ``decay_steps`` steps ``linear`` falls from 1 to 0, while ``cosine`` goes through
+    ``num_periods`` periods.
+    """
     return _linear_cosine(
         learning_rate,
         global_step,
@@ -318,8 +324,10 @@ def noisy_linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Linear cosine decay with noise of variance ``initial_variance / (1 + global_step) **
-    variance_decay``.
+    """``linear_cosine_decay`` with normal noise added to its linear part.
+
+    The noise has variance ``initial_variance / (1 + global_step) ** variance_decay``. The other
+    arguments are those of ``tf.train.linear_cosine_decay``.
     """
     noise = (initial_variance, variance_decay)
     return _linear_cosine(

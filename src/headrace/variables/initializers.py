@@ -259,7 +259,11 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 
 
 class VarianceScaling(Initializer):
-    """Numbers of variance ``scale`` over a layer's number of inputs, outputs, or their mean."""
+    """Numbers of variance ``scale`` over a layer's number of inputs, outputs, or their mean.
+
+    ``mode`` is "fan_in" (inputs), "fan_out" (outputs) or "fan_avg"; ``distribution``
+    "truncated_normal", "untruncated_normal" or "uniform".
+    """
 
     def __init__(
         self,

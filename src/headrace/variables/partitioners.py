@@ -46,7 +46,10 @@ def variable_axis_size_partitioner(
     bytes_per_string_element: int = 16,
     max_shards: int | None = None,
 ) -> Partitioner:
-    """Shards of at most ``max_shard_bytes`` along ``axis``."""
+    """A partitioner for ``get_variable``: shards of at most ``max_shard_bytes`` along ``axis``.
+
+    Strings count as ``bytes_per_string_element``; there are at most ``max_shards``.
+    """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             "Both max_shard_bytes and bytes_per_string_element must be positive. Currently: "
@@ -114,9 +117,11 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: ReuseLike = None,
 ) -> list[Any]:
-    """The shards of a new partitioned variable (pre-1.0.
+    """A list of variables, the shards of one large variable of ``shape``: the pre-1.0 function.
 
-    ``get_variable`` with a partitioner does more).
+    ``slicing`` has the number of shards of each dimension, at most one of them above 1.
+    ``initializer`` is a value or a function of a shape. ``get_variable`` with a partitioner does
+    more.
     """
     from headrace.variables.variable_scope import _get_partitioned_variable, variable_scope
 

@@ -205,6 +205,9 @@ class variable_scope:
     ``caching_device``, ``partitioner``, ``custom_getter``, ``dtype``, ``use_resource`` and
     ``constraint`` hold for all variables inside. A scope object can be entered again.
     ``auxiliary_name_scope=False`` opens no name scope for operations.
+
+    ``name_or_scope`` is a string or a VariableScope; if it is None, ``default_name`` is made unique
+    and used.
     """
 
     def __init__(
@@ -389,6 +392,11 @@ def get_variable(
     ``shape`` is needed for a new variable unless ``initializer`` is a value. Whether a variable
     must exist, may exist or must be new is the scope's ``reuse``.
 
+    ``regularizer(variable)`` is added to ``tf.GraphKeys.REGULARIZATION_LOSSES``;
+    ``trainable=False`` keeps the variable out of ``tf.trainable_variables()``; ``collections``
+    replaces ``GLOBAL_VARIABLES``; ``use_resource`` chooses the kind; ``constraint`` maps the
+    variable to what it is after an optimizer's update. What is not given comes from the scope.
+
         >>> with tf.variable_scope("layer"):
         ...     w = tf.get_variable("w", [3, 2], initializer=tf.zeros_initializer())
         >>> w.name
@@ -436,7 +444,11 @@ def get_local_variable(
     synchronization: object = VariableSynchronization.AUTO,
     aggregation: object = VariableAggregation.NONE,
 ) -> Variable:
-    """As :func:`get_variable`, for a variable that is neither trained nor saved."""
+    """``get_variable`` for a variable that is neither trained nor saved.
+
+    It is in the collection ``LOCAL_VARIABLES``: ``tf.local_variables_initializer()`` initializes
+    it. The arguments are those of ``get_variable``.
+    """
     listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(
         name,

@@ -32,9 +32,10 @@ def executing_eagerly_outside_functions() -> bool:
 def enable_eager_execution(
     config: object = None, device_policy: object = None, execution_mode: object = None
 ) -> None:
-    """Compute operations at once.
+    """Operations compute when they are called, from now on, and tensors have ``numpy()``.
 
-    ValueError if operations were added to the default graph already.
+    Call it first: with operations in the default graph it is a ValueError. ``config``,
+    ``device_policy`` and ``execution_mode`` are checked and have no further effect.
     """
     from headrace.eager import eager_context as context
 

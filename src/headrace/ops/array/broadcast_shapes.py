@@ -122,12 +122,15 @@ BROADCAST_ARGS = define(
 
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
-    """The shape, as a tensor, of two tensors broadcast against each other."""
+    """The shape of ``a + b`` as a tensor, from the shapes of a and b as integer vectors.
+
+    tf.broadcast_dynamic_shape([3, 1], [2])                 # [3, 2]
+    """
     return apply(BROADCAST_ARGS, shape_x, shape_y)
 
 
 def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorShape:
-    """The static shape of two TensorShapes broadcast against each other."""
+    """The static shape of ``a + b``, from two TensorShapes; ValueError if they do not fit."""
     for given in (shape_x, shape_y):
         if not isinstance(given, TensorShape):
             raise AttributeError(

@@ -110,7 +110,11 @@ def edit_distance(
     normalize: bool = True,
     name: str = "edit_distance",
 ) -> Tensor:
-    """Levenshtein distance of the sequences along the last dimension of two SparseTensors."""
+    """The Levenshtein distance of the sequences along the last dimension of two SparseTensors.
+
+    ``hypothesis`` and ``truth`` have equal first dimensions, which are those of the result
+    (float32). ``normalize`` divides by the length of ``truth``.
+    """
     for label, value in (("Hypothesis", hypothesis), ("Truth", truth)):
         if not hasattr(value, "dense_shape"):
             raise TypeError(f"{label} must be a SparseTensor.")

@@ -555,7 +555,14 @@ def split(
     num: int | None = None,
     name: str = "split",
 ) -> list[Tensor]:
-    """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
+    """A tensor cut along ``axis`` into a list of tensors.
+
+    ``num_or_size_splits`` is the number of equal parts, or a list of sizes, one of which may be -1.
+    ``num`` is the number of parts where the list is a tensor of unknown length.
+
+        a, b = tf.split([[1, 2, 3], [4, 5, 6]], [1, 2], axis=1)
+        b                                                       # [[2, 3], [5, 6]]
+    """
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         count_more(get_default_graph(), 1)  # TF makes a tensor of the number
         return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)

@@ -402,9 +402,13 @@ def pad(
     name: str | None = None,
     constant_values: TensorLike = 0,
 ) -> Tensor:
-    """Add elements at both ends of each dimension.
+    """``tensor`` with elements added at both ends of each dimension.
 
-    A constant, or the mirror image of what is there.
+    ``paddings`` is [rank, 2]: how many before and behind. ``mode`` is "CONSTANT"
+    (``constant_values``), "REFLECT" (mirrored without the edge) or "SYMMETRIC" (with it).
+
+        tf.pad([1, 2, 3], [[1, 2]])                             # [0, 1, 2, 3, 0, 0]
+        tf.pad([1, 2, 3], [[1, 2]], "REFLECT")                  # [2, 1, 2, 3, 2, 1]
     """
     mode = mode.upper()
     if mode == "CONSTANT":

@@ -378,7 +378,13 @@ def bincount(
     dtype: DType = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each integer occurs (or the sum of the weights given to it)."""
+    """How often each integer from 0 on occurs in ``arr``, or the sum of its ``weights``.
+
+    The result is a vector as long as the largest integer plus one, at least ``minlength``, at most
+    ``maxlength`` (larger integers are not counted).
+
+        tf.bincount([1, 1, 3])                                  # [0, 2, 0, 1]
+    """
     with name_scope(name, "bincount"):
         arr = convert.convert(arr, dtypes.int32, "arr")
         size = _bincount_size(arr)
@@ -406,7 +412,12 @@ def histogram_fixed_width(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Counts in bins of equal width; what lies outside is counted in the first or last bin."""
+    """Counts of ``values`` in ``nbins`` bins of equal width over ``value_range`` = [low, high].
+
+    What lies outside is counted in the first or last bin. The result is [nbins] of ``dtype``.
+
+        tf.histogram_fixed_width([-1.0, 0.0, 1.5, 9.0], [0.0, 5.0], nbins=5)  # [2, 1, 0, 0, 1]
+    """
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         values = apply_op("Reshape", convert.convert(values), [-1])
         return apply(HISTOGRAM_FIXED_WIDTH, values, value_range, nbins, dtype=dtype, name=scope)
@@ -421,6 +432,9 @@ def histogram_fixed_width_bins(
 ) -> Tensor:
     """The number of the bin each value falls into: int32, as in TensorFlow, where ``dtype`` must be
     int32 or int64 and has no other effect.
+
+    ``value_range`` is [low, high], divided into ``nbins`` bins of equal width; what lies outside
+    falls into the first or last one.
     """
     if dtypes.as_dtype(dtype) not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"dtype must be int32 or int64, not {dtypes.as_dtype(dtype).name}")

@@ -224,7 +224,12 @@ BATCH_TO_SPACE = define(
 def space_to_batch_nd(
     input: TensorLike, block_shape: object, paddings: object, name: str | None = None
 ) -> Tensor:
-    """Cut space into blocks; each position in a block becomes a batch entry."""
+    """Blocks of the dimensions after the first moved into the batch dimension, after padding.
+
+    ``block_shape`` is [m], ``paddings`` [m, 2] (zeros before and behind), for the m dimensions
+    after the first. Padded sizes must be multiples of the block sizes. The batch grows by the
+    product of ``block_shape``.
+    """
     return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
 
@@ -249,6 +254,9 @@ def space_to_batch(
 
     ``paddings`` is [2, 2]: [[top, bottom], [left, right]]. The padded sizes must be multiples of
     the block size.
+
+    ``block_size`` is one number; the batch dimension grows by its square. ``block_shape`` is TF 2's
+    name of it.
     """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = space_to_batch_nd(
@@ -275,6 +283,9 @@ def batch_to_space(
     """Blocks of the batch dimension moved back into height and width, then cropped.
 
     ``crops`` is [2, 2]: [[top, bottom], [left, right]].
+
+    ``block_size`` is one number; the batch dimension shrinks by its square. ``block_shape`` is TF
+    2's name of it.
     """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = batch_to_space_nd(
@@ -430,7 +441,11 @@ def space_to_depth(
 def depth_to_space(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Channels as blocks of space: the inverse of ``space_to_depth``."""
+    """Channels as blocks of space: the inverse of ``space_to_depth``.
+
+    [n, h, w, c] becomes [n, h * b, w * b, c / (b * b)] with ``block_size`` b. ``data_format`` is
+    "NHWC" or "NCHW".
+    """
     return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)
 
 

@@ -438,7 +438,7 @@ def assert_rank_in(
     message: object = None,
     name: str | None = None,
 ) -> Operation:
-    """Assert that the number of dimensions is one of several."""
+    """An operation that fails unless the rank of ``x`` is one of ``ranks``, a list of numbers."""
     with name_scope(name, "assert_rank_in", [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = [_rank_tensor(r, message) for r in ranks]

@@ -88,6 +88,9 @@ def map_fn(
     structure of rows. Say ``dtype`` if the result has another type or structure than ``elems``. It
     is a loop: an operation on whole tensors is faster where there is one.
 
+    Elements are taken one after the other: ``parallel_iterations`` and ``swap_memory`` have no
+    effect; ``back_prop=False`` takes no gradient through the loop.
+
         tf.map_fn(lambda row: tf.reduce_sum(row), x)            # like reduce_sum(x, 1)
         tf.map_fn(lambda r: (r, -r), x, dtype=(tf.float32, tf.float32))
     """
@@ -175,6 +178,9 @@ def foldl(
     """The elements of the first dimension reduced from the left: ``fn(fn(fn(init, e0), e1), e2)``.
 
     Without ``initializer`` the first element begins. ``elems`` may be a structure of tensors.
+
+    Elements are taken one after the other: ``parallel_iterations`` and ``swap_memory`` have no
+    effect; ``back_prop=False`` takes no gradient through the loop.
     """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldl", False, options)
@@ -192,6 +198,9 @@ def foldr(
     """Like ``foldl`` from the last element to the first: ``fn(so_far, element)`` for each.
 
     Without ``initializer`` the last element is the first value.
+
+    Elements are taken one after the other: ``parallel_iterations`` and ``swap_memory`` have no
+    effect; ``back_prop=False`` takes no gradient through the loop.
     """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldr", True, options)
@@ -223,7 +232,10 @@ def scan(
     Without ``initializer`` the first row is the first value, and the result. The result has the
     structure and types of ``initializer``; ``reverse`` begins with the last row.
 
-        tf.scan(lambda total, x: total + x, [1, 2, 3])          # [1, 3, 6]
+    Elements are taken one after the other: ``parallel_iterations`` and ``swap_memory`` have no
+    effect; ``back_prop=False`` takes no gradient through the loop.
+
+        tf.scan(lambda total, x: total + x, np.array([1, 2, 3]))  # [1, 3, 6]
     """
     if not callable(fn):
         raise TypeError("fn must be callable.")

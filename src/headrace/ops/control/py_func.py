@@ -260,7 +260,13 @@ def numpy_function(
     Tout: DTypeLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """A Python function of arrays as an operation; without ``func`` a decorator."""
+    """A Python function of NumPy arrays as an operation; without ``func`` a decorator.
+
+    ``func`` is called with the values of the list ``inp`` when the operation runs, and gives arrays
+    of the types ``Tout`` (one, or a list). It has no gradient.
+
+        y = tf.numpy_function(np.sinh, [x], tf.float32)
+    """
     if func is None:
         return as_decorator(numpy_function, Tout, name)
     return py_func(func, inp, Tout, stateful=True, name=name)

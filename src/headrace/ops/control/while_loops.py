@@ -51,6 +51,10 @@ def while_loop(
     Both take the loop variables as arguments; ``body`` returns their next values, in the same
     structure. A shape that changes from round to round needs ``shape_invariants``.
 
+    ``maximum_iterations`` ends the loop after so many rounds. ``back_prop=False`` takes no gradient
+    through it. ``return_same_structure`` gives a list of one loop variable as a list, not as the
+    tensor.
+
         i, total = tf.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + i), [0, 0])
 
     Rounds run one after the other: ``parallel_iterations`` and ``swap_memory`` change nothing.

@@ -292,7 +292,15 @@ def non_max_suppression(
     score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """Indices of the best boxes, without those that overlap a better one too much."""
+    """Indices (int32) of the best boxes, without those that overlap a better one too much.
+
+    ``boxes`` is [n, 4] as [y1, x1, y2, x2], ``scores`` [n]. At most ``max_output_size`` boxes are
+    chosen, by falling score; a box that overlaps a chosen one by more than ``iou_threshold``
+    (intersection over union), or whose score is at most ``score_threshold``, is dropped.
+
+        boxes = [[0.0, 0, 1, 1], [0, 0, 1, 0.9], [0, 2, 1, 3]]
+        tf.image.non_max_suppression(boxes, [0.9, 0.8, 0.7], 3)  # [0, 2]
+    """
     with name_scope(name, "non_max_suppression"):
         iou = convert_to_tensor(iou_threshold, dtypes.float32, name="iou_threshold")
         least = convert_to_tensor(score_threshold, dtypes.float32, name="score_threshold")
@@ -312,6 +320,10 @@ def non_max_suppression_with_scores(
 
     ``soft_nms_sigma`` above 0 lowers the scores of overlapping boxes instead of dropping the boxes.
     ``boxes`` is [n, 4] as [y1, x1, y2, x2].
+
+    ``boxes`` is [n, 4] as [y1, x1, y2, x2], ``scores`` [n]. At most ``max_output_size`` boxes are
+    chosen, by falling score; a box that overlaps a chosen one by more than ``iou_threshold``
+    (intersection over union), or whose score is at most ``score_threshold``, is dropped.
     """
     with name_scope(name, "non_max_suppression_with_scores"):
         found = apply_many(
@@ -329,9 +341,12 @@ def non_max_suppression_padded(
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """``non_max_suppression`` with a result that may be padded with zeros to one size.
+    """``non_max_suppression`` with a result of one size: (indices, how many of them are valid).
 
-    Returns (indices, how many of them are valid).
+    ``boxes`` is [n, 4] as [y1, x1, y2, x2], ``scores`` [n]. At most ``max_output_size`` boxes are
+    chosen, by falling score; a box that overlaps a chosen one by more than ``iou_threshold``
+    (intersection over union), or whose score is at most ``score_threshold``, is dropped. With
+    ``pad_to_max_output_size`` the indices are filled up with zeros.
     """
     with name_scope(name, "non_max_suppression_padded"):
         return apply_many(
@@ -382,7 +397,12 @@ def non_max_suppression_overlaps(
     score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """``non_max_suppression`` from a matrix of overlaps [n, n] instead of boxes."""
+    """``non_max_suppression`` from a matrix ``overlaps`` [n, n] instead of boxes.
+
+    ``scores`` is [n]. At most ``max_output_size`` entries are chosen, by falling score; one that
+    overlaps a chosen one by more than ``overlap_threshold``, or whose score is at most
+    ``score_threshold``, is dropped.
+    """
     with name_scope(name, "non_max_suppression_overlaps"):
         return apply(
             NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold

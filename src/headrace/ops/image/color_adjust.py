@@ -199,7 +199,11 @@ def adjust_jpeg_quality_v2(
 def random_jpeg_quality(
     image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """The picture after JPEG compression of a quality drawn from the range (0 to 100)."""
+    """The picture after JPEG compression of a quality drawn from [``min_jpeg_quality``,
+    ``max_jpeg_quality``).
+
+    Both lie between 0 and 100, the first below the second.
+    """
     if min(min_jpeg_quality, max_jpeg_quality) < 0 or max(min_jpeg_quality, max_jpeg_quality) > 100:
         raise ValueError("jpeg encoding range must be between 0 and 100.")
     if min_jpeg_quality >= max_jpeg_quality:

@@ -283,11 +283,12 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """A piece of an image for each box, all resized to ``crop_size`` [height, width]; float32.
+    """A piece of an image for each box, all resized to ``crop_size`` = [height, width]; float32.
 
-    ``boxes`` are [n, (y1, x1, y2, x2)] in shares of the image's height and width, ``box_ind``
-    (``box_indices``) says of which image each is. ``method`` is "bilinear" or "nearest"; outside of
-    the image the value is ``extrapolation_value``.
+    ``image`` is [batch, height, width, channels]; ``boxes`` [n, 4] as [y1, x1, y2, x2] with 0 to 1
+    for the whole image; ``box_ind`` [n] says which image of the batch. ``method`` is "bilinear" or
+    "nearest"; what lies outside is ``extrapolation_value``. A box with y1 > y2 or x1 > x2 is
+    flipped. ``box_indices`` is TF 2's name of ``box_ind``.
     """
     return crop_and_resize_v1(
         image, boxes, box_indices, crop_size, method, extrapolation_value, name

@@ -233,7 +233,11 @@ def crop_to_bounding_box(
     target_height: int | Tensor,
     target_width: int | Tensor,
 ) -> Tensor:
-    """The part of an image from (offset_height, offset_width) on."""
+    """The part of an image of size ``target_height`` x ``target_width`` that begins at
+    (``offset_height``, ``offset_width``).
+
+    ``image`` is [height, width, channels] or a batch of them. The part must lie inside.
+    """
 
     def conditions(batch: Tensor) -> list[tuple[Any, str]]:
         height, width = _known_size(batch)
@@ -272,7 +276,11 @@ def pad_to_bounding_box(
     target_height: Tensor,
     target_width: Tensor,
 ) -> Tensor:
-    """An image in the middle of zeros, at (offset_height, offset_width) of the target."""
+    """An image at (``offset_height``, ``offset_width``) of zeros of size ``target_height`` x
+    ``target_width``.
+
+    ``image`` is [height, width, channels] or a batch of them, and must fit.
+    """
 
     def padded(batch: Tensor) -> Tensor:
         height, width = _known_size(batch)

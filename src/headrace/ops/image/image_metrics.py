@@ -166,7 +166,11 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The same at several scales, each half the one before."""
+    """The structural similarity of each pair of images at several scales, each half the one before.
+
+    ``power_factors`` has the weight of each scale, the finest first; ``max_val`` is the range of
+    values. ``filter_size``, ``filter_sigma``, ``k1`` and ``k2`` are those of ``tf.image.ssim``.
+    """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         img1 = convert_to_tensor(img1, name="img1")
         img2 = convert_to_tensor(img2, name="img2")

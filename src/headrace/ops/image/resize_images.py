@@ -191,7 +191,12 @@ def resize_image_with_pad(
     method: TensorLike = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """As large as fits with its aspect ratio kept, in the middle of zeros."""
+    """An image as large as fits into ``target_height`` x ``target_width`` with its aspect ratio
+    kept, in the middle of zeros.
+
+    ``image`` is [height, width, channels] or a batch; ``method`` and ``align_corners`` are those of
+    ``tf.image.resize_images``.
+    """
     return _padded(
         image,
         target_height,

@@ -222,7 +222,12 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Images of a batch to one size, mixing the four nearest pixels; float32."""
+    """Images of a batch to one size, mixing the four nearest pixels; float32.
+
+    ``size`` is [height, width]. ``align_corners`` lays the centres of the corner pixels onto each
+    other; ``half_pixel_centers`` (as in TF 2) counts from the centres of pixels; without either,
+    from their corners, as in TF 1.
+    """
     return apply(
         RESIZE_BILINEAR,
         images,
@@ -240,7 +245,12 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32."""
+    """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32.
+
+    ``size`` is [height, width]. ``align_corners`` lays the centres of the corner pixels onto each
+    other; ``half_pixel_centers`` (as in TF 2) counts from the centres of pixels; without either,
+    from their corners, as in TF 1.
+    """
     return apply(
         RESIZE_BICUBIC,
         images,
@@ -258,7 +268,12 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Pictures [batch, height, width, c] resized by the nearest pixel; the type stays."""
+    """Pictures [batch, height, width, c] resized by the nearest pixel; the type stays.
+
+    ``size`` is [height, width]. ``align_corners`` lays the centres of the corner pixels onto each
+    other; ``half_pixel_centers`` (as in TF 2) counts from the centres of pixels; without either,
+    from their corners, as in TF 1.
+    """
     return apply(
         RESIZE_NEAREST_NEIGHBOR,
         images,

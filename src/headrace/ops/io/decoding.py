@@ -139,7 +139,10 @@ DECODE_COMPRESSED = define(
 def decode_compressed(
     bytes: TensorLike, compression_type: str = "", name: str | None = None
 ) -> Tensor:
-    """Strings decompressed: "ZLIB", "GZIP" or "" (as they are)."""
+    """Strings decompressed.
+
+    ``compression_type`` is "ZLIB", "GZIP" or "" (strings stay as they are).
+    """
     return apply(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 
 

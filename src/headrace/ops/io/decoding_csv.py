@@ -210,6 +210,9 @@ def decode_csv(
     may be empty, the value. ``select_cols`` takes some columns by number; ``na_value`` counts as
     empty.
 
+    ``field_delim`` separates fields; ``use_quote_delim=False`` takes quotation marks for ordinary
+    characters.
+
         a, b = tf.decode_csv(["1,x", "2,y"], [[0], [""]])
     """
     chosen = [] if select_cols is None else list(select_cols)

@@ -349,7 +349,12 @@ def svd(
     compute_uv: bool = True,
     name: str | None = None,
 ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
-    """``s, u, v`` with ``tensor = u diag(s) v^H``, or ``s`` alone."""
+    """Singular values and vectors: ``s, u, v`` with ``tensor = u @ diag(s) @ v^H``.
+
+    ``tensor`` is [..., m, n], ``s`` [..., min(m, n)] in descending order. ``full_matrices`` makes
+    ``u`` and ``v`` square; ``compute_uv=False`` gives ``s`` alone. NumPy's ``svd`` returns ``u, s,
+    v^H`` instead.
+    """
     s, u, v = apply_many(SVD, tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (_real(s), u, v) if compute_uv else _real(s)
 

@@ -321,8 +321,11 @@ def matrix_set_diag(
 def matrix_band_part(
     input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Everything outside a band around the diagonal set to zero.
+    """Everything outside of a band around the diagonal of the last two axes set to zero.
 
-    A negative number keeps the whole triangle.
+    ``num_lower`` diagonals below and ``num_upper`` above the main one are kept; a negative number
+    keeps the whole triangle.
+
+        tf.matrix_band_part(tf.ones([3, 3]), -1, 0)             # [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     return apply(MATRIX_BAND_PART, input, num_lower, num_upper, name=name)

@@ -38,9 +38,13 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Norms of vectors (one axis, or all), of matrices (a pair of axes).
+    """The norm of vectors along one ``axis`` (None: of all elements), or of matrices along a pair
+    of axes.
 
-    ``ord``: euclidean, fro, 1, 2, inf, p > 0.
+    ``ord`` is "euclidean", "fro", 1, 2, ``np.inf`` or a number above 0. ``keepdims`` keeps the
+    reduced axes with length 1; ``keep_dims`` is its old name.
+
+        tf.norm([[3.0, 4.0], [6.0, 8.0]], axis=1)               # [5.0, 10.0]
     """
     keep = bool(reductions.one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _norm_axes(axis)

@@ -141,9 +141,11 @@ def matrix_solve_ls(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Least squares.
+    """The least-squares solution x [..., n, k] of ``matrix @ x = rhs``.
 
-    ``fast=False`` is the way for matrices that lack full rank (and takes no regularizer).
+    ``matrix`` is [..., m, n], ``rhs`` [..., m, k]; ``l2_regularizer`` times the squared norm of x
+    is added to the squared error. ``fast=False`` uses a complete orthogonal decomposition, for
+    matrices without full rank (it takes no regularizer).
     """
     with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]) as scope:
         matrix = convert.convert(matrix, name="matrix")

@@ -241,7 +241,14 @@ def tridiagonal_solve(
     name: str | None = None,
     partial_pivoting: bool = True,
 ) -> Any:
-    """``x`` with ``matrix @ x = rhs`` for a right-hand side [..., n] or [..., n, k]."""
+    """``x`` with ``matrix @ x = rhs`` for a matrix with three diagonals; ``rhs`` is [..., n] or
+    [..., n, k].
+
+    ``diagonals_format`` "compact" takes ``diagonals`` as [..., 3, n] (superdiagonal, diagonal,
+    subdiagonal; the last element of the first and the first of the last do not count), "sequence"
+    as a list of the three, "matrix" as [..., n, n]. ``transpose_rhs`` and ``conjugate_rhs`` take
+    the (conjugate) transpose of ``rhs``; ``partial_pivoting=False`` is faster and may be unstable.
+    """
     parts = _compact(diagonals, diagonals_format)
     right: Any = convert_to_tensor(rhs)
     _check_solve(parts, right)
@@ -270,7 +277,12 @@ def tridiagonal_matmul(
     diagonals_format: str = "compact",
     name: str | None = None,
 ) -> Tensor:
-    """``matrix @ rhs`` for ``rhs`` of shape [..., n, k]."""
+    """``matrix @ rhs`` for a matrix with three diagonals and ``rhs`` of shape [..., n, k].
+
+    ``diagonals_format`` "compact" takes ``diagonals`` as [..., 3, n] (superdiagonal, diagonal,
+    subdiagonal; the last element of the first and the first of the last do not count), "sequence"
+    as a list of the three, "matrix" as [..., n, n].
+    """
     if diagonals_format == "compact":
         whole: Any = convert_to_tensor(diagonals)
         parts = [whole[..., i, :] for i in range(3)]

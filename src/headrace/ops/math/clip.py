@@ -188,7 +188,12 @@ def _keeps_shape(values: Tensor, result: Tensor) -> None:
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> IndexedSlices | Tensor:
-    """Values below the minimum become the minimum, values above the maximum the maximum."""
+    """The elements of ``t``, at least ``clip_value_min`` and at most ``clip_value_max``.
+
+    The bounds are broadcast to ``t``. Where an element is clipped its gradient is 0.
+
+        tf.clip_by_value([-3.0, 0.5, 7.0], -1.0, 1.0)           # [-1.0, 0.5, 1.0]
+    """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = _values(t)
         below = apply_op("Minimum", values, clip_value_max)
@@ -242,9 +247,12 @@ def global_norm(t_list: object, name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: TensorLike, use_norm: object = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """All tensors scaled by one factor so that their common norm is at most ``clip_norm``.
+    """All tensors of the list ``t_list`` scaled by one factor, and their common norm before that.
 
-    And that norm.
+    The factor makes the norm ``clip_norm`` where it is larger. ``use_norm`` is the norm if it is
+    known already. Entries may be None or IndexedSlices.
+
+        clipped, norm = tf.clip_by_global_norm(gradients, 5.0)
     """
     items = _sequence(t_list)
     norm = global_norm(items, name) if use_norm is None else use_norm

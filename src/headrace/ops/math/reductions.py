@@ -367,6 +367,11 @@ def reduce_prod(
     """The product of the elements along ``axis`` (None: of all), of the input's type.
 
     The arguments are those of ``tf.reduce_sum``.
+
+    ``keepdims`` keeps the reduced axes with length 1; ``reduction_indices`` and ``keep_dims`` are
+    old names.
+
+        tf.reduce_prod([[1, 2], [3, 4]], axis=1)                # [2, 12]
     """
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -382,8 +387,12 @@ def reduce_max(
 ) -> Tensor:
     """The largest element along ``axis`` (None: of all); NaN if one is NaN.
 
-    Of nothing it is minus infinity, or the smallest integer. Equal maxima share
-    the gradient.
+    Of nothing it is minus infinity, or the smallest integer. Equal maxima share the gradient.
+
+    ``keepdims`` keeps the reduced axes with length 1; ``reduction_indices`` and ``keep_dims`` are
+    old names.
+
+        tf.reduce_max([[1.0, 5.0], [3.0, 2.0]], axis=0)         # [3.0, 5.0]
     """
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -399,8 +408,10 @@ def reduce_min(
 ) -> Tensor:
     """The smallest element along ``axis`` (None: of all); NaN if one is NaN.
 
-    Of nothing it is infinity, or the largest integer. Equal minima share the
-    gradient.
+    Of nothing it is infinity, or the largest integer. Equal minima share the gradient.
+
+    ``keepdims`` keeps the reduced axes with length 1; ``reduction_indices`` and ``keep_dims`` are
+    old names.
     """
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -423,7 +434,13 @@ def reduce_all(
     reduction_indices: AxisLike | None = None,
     keep_dims: object = None,
 ) -> Tensor:
-    """True where all booleans along ``axis`` (None: all) are True; of nothing True."""
+    """True where all booleans along ``axis`` are True; of nothing True.
+
+    ``axis`` is a number, a list, or None for all. ``keepdims`` keeps the reduced axes with length
+    1; ``reduction_indices`` and ``keep_dims`` are old names.
+
+        tf.reduce_all([[True, False], [True, True]], axis=1)    # [False, True]
+    """
     return _reduce(
         ALL, _booleans(input_tensor, axis), axis, keepdims, name, reduction_indices, keep_dims
     )
@@ -438,7 +455,13 @@ def reduce_any(
     reduction_indices: AxisLike | None = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """True where a boolean along ``axis`` (None: any) is True; of nothing False."""
+    """True where a boolean along ``axis`` is True; of nothing False.
+
+    ``axis`` is a number, a list, or None for all. ``keepdims`` keeps the reduced axes with length
+    1; ``reduction_indices`` and ``keep_dims`` are old names.
+
+        tf.reduce_any([[True, False], [False, False]], axis=1)  # [True, False]
+    """
     return _reduce(
         ANY, _booleans(input_tensor, axis), axis, keepdims, name, reduction_indices, keep_dims
     )
@@ -462,9 +485,12 @@ def reduce_logsumexp(
     reduction_indices: AxisLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow for large elements.
+    """``log(sum(exp(x)))`` along ``axis``, without overflow for large elements.
 
-    The arguments are those of ``tf.reduce_sum``.
+    ``axis`` is a number, a list, or None for all. ``keepdims`` keeps the reduced axes with length
+    1; ``reduction_indices`` and ``keep_dims`` are old names.
+
+        tf.reduce_logsumexp([[1000.0, 1000.0]], axis=1)         # [1000.6931]
     """
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
@@ -523,6 +549,10 @@ def count_nonzero(
     """How many elements along ``axis`` (None: of all) differ from zero, as ``dtype`` (int64).
 
     Of strings, how many are not empty. The other arguments are those of ``tf.reduce_sum``.
+
+    ``keep_dims`` and ``reduction_indices`` are old names.
+
+        tf.math.count_nonzero([[0, 1], [2, 3]], axis=1)         # [1, 2]
     """
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)

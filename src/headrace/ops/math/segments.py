@@ -393,16 +393,23 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 def unsorted_segment_sum(
     data: Tensor, segment_ids: Tensor, num_segments: object, name: str | None = None
 ) -> Tensor:
-    """Sums of rows by id, in any order; rows with a negative id are dropped."""
+    """Sums of the rows of ``data`` with equal ids; a missing id gives 0.
+
+    ``segment_ids`` has the shape of the first dimensions of ``data``, in any order;
+    ``num_segments`` is the number of rows of the result. Rows with negative ids are left out.
+
+        tf.unsorted_segment_sum([1, 2, 3, 4], [0, 1, 0, -1], num_segments=2)  # [4, 2]
+    """
     return apply(UNSORTED_SUM, data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The product of the rows with equal ids, in any order; missing ids give 1.
+    """The product of the rows of ``data`` with equal ids; a missing id gives 1.
 
-    Rows with negative ids are left out.
+    ``segment_ids`` has the shape of the first dimensions of ``data``, in any order;
+    ``num_segments`` is the number of rows of the result. Rows with negative ids are left out.
     """
     return apply(UNSORTED_PROD, data, segment_ids, num_segments, name=name)
 
@@ -410,9 +417,11 @@ def unsorted_segment_prod(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The smallest element of the rows with equal ids, in any order.
+    """The smallest element of the rows of ``data`` with equal ids.
 
-    Missing ids give the largest number of the type; rows with negative ids are left out.
+    A missing id gives the largest number of the type. ``segment_ids`` has the shape of the first
+    dimensions of ``data``, in any order; ``num_segments`` is the number of rows of the result. Rows
+    with negative ids are left out.
     """
     return apply(UNSORTED_MIN, data, segment_ids, num_segments, name=name)
 
@@ -420,9 +429,13 @@ def unsorted_segment_min(
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The largest element of the rows with equal ids, in any order.
+    """The largest element of the rows of ``data`` with equal ids.
 
-    Missing ids give the smallest number of the type; rows with negative ids are left out.
+    A missing id gives the smallest number of the type. ``segment_ids`` has the shape of the first
+    dimensions of ``data``, in any order; ``num_segments`` is the number of rows of the result. Rows
+    with negative ids are left out.
+
+        tf.unsorted_segment_max([1, 5, 3], [0, 1, 0], num_segments=2)  # [3, 5]
     """
     return apply(UNSORTED_MAX, data, segment_ids, num_segments, name=name)
 
@@ -445,7 +458,11 @@ def _segment_counts(data: Tensor, ids: Tensor, count: object) -> Tensor:
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The mean of the rows with equal ids, in any order; missing ids give 0."""
+    """The mean of the rows of ``data`` with equal ids; a missing id gives 0.
+
+    ``segment_ids`` has the shape of the first dimensions of ``data``, in any order;
+    ``num_segments`` is the number of rows of the result. Rows with negative ids are left out.
+    """
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
         _of_real_numbers(data)
@@ -456,7 +473,11 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: Tensor, segment_ids: TensorLike, num_segments: int, name: str | None = None
 ) -> Tensor:
-    """The sum of the rows with equal ids, divided by the square root of their number."""
+    """The sum of the rows of ``data`` with equal ids, divided by the square root of their number.
+
+    ``segment_ids`` has the shape of the first dimensions of ``data``, in any order;
+    ``num_segments`` is the number of rows of the result. Rows with negative ids are left out.
+    """
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
         _of_real_numbers(data)

@@ -238,7 +238,8 @@ def compute_weighted_loss(
     """``losses * weights``, reduced to a scalar and added to ``loss_collection``.
 
     ``weights`` broadcasts (a scalar, or one number per row). ``reduction`` is one of
-    ``tf.losses.Reduction``; the default divides the sum by the number of weights that are not zero.
+    ``tf.losses.Reduction``; the default divides the sum by the number of elements whose weight is
+    not zero, ``NONE`` gives the elements. ``tf.losses.get_total_loss()`` adds up the collection.
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", [losses]):
@@ -331,10 +332,8 @@ def mean_squared_error(
 ) -> Tensor:
     """The loss ``(predictions - labels) ** 2``.
 
-    ``weights`` is a scalar or broadcast to the labels; 0 leaves an element out of the mean. The
-    result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is the
-    sum divided by the number of elements with weights other than 0. It is added to the collection
-    ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    ``weights`` is a scalar or broadcast to the labels; 0 leaves an element out of the mean.
+    ``loss_collection`` and ``reduction``: see ``compute_weighted_loss``.
     """
     _pair(labels, predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
@@ -353,13 +352,9 @@ def cosine_distance(
     reduction: str = _BY_NONZERO,
     dim: AxisLike | None = None,
 ) -> Tensor:
-    """The loss ``1 - sum(labels * predictions, axis)``; both are taken to have unit length along
-    ``axis``.
+    """The loss ``1 - sum(labels * predictions, axis)`` of inputs with unit length along ``axis``.
 
-    The result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is
-    the sum divided by the number of elements with weights other than 0. It is added to the
-    collection ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which
-    ``tf.losses.get_total_loss()`` reads. ``dim`` is the old name of ``axis``.
+    ``dim`` is the old name of ``axis``.
     """
     axis = deprecated("axis", axis, "dim", dim)
     if axis is None:
@@ -379,13 +374,7 @@ def hinge_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The loss ``relu(1 - y * logits)``, where y is -1 or 1 for ``labels`` 0 or 1.
-
-    The result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is
-    the sum divided by the number of elements with weights other than 0. It is added to the
-    collection ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which
-    ``tf.losses.get_total_loss()`` reads.
-    """
+    """The loss ``relu(1 - y * logits)``, where y is -1 or 1 for ``labels`` 0 or 1."""
     _pair(labels, logits, "logits")
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as scope:
         labels, logits = _floats(labels, logits)
@@ -404,13 +393,7 @@ def huber_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Half the squared error up to ``delta``; beyond, ``delta * (|error| - delta / 2)``.
-
-    The result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is
-    the sum divided by the number of elements with weights other than 0. It is added to the
-    collection ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which
-    ``tf.losses.get_total_loss()`` reads.
-    """
+    """Half the squared error up to ``delta``; beyond, ``delta * (|error| - delta / 2)``."""
     _pair(labels, predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -430,13 +413,8 @@ def log_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The loss ``-labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions +
-    epsilon)``.
-
-    ``predictions`` are probabilities. The result is a scalar unless ``reduction`` is
-    ``tf.losses.Reduction.NONE``; by default it is the sum divided by the number of elements with
-    weights other than 0. It is added to the collection ``loss_collection``
-    (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    """The loss ``-labels * log(p + epsilon) - (1 - labels) * log(1 - p + epsilon)``, p being
+    ``predictions``.
     """
     _pair(labels, predictions)
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as scope:
@@ -491,10 +469,8 @@ def sigmoid_cross_entropy(
     """The sigmoid cross entropy of every class by itself (several may be true).
 
     ``multi_class_labels`` (0 or 1) and ``logits`` are [batch, classes]. ``label_smoothing`` s makes
-    labels ``labels * (1 - s) + s / 2``. The result is a scalar unless ``reduction`` is
-    ``tf.losses.Reduction.NONE``; by default it is the sum divided by the number of elements with
-    weights other than 0. It is added to the collection ``loss_collection``
-    (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    labels ``labels * (1 - s) + s / 2``. ``loss_collection`` and ``reduction``: see
+    ``compute_weighted_loss``.
     """
     if multi_class_labels is None:
         raise ValueError("multi_class_labels must not be None.")
@@ -525,10 +501,8 @@ def softmax_cross_entropy(
     """The softmax cross entropy with one-hot labels.
 
     ``onehot_labels`` and ``logits`` are [batch, classes]. ``label_smoothing`` s makes labels
-    ``labels * (1 - s) + s / classes``. ``weights`` is a scalar or one number a row. The result is a
-    scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is the sum divided by
-    the number of elements with weights other than 0. It is added to the collection
-    ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    ``labels * (1 - s) + s / classes``. ``weights`` is a scalar or one number a row.
+    ``loss_collection`` and ``reduction``: see ``compute_weighted_loss``.
     """
     if onehot_labels is None:
         raise ValueError("onehot_labels must not be None.")
@@ -566,10 +540,8 @@ def sparse_softmax_cross_entropy(
 ) -> Tensor:
     """The softmax cross entropy with class numbers as labels.
 
-    ``labels`` is [batch] (a last dimension of 1 is dropped), ``logits`` [batch, classes]. The
-    result is a scalar unless ``reduction`` is ``tf.losses.Reduction.NONE``; by default it is the
-    sum divided by the number of elements with weights other than 0. It is added to the collection
-    ``loss_collection`` (``tf.GraphKeys.LOSSES``), from which ``tf.losses.get_total_loss()`` reads.
+    ``labels`` is [batch] (a last dimension of 1 is dropped), ``logits`` [batch, classes].
+    ``loss_collection`` and ``reduction``: see ``compute_weighted_loss``.
     """
     _pair(labels, logits, "logits")
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:

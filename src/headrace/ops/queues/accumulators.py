@@ -125,7 +125,11 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """Sums gradients that are IndexedSlices, row by row."""
+    """Sums gradients that are IndexedSlices, row by row, until enough have come.
+
+    ``shape`` is that of the dense gradient; ``reduction_type`` is "MEAN" (the sum is divided by the
+    number of gradients) or "SUM". Accumulators of one ``shared_name`` are one in a session.
+    """
 
     _set_op = accumulator_ops.SPARSE_SET_STEP
     _number_op = accumulator_ops.SPARSE_NUM_ACCUMULATED

@@ -121,7 +121,12 @@ class TFRecordReader(ReaderBase):
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """Records of one length, each ``hop_bytes`` (or its length) after the one before."""
+    """Reads records of ``record_bytes`` bytes from the files that a queue names.
+
+    Each record begins ``hop_bytes`` (0: ``record_bytes``) after the one before. ``header_bytes`` at
+    the beginning and ``footer_bytes`` at the end of a file are left out. ``encoding`` is "", "ZLIB"
+    or "GZIP".
+    """
 
     def __init__(
         self,

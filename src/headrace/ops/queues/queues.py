@@ -259,9 +259,12 @@ def _shared_name(given: str | None) -> str:
 
 
 class RandomShuffleQueue(QueueBase):
-    """Gives out a random one of its elements.
+    """A queue that gives out one of its elements at random.
 
-    ``min_after_dequeue`` stay in until it is closed, so that they are mixed.
+    ``min_after_dequeue`` elements stay in the queue until it is closed, so that they are mixed;
+    ``capacity`` elements fit. ``dtypes`` has a type for each component, ``shapes`` the static
+    shapes (needed for ``dequeue_many``); with ``names``, elements are dictionaries. Queues of one
+    ``shared_name`` are one queue in a session.
     """
 
     def __init__(
@@ -303,6 +306,10 @@ class FIFOQueue(QueueBase):
 
     ``enqueue`` waits while there are ``capacity`` elements, ``dequeue`` while there are none. After
     ``close`` a dequeue from an empty queue is an OutOfRangeError.
+
+    ``dtypes`` has a type for each component, ``shapes`` the static shapes (needed for
+    ``dequeue_many``); with ``names``, elements are dictionaries. Queues of one ``shared_name`` are
+    one queue in a session.
     """
 
     def __init__(
@@ -328,9 +335,12 @@ class FIFOQueue(QueueBase):
 
 
 class PaddingFIFOQueue(QueueBase):
-    """First in, first out.
+    """A FIFOQueue whose elements may differ in size: ``shapes`` may have unknown dimensions.
 
-    Dimensions of ``shapes`` may be None, batches are padded to the largest.
+    ``dequeue_many`` pads each component with zeros to the largest of the batch. ``capacity`` is the
+    number of elements that fit; more wait. ``dtypes`` has a type for each component, ``shapes`` the
+    static shapes (needed for ``dequeue_many``); with ``names``, elements are dictionaries. Queues
+    of one ``shared_name`` are one queue in a session.
     """
 
     def __init__(
@@ -364,7 +374,12 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """Elements with an int64 priority as their first component; the smallest comes first."""
+    """A queue that gives out the element with the smallest priority first.
+
+    The first component of an element is its priority, an int64 scalar that is not among ``types``
+    and ``shapes``. ``capacity`` is the number of elements that fit. With ``names``, elements are
+    dictionaries. Queues of one ``shared_name`` are one queue in a session.
+    """
 
     def __init__(
         self,

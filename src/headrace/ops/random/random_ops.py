@@ -392,6 +392,8 @@ def random_normal(
     """Normally distributed numbers of a shape, drawn anew in every run.
 
     With a ``seed`` (or ``tf.set_random_seed``) a session begins the same sequence each time.
+
+    ``mean`` and ``stddev`` are broadcast to ``shape``.
     """
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         return _scaled(
@@ -410,6 +412,8 @@ def truncated_normal(
     """Normal numbers of ``shape``; those more than two standard deviations off are drawn again.
 
     The usual first values of weights. With ``seed`` the numbers are TensorFlow's.
+
+    ``mean`` and ``stddev`` are broadcast to ``shape``.
     """
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
         return _scaled(TRUNCATED_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope)

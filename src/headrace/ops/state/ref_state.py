@@ -341,7 +341,15 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Give a variable a new value; the result is the variable after the assignment."""
+    """Give a variable a new value; the result is the variable after the assignment.
+
+    The assignment happens when the result is fetched or depended on. ``validate_shape=False`` lets
+    the value have another shape than the variable. ``use_locking`` has no effect: writes of one
+    variable never interleave.
+
+        v = tf.Variable(1.0)
+        sess.run(tf.assign(v, 3.0))
+    """
     if is_ref(ref):
         check = True if validate_shape is None else validate_shape
         lock = True if use_locking is None else use_locking
@@ -354,7 +362,11 @@ def assign(
 def assign_add(
     ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Add to a variable; gives the new value. It runs if fetched or depended on."""
+    """Add ``value`` to a variable. The result is the new value.
+
+    It happens when the result is fetched or depended on. ``value`` has the variable's shape.
+    ``use_locking`` has no effect: concurrent updates are never lost.
+    """
     if is_ref(ref):
         return apply(ASSIGN_ADD, ref, value, use_locking=bool(use_locking), name=name)
     _require_variable(ref, "AssignAdd")
@@ -364,7 +376,11 @@ def assign_add(
 def assign_sub(
     ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Subtract from a variable; gives the new value. It runs if fetched or depended on."""
+    """Subtract ``value`` from a variable. The result is the new value.
+
+    It happens when the result is fetched or depended on. ``value`` has the variable's shape.
+    ``use_locking`` has no effect: concurrent updates are never lost.
+    """
     if is_ref(ref):
         return apply(ASSIGN_SUB, ref, value, use_locking=bool(use_locking), name=name)
     _require_variable(ref, "AssignSub")

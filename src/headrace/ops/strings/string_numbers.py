@@ -94,7 +94,14 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Numbers as strings, in the formats of C's printf."""
+    """Numbers as strings, in the formats of C's printf.
+
+    ``precision`` is the number of digits after the point; ``scientific`` writes an exponent,
+    ``shortest`` whatever is shorter (%g). ``width`` is the smallest length, filled up with ``fill``
+    (" ", "0", "+" or "-") in front, or behind for "-".
+
+        tf.as_string([3.5, 12.0], precision=2)                  # [b"3.50", b"12.00"]
+    """
     return apply(
         AS_STRING,
         input,
@@ -200,7 +207,14 @@ def decode_raw(
     name: str | None = None,
     bytes: object = None,
 ) -> Tensor:
-    """The bytes of each string as a vector of numbers."""
+    """The bytes of each string as a vector of numbers of ``out_type``.
+
+    All strings have one length. The result has one more dimension than ``input_bytes``.
+    ``little_endian=False`` reads the highest byte first. ``bytes`` is the old name of
+    ``input_bytes``.
+
+        tf.decode_raw(["ab", "cd"], tf.uint8)                    # [[97, 98], [99, 100]]
+    """
     source = one_of("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw needs out_type")

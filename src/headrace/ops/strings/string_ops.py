@@ -198,7 +198,12 @@ def string_split(
     name: str | None = None,
     input: object = None,
 ) -> Any:
-    """Split each string of a vector; the result is sparse or ragged, a row for each string."""
+    """Each string of a vector cut into parts, as a SparseTensor with a row for each string.
+
+    ``sep`` is a set of characters, each of which separates (``delimiter`` is its older name; ""
+    cuts into bytes); ``skip_empty`` drops empty parts. ``result_type="RaggedTensor"`` gives a
+    ragged tensor. ``input`` is another name of ``source``.
+    """
     delimiter = one_of("sep", sep, "delimiter", delimiter)
     source = one_of("source", source, "input", input)
     if result_type not in ("SparseTensor", "RaggedTensor"):
@@ -280,7 +285,13 @@ def reduce_join(
     reduction_indices: AxisLike | None = None,
     keepdims: object = None,
 ) -> Tensor:
-    """Join the strings along dimensions, by default all."""
+    """Strings joined along the dimensions ``axis``, one after the other; by default along all.
+
+    ``separator`` stands between them; ``keepdims`` keeps joined dimensions with length 1.
+    ``reduction_indices`` and ``keep_dims`` are old names.
+
+        tf.reduce_join([["a", "b"], ["c", "d"]], 1)              # [b"ab", b"cd"]
+    """
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = one_of("axis", axis, "reduction_indices", reduction_indices)
     with name_scope(name, "ReduceJoin", [inputs]):

@@ -222,7 +222,15 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``batch`` of those elements for which ``keep_input`` is true."""
+    """``tf.train.batch`` of those elements for which ``keep_input`` is true.
+
+    With ``enqueue_many``, ``keep_input`` may be a vector with a bool for each element.
+    ``num_threads`` threads compute the tensors. ``batch_size`` elements make a batch; the queue
+    keeps ``capacity``. With ``enqueue_many`` the tensors are batches themselves. ``shapes`` are the
+    elements' static shapes if they are not known. With ``allow_smaller_final_batch`` the last batch
+    may be smaller, otherwise its elements are lost. Start the threads with
+    ``tf.train.start_queue_runners``.
+    """
     return _batched(
         name,
         "batch",
@@ -256,6 +264,12 @@ def batch(
 
     ``enqueue_many``: the tensors are batches themselves. ``dynamic_pad``: dimensions may differ;
     shorter ones are padded.
+
+    ``num_threads`` threads compute the tensors. ``batch_size`` elements make a batch; the queue
+    keeps ``capacity``. With ``enqueue_many`` the tensors are batches themselves. ``shapes`` are the
+    elements' static shapes if they are not known. With ``allow_smaller_final_batch`` the last batch
+    may be smaller, otherwise its elements are lost. Start the threads with
+    ``tf.train.start_queue_runners``.
     """
     return maybe_batch(
         tensors,
@@ -284,7 +298,13 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``batch_join`` of those elements for which ``keep_input`` is true."""
+    """``tf.train.batch_join`` of those elements for which ``keep_input`` is true.
+
+    ``batch_size`` elements make a batch; the queue keeps ``capacity``. With ``enqueue_many`` the
+    tensors are batches themselves. ``shapes`` are the elements' static shapes if they are not
+    known. With ``allow_smaller_final_batch`` the last batch may be smaller, otherwise its elements
+    are lost. Start the threads with ``tf.train.start_queue_runners``.
+    """
     lists = _as_lists(tensors_list)
     return _batched(
         name,
@@ -313,7 +333,15 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of what several lists of tensors produce, with a thread for each list."""
+    """Batches of what several lists of tensors produce, with a thread for each list of
+    ``tensors_list``.
+
+    ``dynamic_pad``: dimensions may differ; shorter ones are padded. ``batch_size`` elements make a
+    batch; the queue keeps ``capacity``. With ``enqueue_many`` the tensors are batches themselves.
+    ``shapes`` are the elements' static shapes if they are not known. With
+    ``allow_smaller_final_batch`` the last batch may be smaller, otherwise its elements are lost.
+    Start the threads with ``tf.train.start_queue_runners``.
+    """
     return maybe_batch_join(
         tensors_list,
         True,
@@ -342,7 +370,15 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``shuffle_batch`` of those elements for which ``keep_input`` is true."""
+    """``tf.train.shuffle_batch`` of those elements for which ``keep_input`` is true.
+
+    ``num_threads`` threads compute the tensors. ``batch_size`` elements make a batch; the queue
+    keeps ``capacity``. With ``enqueue_many`` the tensors are batches themselves. ``shapes`` are the
+    elements' static shapes if they are not known. With ``allow_smaller_final_batch`` the last batch
+    may be smaller, otherwise its elements are lost. Start the threads with
+    ``tf.train.start_queue_runners``. At least ``min_after_dequeue`` elements stay in the queue to
+    be mixed.
+    """
     return _batched(
         name,
         "shuffle_batch",
@@ -374,8 +410,13 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches in a random order: each element is drawn from at least ``min_after_dequeue``
-    others.
+    """Batches in a random order: each element is drawn from at least ``min_after_dequeue`` others.
+
+    ``num_threads`` threads compute the tensors. ``batch_size`` elements make a batch; the queue
+    keeps ``capacity``. With ``enqueue_many`` the tensors are batches themselves. ``shapes`` are the
+    elements' static shapes if they are not known. With ``allow_smaller_final_batch`` the last batch
+    may be smaller, otherwise its elements are lost. Start the threads with
+    ``tf.train.start_queue_runners``.
     """
     return maybe_shuffle_batch(
         tensors,
@@ -406,7 +447,14 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``shuffle_batch_join`` of those elements for which ``keep_input`` is true."""
+    """``tf.train.shuffle_batch_join`` of those elements for which ``keep_input`` is true.
+
+    ``batch_size`` elements make a batch; the queue keeps ``capacity``. With ``enqueue_many`` the
+    tensors are batches themselves. ``shapes`` are the elements' static shapes if they are not
+    known. With ``allow_smaller_final_batch`` the last batch may be smaller, otherwise its elements
+    are lost. Start the threads with ``tf.train.start_queue_runners``. At least
+    ``min_after_dequeue`` elements stay in the queue to be mixed.
+    """
     lists = _as_lists(tensors_list)
     return _batched(
         name,
@@ -437,7 +485,15 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Shuffled batches of what several lists of tensors produce, with a thread for each list."""
+    """Shuffled batches of what several lists of tensors produce, with a thread for each list of
+    ``tensors_list``.
+
+    ``batch_size`` elements make a batch; the queue keeps ``capacity``. With ``enqueue_many`` the
+    tensors are batches themselves. ``shapes`` are the elements' static shapes if they are not
+    known. With ``allow_smaller_final_batch`` the last batch may be smaller, otherwise its elements
+    are lost. Start the threads with ``tf.train.start_queue_runners``. At least
+    ``min_after_dequeue`` elements stay in the queue to be mixed.
+    """
     return maybe_shuffle_batch_join(
         tensors_list,
         batch_size,

@@ -88,9 +88,12 @@ def input_producer(
     name: str | None = None,
     cancel_op: object = None,
 ) -> FIFOQueue:
-    """A queue of the rows of ``input_tensor``, in a new order each epoch with ``shuffle``.
+    """A queue of the rows of ``input_tensor``.
 
-    A queue runner fills it.
+    The rows come ``num_epochs`` times (None: without end; otherwise run
+    ``tf.local_variables_initializer()`` first), in a new order each time unless ``shuffle=False``.
+    The queue keeps ``capacity`` elements; start its thread with ``tf.train.start_queue_runners``.
+    ``element_shape`` is the static shape of a row if it is not known.
     """
     if get_default_graph()._is_eager:
         raise RuntimeError(
@@ -132,7 +135,15 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: object = None,
 ) -> FIFOQueue:
-    """A queue of strings, names of files as a rule, for a pipeline of readers."""
+    """A queue of the strings of a vector, names of files as a rule, for a pipeline of readers.
+
+    The strings come ``num_epochs`` times (None: without end; otherwise run
+    ``tf.local_variables_initializer()`` first), in a new order each time unless ``shuffle=False``.
+    The queue keeps ``capacity`` elements; start its thread with ``tf.train.start_queue_runners``.
+
+        files = tf.train.string_input_producer(["a.tfrecord", "b.tfrecord"], num_epochs=1)
+        key, record = tf.TFRecordReader().read(files)
+    """
     reason = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, (list, tuple, str, bytes)) and not string_tensor:
         raise ValueError(reason)
@@ -163,7 +174,12 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the numbers from 0 to ``limit`` - 1."""
+    """A queue of the numbers from 0 to ``limit`` - 1.
+
+    The numbers come ``num_epochs`` times (None: without end; otherwise run
+    ``tf.local_variables_initializer()`` first), in a new order each time unless ``shuffle=False``.
+    The queue keeps ``capacity`` elements; start its thread with ``tf.train.start_queue_runners``.
+    """
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
             range_tensor(limit),
@@ -187,7 +203,13 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """One row of each tensor, the same row of all."""
+    """One row of each tensor of ``tensor_list``, the same row of all.
+
+    The tensors have equal first dimensions. The rows come ``num_epochs`` times (None: without end;
+    otherwise run ``tf.local_variables_initializer()`` first), in a new order each time unless
+    ``shuffle=False``. The queue keeps ``capacity`` elements; start its thread with
+    ``tf.train.start_queue_runners``.
+    """
     with name_scope(name, "input_producer", list(tensor_list)):
         if not len(tensor_list):
             raise ValueError("Expected at least one tensor in slice_input_producer().")

@@ -234,7 +234,13 @@ def start_queue_runners(
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Start the threads of all queue runners of the graph."""
+    """Start the threads of all queue runners in the graph's ``collection``; gives the list of
+    threads.
+
+    ``sess`` is the default session if None. ``coord`` (a ``tf.train.Coordinator``) stops them and
+    gets their errors; ``start=False`` only makes them; ``daemon`` threads do not keep the process
+    alive.
+    """
     if get_default_graph()._is_eager:
         raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:

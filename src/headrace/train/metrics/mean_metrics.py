@@ -83,6 +83,7 @@ def mean(
     and ``update_op`` are added. ``weights`` is broadcast to ``values``.
 
         mean, update = tf.metrics.mean(loss)
+        sess.run(tf.local_variables_initializer())
         for batch in batches:
             sess.run(update, {x: batch})
         print(sess.run(mean))

@@ -43,7 +43,8 @@ def global_step_read(hook: SessionRunHook) -> Any:
 
 
 class SecondOrStepTimer:
-    """Whether it is time again: every so many seconds, or every so many steps."""
+    """Says whether it is time again: after ``every_secs`` seconds or ``every_steps`` steps (one of
+    the two)."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if every_secs is None and every_steps is None:
@@ -130,7 +131,11 @@ class StopAtStepHook(SessionRunHook):
 
 
 class LoggingTensorHook(SessionRunHook):
-    """Logs tensors (a list, or a dictionary with tags) every so often, or at the end."""
+    """Logs the values of ``tensors``, a list or a dictionary of tags and tensors (or their names).
+
+    It does so every ``every_n_iter`` steps or ``every_n_secs`` seconds, and at the end with
+    ``at_end``; ``formatter(values by tag)`` makes the text.
+    """
 
     def __init__(
         self,
@@ -220,7 +225,11 @@ class NanLossDuringTrainingError(RuntimeError):
 
 
 class NanTensorHook(SessionRunHook):
-    """Stops, or raises NanLossDuringTrainingError, when the loss is not a number."""
+    """Ends the training when ``loss_tensor`` is NaN.
+
+    With ``fail_on_nan_loss`` (the default) that is a NanLossDuringTrainingError, otherwise a
+    request to stop.
+    """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor

@@ -82,6 +82,8 @@ class ChiefSessionCreator(_ScaffoldSessionCreator):
 
     ``scaffold`` has the init ops and the saver; ``checkpoint_dir`` or
     ``checkpoint_filename_with_path`` says what to restore, if it is there.
+
+    ``master`` is the session's target ("": this process), ``config`` its ``tf.ConfigProto``.
     """
 
     def __init__(
@@ -111,7 +113,12 @@ class ChiefSessionCreator(_ScaffoldSessionCreator):
 
 
 class WorkerSessionCreator(_ScaffoldSessionCreator):
-    """Waits until another process has initialized the model."""
+    """Makes the session of a worker: waits until another process has initialized the model.
+
+    After ``max_wait_secs`` it gives up. ``master`` is the session's target ("": this process),
+    ``config`` its ``tf.ConfigProto``, ``scaffold`` has the operations that say whether the model is
+    ready.
+    """
 
     def __init__(
         self,
@@ -402,8 +409,14 @@ def _merged_options(given: object, of_hooks: list[Any]) -> Any:
 
 
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks that is made anew after errors of preemption (AbortedError,
-    UnavailableError).
+    """A session with hooks, which is made anew after AbortedError and UnavailableError.
+
+    ``session_creator`` makes the session (None: a ChiefSessionCreator); threads of queue runners
+    get ``stop_grace_period_secs`` to end. Use it as a context.
+
+        with tf.train.MonitoredSession(hooks=[hook]) as sess:
+            while not sess.should_stop():
+                sess.run(train)
     """
 
     def __init__(
@@ -413,7 +426,10 @@ class MonitoredSession(_MonitoredSession):
 
 
 class SingularMonitoredSession(_MonitoredSession):
-    """A session with hooks that is made once; ``raw_session`` is the plain session."""
+    """A session with hooks that is made once; ``raw_session()`` is the plain session.
+
+    The arguments are those of ``tf.train.MonitoredTrainingSession``; errors are not recovered from.
+    """
 
     def __init__(
         self,
@@ -451,10 +467,18 @@ def MonitoredTrainingSession(
     save_checkpoint_steps: object = USE_DEFAULT,
     summary_dir: str | None = None,
 ) -> MonitoredSession:
-    """A MonitoredSession with the usual hooks.
+    """A MonitoredSession with the usual hooks: the whole frame of a training program.
 
-    With ``checkpoint_dir``: checkpoints every 600 seconds, summaries every 100 steps, steps a
-    second in the log; the model is restored from there.
+    With ``checkpoint_dir`` the model is restored from there, and the chief (``is_chief``) saves it
+    every ``save_checkpoint_secs`` (600) or ``save_checkpoint_steps``, writes summaries into
+    ``summary_dir`` every ``save_summaries_steps`` (100) or ``save_summaries_secs``, and logs the
+    speed every ``log_step_count_steps``. ``scaffold`` has the initial operations and the saver;
+    ``chief_only_hooks`` are added on the chief; ``max_wait_secs`` is how long a worker waits for
+    the chief. ``master`` is the session's target, ``config`` its ``tf.ConfigProto``.
+
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            while not sess.should_stop():
+                sess.run(train)
     """
     scaffold = scaffold or Scaffold()
     if not is_chief:

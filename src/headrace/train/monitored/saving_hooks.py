@@ -131,8 +131,10 @@ class CheckpointSaverHook(SessionRunHook):
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs steps a second, and writes them as a summary where there is a writer or an
-    ``output_dir``.
+    """Logs how many steps a second there are, every ``every_n_steps`` steps or ``every_n_secs``
+    seconds.
+
+    With an ``output_dir`` or a ``summary_writer`` the speed is written as a summary too.
     """
 
     def __init__(

@@ -94,6 +94,11 @@ class FtrlOptimizer(_RegularizedOptimizer, Optimizer):
     ``learning_rate_power`` (-0.5) shapes the fall of the learning rate;
     ``l1_regularization_strength`` makes weights exactly zero;
     ``l2_shrinkage_regularization_strength`` shrinks them in each step.
+
+    ``initial_accumulator_value`` begins the sum of squared gradients,
+    ``l2_regularization_strength`` is the l2 penalty; ``accum_name`` and ``linear_name`` name the
+    two slots. ``learning_rate`` is a number or a tensor, such as ``tf.train.exponential_decay``
+    gives. ``use_locking`` has no effect: concurrent updates are never lost.
     """
 
     _l2_shrinkage_regularization_strength: float
@@ -158,7 +163,13 @@ class _ProximalOptimizer(_RegularizedOptimizer):
 
 
 class ProximalGradientDescentOptimizer(_ProximalOptimizer, Optimizer):
-    """Gradient descent followed by the proximal step of the l1 and l2 penalties."""
+    """Gradient descent followed by the proximal step of an l1 and an l2 penalty.
+
+    ``l1_regularization_strength`` and ``l2_regularization_strength`` are the penalties: the first
+    makes weights exactly zero, the second shrinks them. ``learning_rate`` is a number or a tensor,
+    such as ``tf.train.exponential_decay`` gives. ``use_locking`` has no effect: concurrent updates
+    are never lost.
+    """
 
     def __init__(
         self,
@@ -181,7 +192,14 @@ class ProximalGradientDescentOptimizer(_ProximalOptimizer, Optimizer):
 
 
 class ProximalAdagradOptimizer(_ProximalOptimizer, Optimizer):
-    """Adagrad followed by the proximal step of the l1 and l2 penalties."""
+    """Adagrad followed by the proximal step of an l1 and an l2 penalty.
+
+    ``l1_regularization_strength`` and ``l2_regularization_strength`` are the penalties: the first
+    makes weights exactly zero, the second shrinks them. ``initial_accumulator_value`` begins the
+    sum of squared gradients. ``learning_rate`` is a number or a tensor, such as
+    ``tf.train.exponential_decay`` gives. ``use_locking`` has no effect: concurrent updates are
+    never lost.
+    """
 
     def __init__(
         self,
@@ -214,9 +232,13 @@ class ProximalAdagradOptimizer(_ProximalOptimizer, Optimizer):
 
 
 class AdagradDAOptimizer(_RegularizedOptimizer, Optimizer):
-    """Adagrad with dual averaging.
+    """Adagrad with dual averaging, for sparse linear models.
 
-    Each variable is computed anew from its summed gradients and the step.
+    Each variable is computed anew from the sum of its gradients, the sum of their squares (from
+    ``initial_gradient_squared_accumulator_value`` on) and the ``global_step``, with penalties
+    ``l1_regularization_strength`` and ``l2_regularization_strength``. ``learning_rate`` is a number
+    or a tensor, such as ``tf.train.exponential_decay`` gives. ``use_locking`` has no effect:
+    concurrent updates are never lost.
     """
 
     def __init__(

@@ -88,9 +88,12 @@ class GradientDescentOptimizer(RuleOptimizer, Optimizer):
 
 
 class MomentumOptimizer(RuleOptimizer, Optimizer):
-    """``accum = momentum * accum + grad.
+    """Gradient descent with momentum: ``accum = momentum * accum + grad; var -= learning_rate *
+    accum``.
 
-    Var -= learning_rate * accum``; with Nesterov the step looks ahead.
+    With ``use_nesterov`` the step is ``learning_rate * (grad + momentum * accum)``.
+    ``learning_rate`` is a number or a tensor, such as ``tf.train.exponential_decay`` gives.
+    ``use_locking`` has no effect: concurrent updates are never lost.
     """
 
     def __init__(
@@ -135,6 +138,9 @@ class AdamOptimizer(RuleOptimizer, Optimizer):
 
     ``beta1`` and ``beta2`` are their decays; ``epsilon`` is added to the root, outside of the bias
     correction as in TF. A sparse gradient decays the moments of all rows.
+
+    ``learning_rate`` is a number or a tensor, such as ``tf.train.exponential_decay`` gives.
+    ``use_locking`` has no effect: concurrent updates are never lost.
 
         train = tf.train.AdamOptimizer(1e-3).minimize(loss)
     """
@@ -243,6 +249,9 @@ class RMSPropOptimizer(RuleOptimizer, Optimizer):
 
     ``decay`` is that mean's; ``centered`` subtracts the square of the mean gradient; ``momentum``
     accumulates steps; ``epsilon`` is added inside of the root.
+
+    ``learning_rate`` is a number or a tensor, such as ``tf.train.exponential_decay`` gives.
+    ``use_locking`` has no effect: concurrent updates are never lost.
     """
 
     def __init__(
@@ -298,7 +307,12 @@ class RMSPropOptimizer(RuleOptimizer, Optimizer):
 
 
 class AdagradOptimizer(RuleOptimizer, Optimizer):
-    """Gradients divided by the root of the sum of all squared gradients."""
+    """Gradients divided by the root of the sum of all squared gradients.
+
+    The sum begins with ``initial_accumulator_value``. ``learning_rate`` is a number or a tensor,
+    such as ``tf.train.exponential_decay`` gives. ``use_locking`` has no effect: concurrent updates
+    are never lost.
+    """
 
     def __init__(
         self,
@@ -351,6 +365,9 @@ class AdadeltaOptimizer(RuleOptimizer, Optimizer):
 
     ``rho`` is the decay of both means, ``epsilon`` is added inside of the roots. The paper's
     learning rate is 1; TF's default of 0.001 is small.
+
+    ``learning_rate`` is a number or a tensor, such as ``tf.train.exponential_decay`` gives.
+    ``use_locking`` has no effect: concurrent updates are never lost.
     """
 
     def __init__(
