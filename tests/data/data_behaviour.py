@@ -569,6 +569,46 @@ def iterators_and_options(tf, seen):
         seen.values(seen.elements(ds) == seen.elements(ds))
 
 
+@case
+def elements_that_fail_within_windows(tf, seen):
+    """An error counts for the windows that take its element; the next window goes on."""
+    numbers = np.float32([1, np.nan, 2, np.nan, 3, 4, np.nan, 5])
+
+    def windows(*sizes, drop=False):
+        checked = tf.data.Dataset.from_tensor_slices(numbers).map(
+            lambda x: tf.debugging.check_numerics(x, "x")
+        )
+        return checked.window(*sizes, drop_remainder=drop).flat_map(lambda w: w.batch(4))
+
+    seen(windows(2, 2, 2, drop=True), windows(2, 2, 2), windows(1), windows(2), windows(2, 1))
+    seen(windows(3, 2, 1), windows(2, 3, 2, drop=True))
+
+
+@case
+def csv_defaults_and_keys(tf, seen):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.csv")
+        with open(path, "w") as file:
+            file.write("1,2\n3,4\n")
+        read = tf.data.experimental.CsvDataset
+        seen.errors(
+            every(lambda: read(path, [np.zeros((1, 1), np.int64)] * 2)),
+            every(lambda: read(path, [np.zeros(2, np.int64)] * 2)),
+            every(lambda: read(path, [np.int64(0)] * 2)),
+            every(lambda: read(path, [tf.int64] * 2, buffer_size=0)),
+            every(lambda: read(path, [tf.int64] * 2, buffer_size=-1)),
+            every(lambda: read(path, [tf.int64] * 2, buffer_size=1)),
+        )
+    numbers = tf.data.Dataset.range(4)
+    sums = tf.data.experimental.Reducer(lambda _: np.int64(0), lambda s, x: s + x, lambda s: s)
+
+    def by_key(key):
+        return every(lambda: numbers.apply(tf.data.experimental.group_by_reducer(key, sums)))
+
+    seen.errors(by_key(lambda _: "a"), by_key(lambda _: 0.5))
+    seen.errors(by_key(lambda _: np.int64(1)), by_key(lambda x: x % 2))
+
+
 def observations(tf, name):
     seen = Seen(tf)
     CASES[name](tf, seen)

@@ -22,6 +22,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.specs import TensorSpec
 from headrace.data.api.dataset import AUTOTUNE, DatasetV2
 from headrace.data.api.dataset_v1 import DatasetV1
@@ -68,11 +69,17 @@ class _Csv:
         if exclude_cols is not None and len(exclude_cols):
             select_cols = _all_but(select_cols, exclude_cols, len(record_defaults))
         defaults = [_default(d) for d in record_defaults]
+        in_eager = get_default_graph()._is_eager
         for d in defaults:
             if d.dtype.base_dtype not in _ALLOWED:
                 raise TypeError(
                     "record_defaults must be of one of "
                     f"{', '.join(t.name for t in _ALLOWED)}, got {d.dtype.name}."
+                )
+            if d.shape.ndims is not None and d.shape.ndims > 1 and not in_eager:
+                raise ValueError(
+                    f"Shape must be at most rank 1 but is rank {d.shape.ndims} for 'CSVDataset', "
+                    f"record default {d}."
                 )
         columns = np.array([] if select_cols is None else select_cols, np.int64)
         if (np.diff(columns) <= 0).any() or (columns < 0).any():

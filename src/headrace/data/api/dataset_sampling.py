@@ -95,9 +95,8 @@ def sample_from_datasets(
         )
     if weights.shape.rank == 1 and weights.shape.as_list()[0] not in (None, len(datasets)):
         raise ValueError(
-            "Invalid `weights`. `weights` should have the same length as `datasets`: "
-            f"{len(datasets)} datasets, "
-            f"{weights.shape.as_list()[0]} weights."
+            "`weights` must be a vector of length `len(datasets)`: there are "
+            f"{len(datasets)} datasets and {weights.shape.as_list()[0]} weights."
         )
     logits = _log(weights)
     drawn = seeds.map(lambda s: _draw(logits, s))

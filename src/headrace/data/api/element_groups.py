@@ -30,8 +30,10 @@ def _as_int64(value: np.generic | Tensor) -> Tensor:
 
 
 def _int64_number(value: TensorLike) -> Any:
-    """Numbers of Python and NumPy are what is asked for; a tensor says itself what it is."""
-    return value if isinstance(value, Tensor) else convert_to_tensor(value, dtypes.int64)
+    """Numbers of Python and NumPy are what is asked for; other values say what they are."""
+    if isinstance(value, (int, np.number)):
+        return convert_to_tensor(value, dtypes.int64)
+    return convert_to_tensor(value)
 
 
 def _number(

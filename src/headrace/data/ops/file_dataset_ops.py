@@ -42,6 +42,8 @@ def _csv(
     mark = text(delimiter).encode()
     if len(mark) != 1:
         raise errors.InvalidArgumentError(None, None, "field_delim should be only 1 char")
+    if buffer_size <= 0:
+        raise errors.InvalidArgumentError(None, None, "buffer_size should be positive")
     form = CsvFormat(
         mark,
         bool(quotes),
@@ -50,7 +52,7 @@ def _csv(
         tuple(np.asarray(columns).reshape(-1).tolist()),
     )
     return CsvStage(
-        _files(filenames), text(compression), int(buffer_size) or None, form, defaults, output_types
+        _files(filenames), text(compression), int(buffer_size), form, defaults, output_types
     )
 
 

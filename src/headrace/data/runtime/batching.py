@@ -231,15 +231,18 @@ class WindowPass(OnePass):
         super().__init__(source)
         self.stage = stage
         self.span = (stage.size - 1) * stage.stride + 1
-        self.buffer: deque[Element] = deque()
+        #: An element that could not be computed matters only if a window takes it.
+        self.buffer: deque[Element | errors.OpError] = deque()
         self.ended = False
 
     def _pull(self) -> bool:
-        for element in self.source:
-            self.buffer.append(element)
-            return True
-        self.ended = True
-        return False
+        try:
+            self.buffer.append(next(self.source))
+        except StopIteration:
+            self.ended = True
+        except errors.OpError as error:
+            self.buffer.append(error)
+        return not self.ended
 
     def __next__(self) -> Element:
         stage, buffer = self.stage, self.buffer
@@ -247,11 +250,16 @@ class WindowPass(OnePass):
             self._pull()
         if not buffer or (stage.drop_remainder and len(buffer) < self.span):
             raise StopIteration
-        window = list(buffer)[:: stage.stride]
+        taken = list(buffer)[:: stage.stride]
         for _ in range(stage.shift):
             if not buffer and (self.ended or not self._pull()):
                 break
             buffer.popleft()
+        window: list[Element] = []
+        for element in taken:
+            if isinstance(element, errors.OpError):
+                raise element
+            window.append(element)
         return tuple([ElementsStage([(c,) for c in column]) for column in zip(*window)])
 
 
