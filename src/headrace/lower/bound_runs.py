@@ -145,7 +145,10 @@ class BoundRuns(SessionRun):
         table: dict[Any, Any] = state.bindings.get(self, {})
         found = [([*s[2:]], f.reason) for s, f in [*table.items()] if isinstance(f, _Unbound)]
         left = [(s, f) for s, f in [*table.items()] if type(f) is _Bound and f.failures]
-        return found + [([*s[2:]], f"a run was generic: {f.failure}") for s, f in left]
+        found += [([*s[2:]], f"a run was generic: {f.failure}") for s, f in left]
+        often = self._runs_to_bind(len(table) < self._most())
+        counts = [(s, n) for s, n in [*self.counts.counts.items()] if s not in table]
+        return found + [([*s[2:]], f"it has come {n} of {often} times") for s, n in counts]
 
     def listings(self, state: State) -> list[tuple[CodeType, Listing]]:
         """The code of each binding, and what it does."""
@@ -232,7 +235,7 @@ class BoundRuns(SessionRun):
         if kernels is None:
             _put(table, signature, _no_library)
             return _no_library
-        most = MAX_BINDINGS + (most_threads() if self.takes_turns else 0)
+        most = self._most()
         if not self._wanted(signature, len(table) < most):
             return _unwanted
         tell_threads()  # primitives are made for a number of threads
@@ -253,13 +256,20 @@ class BoundRuns(SessionRun):
         self.evicted += _put(table, signature, made, most)
         return made
 
+    def _most(self) -> int:
+        """How many bindings a session may have at a time."""
+        return MAX_BINDINGS + (most_threads() if self.takes_turns else 0)
+
     def _wanted(self, signature: Any, room: bool) -> bool:
         if room and not self.trains:
             return True
-        # those that take turns are not bound again and again
-        return self.counts.reaches(
-            signature, MIN_TRAINING_RUNS if room else MIN_RUNS * (1 + self.evicted)
-        )
+        return self.counts.reaches(signature, self._runs_to_bind(room))
+
+    def _runs_to_bind(self, room: bool) -> int:
+        """Runs with the same shapes after which they are bound; those that take turns are not
+        bound again and again.
+        """
+        return MIN_TRAINING_RUNS if room else MIN_RUNS * (1 + self.evicted)
 
 
 def _bytes(state: State) -> int:

@@ -16,7 +16,7 @@ from headrace.kernels.packed_weights import WeightsForm
 from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
-from headrace.lower.listing_text import text_of_listing
+from headrace.lower.listing_text import Times, shortened, text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.native_kernels import reason_compiled
 from headrace.lower.native_segments import NativeSegment
@@ -25,7 +25,7 @@ from headrace.lower.plan import steps as steps_of
 from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
 from headrace.program.nodes import Node, Program, walk
-from headrace.session.step_times import StepTimes
+from headrace.session.step_times import WIDTH, StepTimes, with_line
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
@@ -64,6 +64,7 @@ class Explanation:
     fetches: list[str]
     feeds: list[str]
     executor: str
+    not_asked_for: str | None  # why it is another executor than the session's
     ops_in_graph: int
     ops_needed: int
     pruned: int
@@ -102,7 +103,8 @@ class Explanation:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        return "\n".join([part for line in _text(self) for part in _wrapped(line)])
+        lines = [line for text in _text(self) for line in text.split("\n")]
+        return "\n".join([part for line in lines for part in _wrapped(line)])
 
 
 def explain(
@@ -127,10 +129,12 @@ def explain(
     _steps(executable.plan.block, program, steps, 0, compiled)
     notes = program.notes
     listing = executable.details.listing
+    measured = None if times is None else (times.by_step, times.seconds)
     return Explanation(
         fetches=[_label(e) for e in elements],
         feeds=[_feed_label(program, f) for f in program.feeds[: len(program.feeds) - plan.kept]],
-        executor=executable.options.executor,
+        executor=executable.details.executor,
+        not_asked_for=executable.details.why,
         ops_in_graph=program.total_ops,
         ops_needed=program.needed_ops,
         pruned=max(0, program.total_ops - program.needed_ops),
@@ -157,16 +161,18 @@ def explain(
         native=compiler_status(),
         weights=program.weights_form,
         source="" if listing is None else "\n".join(listing.lines),
-        listing="" if listing is None else text_of_listing(listing),
-        bound_listings=_bound_listings(session, run),
+        listing="" if listing is None else text_of_listing(listing, measured),
+        bound_listings=_bound_listings(session, run, measured),
         times=times,
     )
 
 
-def _bound_listings(session: Session, run: BoundRuns | Callable[..., Any]) -> list[str]:
+def _bound_listings(
+    session: Session, run: BoundRuns | Callable[..., Any], times: Times | None
+) -> list[str]:
     if not isinstance(run, BoundRuns):
         return []
-    return [text_of_listing(found) for _, found in run.listings(session._state)]
+    return [text_of_listing(found, times) for _, found in run.listings(session._state)]
 
 
 def _kept(part: Executable | None) -> list[str]:
@@ -237,7 +243,7 @@ class _Compiled(NamedTuple):
             if o in self.bound_segments:
                 return self.bound_segments[o].reason(self.state.hot)
         if any(o in self.otherwise for o in outputs):
-            return "a run that is bound to memory takes it by itself"
+            return "where shapes are bound it is a step of its own, not part of a native function"
         return segment.reason(self.state.hot)
 
 
@@ -362,6 +368,7 @@ def _text(e: Explanation) -> list[str]:
     lines = [
         f"run({', '.join(e.fetches) or 'nothing'}) fed with {', '.join(e.feeds) or 'nothing'}",
         f"  executor   {e.executor}; large products and updates: {e.kernel_library}",
+        *([f"             not the session's: {e.not_asked_for}"] if e.not_asked_for else []),
         f"  native     {sum(s.by == 'native' for s in e.steps)} step(s); {e.native}",
         f"  graph      {e.ops_in_graph} operations, {e.ops_needed} needed, {e.pruned} pruned",
         f"  rewrites   folded {e.folded}, shared {e.shared}"
@@ -390,20 +397,10 @@ def _text(e: Explanation) -> list[str]:
         ]
     if e.times is not None:
         lines += e.times.lines()
-    width = max([len(s.op_type) for s in e.steps] or [0])
-    width = min(width, 40)
-    for i, s in enumerate(e.steps):
-        pad = "  " * s.depth
-        lines.append(
-            f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}"
-            + (f"   <- {s.line}" if s.line else "")
-            + ("   [native]" if s.by == "native" else "")
-            + (f"   [{s.by}: {s.why_not_native}]" if s.kind == "op" and s.why_not_native else "")
-        )
-        if s.kind == "fused" and s.why_not_native:
-            lines.append(f"       {pad}not native: {s.why_not_native}")
+    lines += _step_lines(e.steps)
     if e.near_misses:
-        lines.append(f"  near misses {len(e.near_misses)}")
+        shown = f", the first {_MISSES_SHOWN}" if len(e.near_misses) > _MISSES_SHOWN else ""
+        lines.append(f"  near misses {len(e.near_misses)}{shown}")
     for rule, op, why_not in e.near_misses[:_MISSES_SHOWN]:
         lines.append(f"       {rule} at {op}: {why_not}")
     # (the one that runs: bound, if there is one)
@@ -412,9 +409,26 @@ def _text(e: Explanation) -> list[str]:
     return lines
 
 
+def _step_lines(steps: list[Step]) -> list[str]:
+    """A line for each step; below it the user's line and why it is not native."""
+    lines = []
+    width = min(max([len(s.op_type) for s in steps] or [0]), 24)
+    for i, s in enumerate(steps):
+        pad = "  " * s.depth
+        text = f"  {i:4d} {pad}{s.op_type:<{width}}  "
+        room = WIDTH - len(text) - len(s.shape) - len("     [native]")
+        text = f"{text}{shortened(s.name, max(8, room))}  {s.shape}".rstrip()
+        if s.by == "native":
+            text += "   [native]"
+        below = f"       {pad}    "
+        lines.append(with_line(text, s.line, below))
+        if s.kind in ("op", "fused") and s.why_not_native:
+            by = s.by if s.kind == "op" else "not native"
+            lines.append(f"{below}[{by}: {s.why_not_native}]")
+    return lines
+
+
 _MISSES_SHOWN = 10
-#: The columns of the text.
-WIDTH = 100
 OTHERWISE = "NumPy or library"
 #: By the implementation of a bound instruction; the kernels of other ops decide when they run.
 _IMPLEMENTATIONS = {"primitive": "library", "in a product": "library", "NumPy out=": "NumPy"}

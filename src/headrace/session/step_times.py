@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ from headrace.core import trace
 from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable
 from headrace.lower.listing import Listing, nodes_of
+from headrace.lower.listing_text import seconds_text, shortened
 from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
 
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
 
 
-__all__ = ["Span", "StepTime", "StepTimes", "measure", "timed_spans"]
+__all__ = ["Span", "StepTime", "StepTimes", "cut", "measure", "timed_spans", "with_line"]
 
 #: Runs before the measured ones: shapes settle and weights are packed in them.
 WARM = 5
 #: Steps that the text shows.
 SHOWN = 40
+#: The columns of the text.
+WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class StepTimes:
     runs: int
     seconds: float
     steps: list[StepTime]
+    #: Seconds by the identity of the plan's step: instructions of a listing have theirs.
+    by_step: Mapping[int, float] = field(repr=False, default_factory=dict)
 
     @property
     def around(self) -> float:
@@ -63,25 +68,33 @@ class StepTimes:
     def lines(self) -> list[str]:
         """As text, the longest first."""
         out = [
-            f"  times      median of {self.runs} runs: {_show(self.seconds)}, of which "
-            f"{_show(self.around)} around the steps"
+            f"  times      median of {self.runs} runs: {seconds_text(self.seconds)}, of which "
+            f"{seconds_text(self.around)} around the steps"
         ]
         ordered = sorted(self.steps, key=lambda s: -s.seconds)
         for s in ordered[:SHOWN]:
-            out.append(
-                f"      {_show(s.seconds):>9} {100 * s.share:5.1f} %  {s.op_type[:40]}  {s.name}"
-                + (f"   <- {s.line}" if s.line else "")
-            )
+            text = f"      {seconds_text(s.seconds):>9} {100 * s.share:5.1f} %  {s.op_type[:40]}  "
+            text += shortened(s.name, max(8, WIDTH - len(text)))
+            out.append(with_line(text, s.line, " " * 26))
         if len(ordered) > SHOWN:
             rest = sum(s.seconds for s in ordered[SHOWN:])
-            out.append(f"      {_show(rest):>9}          {len(ordered) - SHOWN} further steps")
+            out.append(
+                f"      {seconds_text(rest):>9}          {len(ordered) - SHOWN} further steps"
+            )
         return out
 
 
-def _show(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.1f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+def with_line(text: str, line: str, indent: str) -> str:
+    """A line of text and the user's line: behind it if there is room, else below it."""
+    if not line:
+        return text
+    if len(text) + len(line) + 6 <= WIDTH:
+        return f"{text}   <- {line}"
+    return f"{text}\n{cut(f'{indent}<- {line}')}"
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 2] + " …"
 
 
 def measure(
@@ -104,8 +117,9 @@ def measure(
             steps[key] = step
             spent.setdefault(key, []).append(seconds)
     whole = _median(wholes)
-    made = [_step_time(steps[key], _median(times), whole) for key, times in spent.items()]
-    return StepTimes(runs, whole, made)
+    by_step = {key: _median(times) for key, times in spent.items()}
+    made = [_step_time(steps[key], seconds, whole) for key, seconds in by_step.items()]
+    return StepTimes(runs, whole, made, by_step)
 
 
 def _codes(executable: Executable, state: State) -> list[tuple[CodeType, Mapping[int, Any]]]:
