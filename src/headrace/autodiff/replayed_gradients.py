@@ -98,6 +98,7 @@ class _Match:
         pairs = zip((*copy._inputs, *copy._outputs), (*op._inputs, *op._outputs))
         self.known: dict[Tensor, Tensor] = {a: source_of(b) for a, b in pairs}
         self.open_grads: set[Tensor] = set()
+        self.pruned: set[Operation] = set()  # operations that the imported graph does not have
 
     def open(self, grad: Tensor, real: Tensor | None) -> None:
         """A gradient that arrives: which it is, is known, or follows from who reads it."""
@@ -107,7 +108,10 @@ class _Match:
             self.known[grad] = source_of(real)
 
     def operation(self, made: Operation, real: Operation | None) -> None:
-        if real is None or real.type != made.type or len(real._inputs) != len(made._inputs):
+        if real is None:
+            self.pruned.add(made)
+            return
+        if real.type != made.type or len(real._inputs) != len(made._inputs):
             return
         if not _same_attributes(made._attrs, real._attrs):
             return
@@ -123,10 +127,17 @@ class _Match:
         return known is real or (known is not None and _equal_constants(known, real))
 
     def found(self, result: Sequence[Any]) -> list[Tensor | None] | None:
-        """The gradients in the imported graph; None unless all are known."""
-        if not all(g is None or (isinstance(g, Tensor) and g in self.known) for g in result):
+        """The gradients in the imported graph; None unless all are known.
+
+        One whose operation was pruned is the gradient of an input that nobody asked for: there is
+        none.
+        """
+        kept = [None if isinstance(g, Tensor) and g._op in self.pruned else g for g in result]
+        if not any(g is not None for g in kept) and any(g is not None for g in result):
             return None
-        return [None if g is None else self.known[g] for g in result]
+        if not all(g is None or (isinstance(g, Tensor) and g in self.known) for g in kept):
+            return None
+        return [None if g is None else self.known[g] for g in kept]
 
 
 def _has_own_gradient(op: Operation) -> bool:

@@ -432,6 +432,7 @@ class _Replacing:
             return None
         inner = {o for n in c.nodes for o in n.outputs}
         given: dict[int, list[int]] = {}
+        ungiven: set[int] = set()  # inputs whose gradient nobody asked for, in some node
         silent: set[int] = set()  # inputs of nodes that nothing with a gradient lies behind
         for node in c.nodes:
             if node.opdef.name == "StopGradient":
@@ -451,14 +452,16 @@ class _Replacing:
                     continue
                 grad = sent[i]
                 if grad is None and self.state.producer(value, "StopGradient") is None:
-                    return None
+                    if value in inner:
+                        return None
+                    ungiven.add(value)
                 if value in c.inputs and grad is not None:
                     if not isinstance(grad, Tensor):
                         return None
                     made = self.value_of.get(grad)
                     if made is not None:
                         given.setdefault(value, []).append(made)
-        if not given or not silent.isdisjoint(given):
+        if not given or not silent.isdisjoint(given) or not ungiven.isdisjoint(given):
             return None
         return _Parts([a or [] for a in arrived], given)
 
