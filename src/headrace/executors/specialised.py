@@ -209,7 +209,7 @@ def _why_not(program: Program, general: Executable, loops: bool) -> str | None:
         return "a feed is no array of numbers"
     if len(program.body) > MAX_OPS:
         return f"it has more than {MAX_OPS} operations"
-    writes = any(v.written for v in program.variables)
+    writes = program.writes
     if not writes and isinstance(general.run, BoundRuns):
         return "its runs are bound to the shapes of their feeds"
     found = sum(_is_open(s, general.plan) for s in steps(general.plan.block))

@@ -80,7 +80,7 @@ def _ordered(plan: Plan) -> tuple[Plan, int]:
     """The plan with what comes before its writes first, and the number of those steps."""
     block: PlanBlock = tuple([_primitive_of(s) or s for s in plan.block])
     count = len(block)
-    if any(v.written for v in plan.program.variables):
+    if plan.program.writes:
         first, rest = before_writes(block, plan.program)
         block, count = (*first, *rest), len(first)
     if block == plan.block:

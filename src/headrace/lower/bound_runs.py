@@ -124,7 +124,7 @@ class BoundRuns(SessionRun):
         self.plan = plan
         self.general = general
         self.kept = kept
-        self.trains = any(v.written for v in plan.program.variables)
+        self.trains = plan.program.writes
         # with large steps of other threads
         self.takes_turns = self.trains and not any(_may_wait(n) for n in walk(plan.program.body))
         self.counts = SignatureCounts()

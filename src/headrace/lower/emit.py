@@ -110,7 +110,7 @@ class _Emitter(CodeLines):
                 out.append(f"  s{i} = v{i}")
         if listing.watched:
             out += self.renewal()
-        if any(v.written for v in variables):
+        if self.program.writes:
             look, on_interrupt = self.param("getsignal", getsignal), self.param("handler", handler)
             protected = f"{look}({int(SIGINT)}) is {on_interrupt}"
             out.append(f"  if not {protected}: {self.param('protect', protect)}()")

@@ -29,7 +29,7 @@ def why_unbound(plan: Plan) -> str | None:
     block: Sequence[Any] = plan.block
     if not any(_is_of_library(s, plan.program) for s in block):
         return "no product, convolution or layer in it is large enough for the kernel library"
-    writes = any(v.written for v in plan.program.variables)
+    writes = plan.program.writes
     if writes:
         why_not = _why_not_split(plan)
         if why_not is not None:

@@ -47,7 +47,7 @@ def pack(program: Program, weights: str = "float32") -> Program:
     steady = {v.start for v in program.variables if not v.written}
     steady.update(makers_of(program))
     large = [s for s in nodes if _wanted(s, program, steady)]
-    if weights == "float32" and any(v.written for v in program.variables):
+    if weights == "float32" and program.writes:
         large = [s for s in large if not _is_product_of_variable(s, program)]
     way = _weights_form(weights) if large and weights != "float32" else None
     if way is not None:

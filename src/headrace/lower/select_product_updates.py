@@ -26,7 +26,7 @@ __all__ = ["count_uses", "take_products"]
 
 def take_products(block: PlanBlock, program: Program) -> PlanBlock:
     """The block with products in the updates that read them."""
-    if not any(v.written for v in program.variables):
+    if not program.writes:
         return block
     return _Products(block, program).taken()
 

@@ -65,7 +65,7 @@ def gradient_position(node: Node, program: Program) -> int | None:
 
 def group(block: PlanBlock, program: Program) -> PlanBlock:
     """The block with small updates brought together."""
-    if not any(v.written for v in program.variables):
+    if not program.writes:
         return block
     out: list[PlanStatement | None] = list(block)
     open_groups: dict[Any, list[int]] = {}

@@ -142,6 +142,11 @@ class Program(NamedTuple):
     weights_form: WeightsForm | None = None  # how weights of another type than float32 are used
     borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
 
+    @property
+    def writes(self) -> bool:
+        """Whether it writes a variable."""
+        return any([v.written for v in self.variables])
+
 
 def walk(block: Block) -> Iterator[Node]:
     """Every node, blocks inside blocks included."""
