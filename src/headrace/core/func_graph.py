@@ -13,8 +13,8 @@ reads and writes in the function reach the variable of whatever state the functi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeGuard
 
 from headrace import errors
@@ -234,15 +234,13 @@ class FuncGraph(Graph):
         return inputs
 
     # contexts -----------------------------------------------------------------------------------
-    @contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Any) -> AbstractContextManager[None]:
         """Operations of the graph around are waited for by the call (eager ones have run
         already).
         """
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if not self._is_outside(c)]
-        with super().control_dependencies(control_inputs):
-            yield
+        return super().control_dependencies(control_inputs)
 
     def _is_outside(self, item: object) -> bool:
         if hasattr(item, "_as_graph_element") and not hasattr(item, "handle"):

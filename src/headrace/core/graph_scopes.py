@@ -6,39 +6,27 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import stacks
 from headrace.core.device_names import _canonical_device, _merge_devices
-from headrace.core.tensor import Operation, Tensor
+from headrace.core.scope_blocks import (
+    VALID_OP_NAME,
+    Colocation,
+    ControlDependencies,
+    ControlScope,
+    NameScope,
+)
+from headrace.core.tensor import Operation
 from headrace.core.thread_scopes import OpenScopes, ThreadScopes, thread_scope
 
 if TYPE_CHECKING:
     pass
 
 __all__ = ["GraphScopes"]
-
-_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*$")
-_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
-
-
-class _ControlDependencies:
-    """One ``with control_dependencies`` block.
-
-    ``seen`` are the operations that were made inside: what takes one of them as an input waits for
-    ``ops`` by it and needs no control inputs of its own.
-    """
-
-    __slots__ = ("clear", "ops", "seen")
-
-    def __init__(self, ops: tuple[Operation, ...], clear: bool) -> None:
-        self.ops = ops
-        self.clear = clear
-        self.seen: set[Operation] = set()
 
 
 class GraphScopes:
@@ -47,7 +35,7 @@ class GraphScopes:
     # the scopes that the calling thread has entered
     # the scopes that the calling thread has entered
     _name_stack: str = thread_scope("name_stack")
-    _control_stack: list[_ControlDependencies] = thread_scope("control_stack")
+    _control_stack: list[ControlDependencies] = thread_scope("control_stack")
     _control_ops: tuple[Operation, ...] = thread_scope("control_ops")
     _device_stack: list[Any] = thread_scope("device_stack")
     _colocation_stack: list[Operation] = thread_scope("colocation_stack")
@@ -103,70 +91,24 @@ class GraphScopes:
         if name[-1:] == "/":
             return name[:-1]
         try:
-            valid = _VALID_OP_NAME.match(name)
+            valid = VALID_OP_NAME.match(name)
         except TypeError:  # bytes
             name = name.decode() if isinstance(name, bytes) else str(name)
-            valid = _VALID_OP_NAME.match(name)
+            valid = VALID_OP_NAME.match(name)
         if not valid:
             raise ValueError(f"'{name}' is not a valid node name")
         stack = self._scopes.here.name_stack
         return self._unique(f"{stack}/{name}" if stack else name)
 
-    @contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
-        old = self._name_stack
-        if name:
-            if isinstance(name, bytes):
-                name = name.decode()
-            valid = _VALID_SCOPE_NAME if old else _VALID_OP_NAME
-            if not valid.match(name):
-                raise ValueError(f"'{name}' is not a valid scope name")
-            new = name[:-1] if name[-1] == "/" else self.unique_name(name)
-        else:
-            new = ""
-        self._name_stack = new
-        try:
-            yield new + "/" if name else ""
-        finally:
-            self._name_stack = old
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
+        return NameScope(self, name)
 
     def get_name_scope(self) -> str:
         return self._name_stack
 
     # blocks -------------------------------------------------------------------------------------
-    @contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        if control_inputs is None:
-            entry = _ControlDependencies((), True)
-        else:
-            ops = []
-            for item in control_inputs:
-                element = item
-                if hasattr(element, "handle") and hasattr(element, "op"):
-                    element = (
-                        element.op
-                    )  # a resource variable: it is not read, a write is waited for
-                elif hasattr(element, "_as_graph_element"):
-                    element = element._as_graph_element()
-                if not isinstance(element, (Operation, Tensor)) and hasattr(element, "op"):
-                    element = element.op  # IndexedSlices, SparseTensor
-                element = self.as_graph_element(element)
-                ops.append(element._op if isinstance(element, Tensor) else element)
-            entry = _ControlDependencies(tuple(dict.fromkeys(ops)), False)
-        self._control_stack.append(entry)
-        old_ops, old_context = self._control_ops, self._context
-        if entry.clear:
-            self._control_ops = ()
-            self._context = None
-        else:
-            self._control_ops = tuple(dict.fromkeys(old_ops + entry.ops))
-        try:
-            yield
-        finally:
-            self._control_stack.pop()
-            self._control_ops = old_ops
-            if entry.clear:
-                self._context = old_context
+    def control_dependencies(self, control_inputs: Any) -> AbstractContextManager[None]:
+        return ControlScope(self, control_inputs)
 
     @contextmanager
     def device(self, device_name_or_function: object) -> Iterator[None]:
@@ -190,23 +132,10 @@ class GraphScopes:
         finally:
             self._device_stack = old
 
-    @contextmanager
-    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
-        if op is None and not ignore_existing:
-            raise ValueError(
-                "Trying to reset colocation (op is None) but ignore_existing is not True"
-            )
-        old = self._colocation_stack
-        self._colocation_stack = [] if ignore_existing else list(old)
-        if op is not None:
-            element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
-            element = getattr(element, "op", element)
-            if isinstance(element, Operation):  # an eager variable has none
-                self._colocation_stack.append(element)
-        try:
-            yield
-        finally:
-            self._colocation_stack = old
+    def colocate_with(
+        self, op: object, ignore_existing: bool = False
+    ) -> AbstractContextManager[None]:
+        return Colocation(self, op, ignore_existing)
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:

@@ -147,7 +147,7 @@ class BoundRuns(SessionRun):
         left = [(s, f) for s, f in [*table.items()] if type(f) is _Bound and f.failures]
         found += [([*s[2:]], f"a run was generic: {f.failure}") for s, f in left]
         often = self._runs_to_bind(len(table) < self._most())
-        counts = [(s, n) for s, n in [*self.counts.counts.items()] if s not in table]
+        counts = [(s, n) for s, n in self.counts.items() if s not in table]
         return found + [([*s[2:]], f"it has come {n} of {often} times") for s, n in counts]
 
     def listings(self, state: State) -> list[tuple[CodeType, Listing]]:

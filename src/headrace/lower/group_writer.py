@@ -53,7 +53,7 @@ class GroupWriter:
         self.at = at - self.count  # where the gradient stands among the other inputs
         ends = np.cumsum([int(np.prod(s)) for s in shapes]).tolist()
         self.parts = tuple(
-            (start, end, None if len(s) == 1 else s)
+            (slice(start, end), None if len(s) == 1 else s)
             for start, end, s in zip([0, *ends], ends, shapes)
         )
 
@@ -77,10 +77,11 @@ class GroupWriter:
                 result = self.kernel(*arrays, *shared[: self.at], grad, *shared[self.at :])
                 made = result if type(result) is tuple else (result,)
             views = self._views(made)
-            stamps = [n + 1 for n in stamps]
-            state.versions.update(zip(self.keys, stamps))
+            # (one number for all is made faster than a list; each variable's goes up)
+            stamp = 1 + (max(stamps) if kept is None else kept.stamps[0])
+            state.versions.update(dict.fromkeys(self.keys, stamp))
             values.update(zip(self.keys, views))
-            state.groups[self] = _Whole(made, stamps)
+            state.groups[self] = _Whole(made, [stamp] * len(stamps))
         return views
 
     def _join_variables(self, state: State) -> tuple[Any, ...]:
@@ -92,8 +93,8 @@ class GroupWriter:
 
     def _views(self, made: tuple[Any, ...]) -> tuple[Any, ...]:
         views = []
-        for start, end, shape in self.parts:
+        for where, shape in self.parts:
             for array in made:
-                part = array[start:end]
+                part = array[where]
                 views.append(part if shape is None else part.reshape(shape))
         return tuple(views)

@@ -5,7 +5,7 @@ A plan is bound (bound_runs.py) or made again (executors/specialised.py) for sha
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from typing import Any
 
 __all__ = ["SignatureCounts"]
 
@@ -19,9 +19,12 @@ class SignatureCounts:
     __slots__ = ("counts",)
 
     def __init__(self) -> None:
-        self.counts: dict[Hashable, int] = {}
+        self.counts: dict[tuple[Any, ...], int] = {}
 
-    def reaches(self, signature: Hashable, often: int) -> bool:
+    def items(self) -> list[tuple[tuple[Any, ...], int]]:
+        return [*self.counts.items()]
+
+    def reaches(self, signature: tuple[Any, ...], often: int) -> bool:
         """Count one more run; whether it makes ``often`` of them, which ends the count."""
         if len(self.counts) >= MAX_COUNTED:
             self.counts.clear()

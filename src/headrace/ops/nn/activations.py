@@ -9,7 +9,6 @@ not be kept alive.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.accel import ask
+from headrace.kernels.numpy.activation_kernels import FLOAT32, ZERO
 from headrace.ops.nn.nn_common import (
     add,
     cast,
@@ -33,6 +33,7 @@ from headrace.ops.nn.nn_common import (
     div,
     mul,
     neg,
+    of_equal_shapes,
     reduce_sum,
     sub,
     transpose,
@@ -67,24 +68,6 @@ Grads = list[Any]
 # piecewise --------------------------------------------------------------------------------------
 
 
-def _of_equal_shapes(op_type: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of a gradient, whose two inputs do not broadcast."""
-
-    @functools.wraps(kernel)
-    def checked(xp: ArrayNamespace, first: Array, second: Array, **attrs: float) -> Any:
-        if first.shape != second.shape:
-            given = f"Input 0: {shapes.show(first.shape)} != input 1: {shapes.show(second.shape)}"
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Inputs to operation {op_type} of type {op_type} must have the same size and "
-                f"shape.  {given}",
-            )
-        return kernel(xp, first, second, **attrs)
-
-    return checked
-
-
 # Masks are multiplied with, not selected by: NumPy's ``where`` is ten times slower on a mask
 # without a pattern.
 
@@ -94,7 +77,7 @@ def _relu_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> 
         result = ask("relu_grad", gradients, features)
         if result is not None:
             return result
-    return gradients * (features > 0)
+    return gradients * (features > (ZERO if features.dtype is FLOAT32 else 0))
 
 
 def _relu6_grad_kernel(xp: ArrayNamespace, gradients: Array, features: Array) -> Array:
@@ -194,7 +177,7 @@ RELU_GRAD = define(
     "ReluGrad",
     _GRAD.format("features", "real"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("ReluGrad", _relu_grad_kernel),
+    kernel=of_equal_shapes("ReluGrad", _relu_grad_kernel),
     trusting=_relu_grad_kernel,
     grad=_zero_second("ReluGrad"),
     elementwise=True,
@@ -214,7 +197,7 @@ RELU6_GRAD = define(
     "Relu6Grad",
     _GRAD.format("features", "real"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("Relu6Grad", _relu6_grad_kernel),
+    kernel=of_equal_shapes("Relu6Grad", _relu6_grad_kernel),
     trusting=_relu6_grad_kernel,
     grad=_zero_second("Relu6Grad"),
     elementwise=True,
@@ -234,7 +217,7 @@ LEAKY_RELU_GRAD = define(
     "gradients: T, features: T -> backprops: T; alpha: float=0.20000000298023224, T: "
     "type(float)=float32",
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("LeakyReluGrad", _leaky_relu_grad_kernel),
+    kernel=of_equal_shapes("LeakyReluGrad", _leaky_relu_grad_kernel, has_attrs=True),
     trusting=_leaky_relu_grad_kernel,
     grad=_leaky_relu_grad_grad,
     elementwise=True,
@@ -255,7 +238,7 @@ ELU_GRAD = define(
     "EluGrad",
     _GRAD.format("outputs", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("EluGrad", _elu_grad_kernel),
+    kernel=of_equal_shapes("EluGrad", _elu_grad_kernel),
     trusting=_elu_grad_kernel,
     grad=_exponential_grad_grad("EluGrad"),
     elementwise=True,
@@ -275,7 +258,7 @@ SELU_GRAD = define(
     "SeluGrad",
     _GRAD.format("outputs", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("SeluGrad", _selu_grad_kernel),
+    kernel=of_equal_shapes("SeluGrad", _selu_grad_kernel),
     trusting=_selu_grad_kernel,
     grad=_exponential_grad_grad("SeluGrad"),
     elementwise=True,
@@ -324,7 +307,7 @@ SOFTPLUS_GRAD = define(
     "SoftplusGrad",
     _GRAD.format("features", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("SoftplusGrad", lambda xp, g, x: g / (xp.exp(-x) + 1)),
+    kernel=of_equal_shapes("SoftplusGrad", lambda xp, g, x: g / (xp.exp(-x) + 1)),
     trusting=lambda xp, g, x: g / (xp.exp(-x) + 1),
     grad=_softplus_grad_grad,
     elementwise=True,
@@ -342,7 +325,7 @@ SOFTSIGN_GRAD = define(
     "SoftsignGrad",
     _GRAD.format("features", "float"),
     shape=shape_fns.same_shape_inputs,
-    kernel=_of_equal_shapes("SoftsignGrad", _softsign_grad_kernel),
+    kernel=of_equal_shapes("SoftsignGrad", _softsign_grad_kernel),
     trusting=_softsign_grad_kernel,
     grad=_softsign_grad_grad,
     elementwise=True,

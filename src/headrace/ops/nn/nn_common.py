@@ -6,11 +6,13 @@ their arguments.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
@@ -18,7 +20,7 @@ from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, AxisLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.variables.variable import Variable
 
@@ -32,6 +34,7 @@ __all__ = [
     "expand_last",
     "mul",
     "neg",
+    "of_equal_shapes",
     "ones_like",
     "rank_of",
     "reduce_mean",
@@ -198,3 +201,33 @@ def sequence_of(value: Any, n: int, channel_index: int, name: str) -> list[Any]:
     else:
         raise ValueError(f"{name} should be of length 1, {n} or {n + 2} but was {len(given)}")
     return [1, 1, *values] if channel_index == 1 else [1, *values, 1]
+
+
+def of_equal_shapes(
+    op_type: str, kernel: Callable[..., Any], has_attrs: bool = False
+) -> Callable[..., Any]:
+    """The kernel of an activation's gradient, whose two inputs do not broadcast."""
+
+    @functools.wraps(kernel)
+    def plain(xp: ArrayNamespace, first: Array, second: Array) -> Any:
+        if first.shape != second.shape:
+            raise _other_shapes(op_type, first, second)
+        return kernel(xp, first, second)
+
+    @functools.wraps(kernel)
+    def with_attrs(xp: ArrayNamespace, first: Array, second: Array, **attrs: float) -> Any:
+        if first.shape != second.shape:
+            raise _other_shapes(op_type, first, second)
+        return kernel(xp, first, second, **attrs)
+
+    return with_attrs if has_attrs else plain
+
+
+def _other_shapes(op_type: str, first: Array, second: Array) -> Exception:
+    given = f"Input 0: {shapes.show(first.shape)} != input 1: {shapes.show(second.shape)}"
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Inputs to operation {op_type} of type {op_type} must have the same size and "
+        f"shape.  {given}",
+    )
