@@ -8,8 +8,10 @@ of one listing (passes.py), written as one function (emit.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from headrace.lower.bound_draws import give_back
 from headrace.lower.emit import emit
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.fusion import Fused, PlanStatement
@@ -53,12 +55,22 @@ class Binding:
 
     def had_effects(self, error: BaseException) -> bool:
         """Whether a run that raised had begun with what must not be done twice."""
+        where = self._where(error)
+        return where is not None and where.tb_lineno >= self.rest_line
+
+    def give_back_draws(self, error: BaseException) -> None:
+        """Leave the generators as they were before a run that raised."""
+        where = self._where(error)
+        rt = None if where is None else where.tb_frame.f_locals.get("rt")
+        if rt is not None:
+            give_back(rt)
+
+    def _where(self, error: BaseException) -> TracebackType | None:
+        """The part of an error's traceback that is this run's."""
         traceback = error.__traceback__
-        while traceback is not None:
-            if traceback.tb_frame.f_code is self.run.__code__:
-                return traceback.tb_lineno >= self.rest_line
+        while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
             traceback = traceback.tb_next
-        return False
+        return traceback
 
 
 def bind_plan(

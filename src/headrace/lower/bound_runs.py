@@ -179,6 +179,7 @@ class BoundRuns(SessionRun):
             except Exception as error:
                 if found.binding.had_effects(error):
                     raise
+                found.binding.give_back_draws(error)
                 said = _said(error)
             # (the error, which holds variables, is gone)
             return instead(table, found, said, state, values, signature, feeds)

@@ -146,17 +146,19 @@ class BoundValues:
             self.emit(" = ".join([*map(self.name, gone), "None"]))
         self.position += 1
 
-    def let_move(self, step: Node | Fused, function: Callable[..., Any], array: Array) -> None:
+    def let_move(
+        self, step: Node | Fused, function: Callable[..., Any], array: Array, *also: str
+    ) -> None:
         """A line that gives a result its name; it is let go after its last use."""
         (value,) = outputs_of(step)
         self.env[value], self.kinds[value] = array, MOVING
-        self.emit(f"{self.name(value)} = {self.call_text(step, function)}")
+        self.emit(f"{self.name(value)} = {self.call_text(step, function, *also)}")
         last = self.lives.last.get(value, self.position)  # (views of it hold it themselves)
         self.passing.setdefault(max(last, self.position), []).append(value)
 
-    def call_text(self, step: Node | Fused, function: Callable[..., Any]) -> str:
-        """A call of a step's function."""
-        return f"{self.new_param(function)}({', '.join(map(self.name, step.inputs))})"
+    def call_text(self, step: Node | Fused, function: Callable[..., Any], *also: str) -> str:
+        """A call of a step's function; ``also`` are arguments before the inputs."""
+        return f"{self.new_param(function)}({', '.join([*also, *map(self.name, step.inputs)])})"
 
 
 def look_of(

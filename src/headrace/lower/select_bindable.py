@@ -9,7 +9,7 @@ from headrace.core import dtypes, shapes
 from headrace.lower.fusion import Fused, PlanIf, PlanStatement, PlanWhile
 from headrace.lower.plan import Plan
 from headrace.lower.stage_split import before_writes
-from headrace.program.binding_times import why_no_computation
+from headrace.program.binding_times import is_draw, why_no_computation
 from headrace.program.nodes import Node, Program
 
 __all__ = ["why_unbound"]
@@ -43,6 +43,8 @@ def why_unbound(plan: Plan) -> str | None:
             continue
         if not isinstance(step, Node):
             return "it has branches, loops or grouped writes"
+        if writes and is_draw(step):
+            continue
         why_not = _why_not_plain(step, plan)
         if why_not is not None:
             return f"{step.op.name} ({step.opdef.name}) {why_not}"

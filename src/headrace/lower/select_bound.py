@@ -21,6 +21,7 @@ import numpy as np
 
 from headrace.core import shapes
 from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.bound_draws import Draw
 from headrace.lower.bound_segments import parts_of, wrap
 from headrace.lower.bound_values import (
     FIXED,
@@ -42,6 +43,7 @@ from headrace.lower.plan import Plan
 from headrace.lower.stage_split import step_stage
 from headrace.lower.storage_arena import NotBound
 from headrace.lower.storage_results import Result
+from headrace.program.binding_times import is_draw
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Node, VariableInfo
 from headrace.runtime import core_contention
@@ -58,6 +60,9 @@ __all__ = ["FLOAT32", "TAKEN", "Binder", "bind_steps", "is_plain"]
 MAX_COPIED_ELEMENTS = 1024
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
+#: Multiplications in products, to each element of a large result that a kernel makes in memory of
+#: its own, from which binding a training step pays.
+PRODUCTS_PER_ELEMENT = 128
 #: Bytes from which a kernel's result is left where it is instead of being copied.
 MIN_BYTES_LEFT_IN_PLACE = 1 << 16
 
@@ -91,6 +96,7 @@ class Binder(BoundValues):
         self.renewals: list[Callable[[], None]] = []
         self.calls: list[Any] = []
         self.work = 0  # multiplications in products
+        self.elsewhere = 0  # elements of large results that kernels make
         self.by = ""  # what computes the step that is being bound, where that is no plain primitive
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.given: list[int] = []  # results that are not copied for the caller
@@ -235,7 +241,9 @@ class Binder(BoundValues):
         instr = self.begin(op, step.inputs, outputs, step)
         instr.stage = stage = step_stage(step, self.stages, True)
         self.stages.update(dict.fromkeys(outputs, stage))
-        if stage <= Stage.SHAPE:
+        if isinstance(step, Node) and is_draw(step):
+            self._draw(step, instr)
+        elif stage <= Stage.SHAPE:
             instr.implementation = "when bound"
             self._compute(step, self.function(step))
         elif isinstance(step, Node) and self._is_of_values(step):
@@ -252,6 +260,16 @@ class Binder(BoundValues):
         else:
             self._select(step, instr, bind_step)
         self.end_of_step()
+
+    def _draw(self, node: Node, instr: Instr) -> None:
+        """Random numbers: new ones in each run, none now."""
+        shape = node.inputs[node.opdef.traits.shape_input or 0]
+        if self.kind(shape) != KNOWN:
+            raise NotBound("a shape that is not known")
+        dtype = self.program.values[node.outputs[0]].dtype.np_dtype
+        like = np.zeros(tuple(self.array(shape).tolist()), dtype)
+        instr.implementation, instr.storage, instr.wants_rt = "draw", MOVED, True
+        self.let_move(node, Draw(node), like, "rt")
 
     def _select(self, step: Node | Fused, instr: Instr, bind_step: BindStep) -> None:
         """The first implementation that takes the step."""
@@ -334,8 +352,8 @@ class Binder(BoundValues):
         if any(a.dtype.kind not in "fiubcV" for a in arrays):
             raise NotBound("a value of another type")
         large = any(a.nbytes >= MIN_BYTES_LEFT_IN_PLACE for a in arrays)
-        if large and self.trains:
-            raise NotBound("a training step whose work is in other kernels")
+        if large:
+            self.elsewhere += sum(a.size for a in arrays)
         if len(outputs) == 1 and not is_view(step) and large:
             self.let_move(step, function, arrays[0])
             return
@@ -422,6 +440,8 @@ def bind_steps(s: Binder, bind_step: BindStep) -> list[Instr]:
         raise NotBound("nothing for the kernel library")
     if s.trains and s.work < MIN_WORK:
         raise NotBound("too little work")
+    if s.trains and s.work < PRODUCTS_PER_ELEMENT * s.elsewhere:
+        raise NotBound("a training step whose work is in other kernels")
     for given in s.plan.block[: s.count * s.trains]:  # nobody's to overwrite or to give away
         for value in outputs_of(given):  # type: ignore[arg-type]
             s.lives.fresh.discard(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from headrace.lower.select_rows import (
 )
 from headrace.lower.select_windows import bind_conv, bind_mean, bind_pool
 from headrace.program.nodes import Node
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["bind_step", "is_gradient"]
 
@@ -56,12 +60,43 @@ def _gradient(s: Binder, node: Node) -> str:
     to it.
     """
     name = node.opdef.name
-    at, back = node.inputs[::-1] if name == "ReluGrad" else node.inputs
-    arrays = [s.array(v) for v in (at, back)]
-    if not all(is_plain(a) for a in arrays) or arrays[0].shape != arrays[1].shape:
-        return "an input is not float32 and contiguous, or their shapes differ"
+    inputs = node.inputs[::-1] if name == "ReluGrad" else node.inputs
+    arrays = [s.array(v) for v in inputs]
+    if any(getattr(a, "dtype", None) != np.float32 or not a.size for a in arrays):
+        return "an input is not float32"
+    if arrays[0].shape != arrays[1].shape:
+        return "the shapes of its inputs differ"
     call = s.library.gradient(name, arrays[0].size)
-    s.call(call, [at, back, None], (2, *s.target(node.outputs[0], arrays[0].shape)))
+    places: list[int | None] = [*inputs, None]
+    for place, (value, array) in enumerate(zip(inputs, arrays)):
+        if not is_plain(array):  # a part of a wider matrix
+            places[place] = None
+            call.aim(place, _packed_copy(s, value, array))
+    s.call(call, places, (2, *s.target(node.outputs[0], arrays[0].shape)))
+    return TAKEN
+
+
+def _packed_copy(s: Binder, value: int, array: Array) -> Array:
+    """Memory with a line that copies an array with gaps into it, good for this step."""
+    room: Array = s.reserve([], array.shape, array.dtype)
+    s.emit(f"{s.param('copyto', np.copyto)}({s.new_param(room)}, {s.name(value)})")
+    return room
+
+
+def _concat(s: Binder, node: Node) -> str:
+    """Arrays one after the other, into their place."""
+    *parts, axis = node.inputs
+    arrays = [s.array(i) for i in parts]
+    if s.kind(axis) != KNOWN or any(a.dtype != arrays[0].dtype for a in arrays):
+        return "its axis is not known"
+    like = s.results(s.function(node), node)[0]
+    if like.dtype.kind not in "fiub":
+        return "its result is no array of numbers"
+    out = s.reserve(node.outputs, like.shape, like.dtype)
+    s.place(node.outputs[0], out)
+    names = ", ".join([s.name(i) for i in parts])
+    call = f"{s.param('concatenate', np.concatenate)}(({names},), {int(s.array(axis))}"
+    s.emit(f"{call}, {s.name(node.outputs[0])})")
     return TAKEN
 
 
@@ -167,5 +202,6 @@ _BINDERS: dict[str, Callable[[Binder, Node], str]] = {
     "Sum": _sum_of_rows,
     "SparseSoftmaxCrossEntropyWithLogits": bind_cross_entropy,
     "_HeldLSTMLayer": bind_lstm,
+    "ConcatV2": _concat,
     "GatherV2": _gather,
 }

@@ -200,10 +200,11 @@ class State:
 class RunContext:
     """The runtime that kernels see during one run."""
 
-    __slots__ = ("resources", "state")
+    __slots__ = ("drawn", "resources", "state")
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.drawn: list[Any] = []  # by a run that is bound to memory (bound_draws.py)
         self.resources: dict[Hashable, Any] = {}
 
     def session_resource(self, key: Hashable, factory: Callable[[], T]) -> T:

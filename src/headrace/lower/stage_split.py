@@ -19,7 +19,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from headrace.core import shapes
-from headrace.program.binding_times import Stage, first_stages, is_computation, stage_of
+from headrace.program.binding_times import (
+    Stage,
+    first_stages,
+    is_computation,
+    is_draw,
+    stage_of,
+)
 from headrace.program.nodes import If, Node, Program, Statement, While
 
 if TYPE_CHECKING:
@@ -88,14 +94,16 @@ def before_writes(
     """What a plan computes before it writes anything, usually the forward and the backward pass of
     a training step, and the rest.
 
-    The first part reads variables as they were before the run and has no effect: it may run first,
-    and again.
+    The first part reads variables as they were before the run and has no effect, but for random
+    numbers that are drawn and can be given back (bound_draws.py): it may run first, and again. A
+    draw stays behind what might raise before it, so that an error leaves its generator as it was.
     """
     known = {*program.feeds, *program.constants, *(v.start for v in program.variables)}
     first: list[Node | Fused] = []
     rest: list[PlanStatement] = []
     for s in block:
-        if _is_pure_step(s) and known.issuperset(s.inputs):  # type: ignore[union-attr]
+        is_first = _is_pure_step(s) or (not rest and isinstance(s, Node) and is_draw(s))
+        if is_first and known.issuperset(s.inputs):  # type: ignore[union-attr]
             first.append(s)  # type: ignore[arg-type]
             known.update(_outputs(s))
         else:

@@ -30,6 +30,7 @@ __all__ = [
     "constant_stages",
     "first_stages",
     "is_computation",
+    "is_draw",
     "is_function",
     "stage_of",
     "why_no_computation",
@@ -99,6 +100,14 @@ def is_function(node: Node) -> bool:
 def is_computation(node: Node) -> bool:
     """A function that may run at any time, anywhere: in another order, earlier, or not at all."""
     return not (node.writes or why_no_computation(node.opdef))
+
+
+def is_draw(node: Node) -> bool:
+    """Whether a node does nothing but draw numbers, as many as its shape input says, from a
+    generator of its own: a draw may run earlier, and what it took can be given back.
+    """
+    traits = node.opdef.traits
+    return traits.random and traits.shape_input is not None and not node.writes
 
 
 def stage_of(node: Node, stages: Stages, shapes_known: bool) -> Stage:

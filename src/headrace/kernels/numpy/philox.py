@@ -34,6 +34,7 @@ from headrace.runtime.fork_locks import held_at_fork
 __all__ = [
     "PER_NUMBER",
     "Guarded",
+    "Maker",
     "Philox",
     "box_muller_double",
     "groups",
@@ -97,10 +98,15 @@ class Guarded:
         self._lock = held_at_fork(threading.Lock())
         self._ahead = _NONE  # the numbers of coming runs, a row each
         self._row = 0
+        self._returned: list[tuple[int, Philox]] = []  # stretches that were given back
 
     def reserve(self, count: int) -> Philox:
         """The next ``count`` groups are the caller's."""
         with self._lock:
+            if self._returned:
+                found = self._take_returned(count)
+                if found is not None:
+                    return found
             start = self._next
             self._next = start.skip(count)
             self._ahead = _NONE
@@ -108,10 +114,19 @@ class Guarded:
 
     def numbers(self, make: Maker, count: int, dtype: np.dtype[Any]) -> Array:
         """``count`` numbers by a function below, always the same one for one generator."""
+        return self.drawn(make, count, dtype)[0]
+
+    def drawn(self, make: Maker, count: int, dtype: np.dtype[Any]) -> tuple[Array, Philox]:
+        """The same, and where in the stream the numbers begin."""
         stride = PER_NUMBER * count
         if not 0 < count <= _MAX_AHEAD // 2:
-            return make(self.reserve(stride), count, dtype, 1, 0)
+            start = self.reserve(stride)
+            return make(start, count, dtype, 1, 0), start
         with self._lock:
+            if self._returned:
+                found = self._take_returned(stride)
+                if found is not None:
+                    return make(found, count, dtype, 1, 0), found
             ahead = self._ahead
             if self._row == len(ahead) or ahead.shape[1] != count:
                 runs = min(2 * len(ahead), _MAX_AHEAD // count) if ahead.shape[1] == count else 1
@@ -119,8 +134,29 @@ class Guarded:
                 self._ahead, self._row = ahead, 0
             row: Array = ahead[self._row].copy()
             self._row += 1
-            self._next = self._next.skip(stride)
-        return row
+            start = self._next
+            self._next = start.skip(stride)
+        return row, start
+
+    def give_back(self, start: Philox, count: int) -> None:
+        """Numbers that were drawn for nothing: who draws as many next gets the same again."""
+        stride = PER_NUMBER * count
+        with self._lock:
+            if self._next != start.skip(stride):  # another thread has drawn since
+                self._returned.append((stride, start))
+                return
+            self._next = start
+            if self._row and self._ahead.shape[1] == count:
+                self._row -= 1
+            else:
+                self._ahead = _NONE
+
+    def _take_returned(self, stride: int) -> Philox | None:
+        for n, (length, start) in enumerate(self._returned):
+            if length == stride:
+                del self._returned[n]
+                return start
+        return None
 
 
 def stateless(seed: Sequence[int]) -> Philox:
