@@ -108,7 +108,19 @@ def before_writes(
             known.update(_outputs(s))
         else:
             rest.append(s)
-    return first, rest
+    return _draws_early(first), rest
+
+
+def _draws_early(steps: list[Node | Fused]) -> list[Node | Fused]:
+    """Draws right behind what they need, so that they do not stand between small steps."""
+    early: list[Node | Fused] = []
+    for s in steps:
+        at = len(early)
+        if isinstance(s, Node) and is_draw(s):
+            while at and not set(s.inputs).intersection(_outputs(early[at - 1])):
+                at -= 1
+        early.insert(at, s)
+    return early
 
 
 def _is_pure_step(s: PlanStatement) -> bool:
