@@ -242,6 +242,22 @@ def test_rows_of_any_length(always, columns):
 
 
 @needs_llvm
+@pytest.mark.parametrize("length", [3, 4])
+@pytest.mark.parametrize("depth", [3, 7])
+@pytest.mark.parametrize("size", [1, 31, 128, 129, 255, 4097])
+def test_long_chains(always, length, depth, size):
+    """Several registers are computed in turns: any number of elements may be left at the end."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None])
+        y = x
+        for n in range(depth):
+            y = tf.tanh(y * 1.1 + 0.1) if n % length else tf.exp(-tf.abs(y))
+        values = special("f32", 7, (size,))
+        got, want = (run(y, {x: values}, executor)[0] for executor in (None, "reference"))
+    np.testing.assert_allclose(got, want, rtol=2e-6 * depth, atol=1e-6)
+
+
+@needs_llvm
 def test_arrays_that_are_not_contiguous(always):
     x = tf.placeholder(tf.float32, [None, None])
     y = tf.tanh(x * 2.0 + 1.0)

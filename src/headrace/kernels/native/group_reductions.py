@@ -26,6 +26,8 @@ __all__ = ["BLOCK", "reduction_kernel", "reduction_source"]
 
 #: Elements of a partial result of a reduction over everything.
 BLOCK = 8192
+#: Registers for a value, at most: their number decides in which order a sum is made.
+MAX_INTERLEAVE = 4
 #: Vectors that are joined one after the other.
 STRETCH = 16
 
@@ -79,7 +81,7 @@ def _row(
     """The reduction of elements ``low`` to ``high`` of the row that begins at ``start``."""
     start, low, high = span
     lanes = lanes_for([*group.inputs, *(m.element for m in group.members)])
-    wide = lanes * interleave(group)
+    wide = lanes * min(MAX_INTERLEAVE, interleave(group))
     join, neutral = _joins(f, reduction)
 
     def value(index: Value, width: int, mask: Value | None) -> Value:
