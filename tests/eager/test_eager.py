@@ -447,3 +447,46 @@ def test_threads() -> None:
     for t in threads:
         t.join()
     assert found == [True] * 200
+
+
+def _product(a: Any, b: Any, **name: Any) -> Any:
+    try:
+        return tf.matmul(a, b, **name)
+    except (tf.errors.InvalidArgumentError, TypeError, ValueError) as error:
+        return type(error), str(error).replace("named/", "").replace("MatMul/", "")
+
+
+@pytest.mark.parametrize("kinds", [("t", "t"), ("t", "v"), ("v", "t"), ("n", "t"), ("t", "n")])
+@pytest.mark.parametrize("types", ["ff", "dd", "ii", "fd", "cc", "hh"])
+def test_products_on_the_short_way_are_the_usual_ones(kinds: tuple[str, str], types: str) -> None:
+    """With a name the usual way computes, and refuses what does not fit."""
+    make: dict[str, Any] = {"t": tf.constant, "v": tf.Variable, "n": np.asarray}
+    dtype = {"f": "f4", "d": "f8", "i": "i4", "c": "c8", "h": "f2"}
+    sizes = [
+        ((3, 4), (4, 5)),
+        ((3, 4), (3, 5)),
+        ((4,), (4, 5)),
+        ((2, 3, 4), (4, 5)),
+        ((0, 4), (4, 5)),
+    ]
+    for shapes in sizes:
+        a, b = (
+            make[kind](np.arange(np.prod(shape)).reshape(shape).astype(dtype[t]))
+            for kind, shape, t in zip(kinds, shapes, types)
+        )
+        got, want = _product(a, b), _product(a, b, name="named")
+        if isinstance(want, tuple):
+            assert isinstance(got, tuple) and got[0] is want[0], (got, want)
+        else:
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+            assert got.dtype == want.dtype
+
+
+def test_a_tape_sees_products_of_variables() -> None:
+    x, w = tf.constant(np.ones((2, 3), np.float32)), tf.Variable(np.ones((3, 4), np.float32))
+    tf.matmul(x, w)
+    with tf.GradientTape() as tape:
+        y = tf.matmul(x, w)
+    np.testing.assert_array_equal(tape.gradient(y, w).numpy(), np.full((3, 4), 2, np.float32))
+    made = tf.function(lambda a: tf.matmul(a, w))(x)
+    np.testing.assert_array_equal(made.numpy(), y.numpy())

@@ -145,6 +145,9 @@ class Graph(GraphScopes):
     ) -> Any:
         raise NotImplementedError
 
+    def _multiply(self, a: Any, b: Any) -> Tensor | None:
+        raise NotImplementedError
+
     def _constant(self, array: object, dtype: DTypeLike) -> Tensor:
         raise NotImplementedError
 

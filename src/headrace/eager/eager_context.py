@@ -113,6 +113,12 @@ class EagerGraph(Graph):
         self._execute = execute  # type: ignore[method-assign]  # the next call goes straight there
         return execute(opdef, inputs, name, given)
 
+    def _multiply(self, a: Any, b: Any) -> Tensor | None:
+        from headrace.eager.eager_operators import product
+
+        self._multiply = product  # type: ignore[method-assign]  # the next call goes straight there
+        return product(a, b)
+
     def _add_op(
         self,
         opdef: OpDef,

@@ -314,6 +314,13 @@ def matmul(
         tf.matmul(x, w)                     # [n, k] and [k, m] give [n, m]
         tf.matmul(x, w, transpose_b=True)   # [n, k] and [m, k] give [n, m]
     """
+    if name is None and not (
+        transpose_a or transpose_b or adjoint_a or adjoint_b or a_is_sparse or b_is_sparse
+    ):
+        graph = get_default_graph()
+        made = graph._multiply(a, b) if graph._is_eager else None
+        if made is not None:
+            return made
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         graph = get_default_graph()
         if graph._is_eager:
