@@ -88,15 +88,15 @@ def _binary(
     return operator
 
 
-def product(x: Any, y: Any) -> EagerTensor | None:
+def product(a: Any, b: Any) -> EagerTensor | None:
     """The product of two matrices of float32 or float64 that fit; None: the usual way."""
     if ACTIVE[0]:
         return None
-    a, b = _tensor(x), _tensor(y)
-    if a is None or b is None:
+    x, y = _tensor(a), _tensor(b)
+    if x is None or y is None:
         return None
-    dtype, left, right = a._dtype, a._static, b._static
-    if dtype is not b._dtype or dtype not in _FACTORS or left.ndim != 2 or right.ndim != 2:
+    dtype, left, right = x._dtype, x._static, y._static
+    if dtype is not y._dtype or dtype not in _FACTORS or left.ndim != 2 or right.ndim != 2:
         return None
     if left.shape[1] != right.shape[0]:
         return None  # which fails in TensorFlow's words
