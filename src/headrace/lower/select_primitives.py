@@ -29,6 +29,7 @@ from headrace.lower.select_rows import (
     bind_softmax,
 )
 from headrace.lower.select_windows import bind_conv, bind_mean, bind_pool
+from headrace.ops.array.joining import CONCAT
 from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
@@ -202,6 +203,6 @@ _BINDERS: dict[str, Callable[[Binder, Node], str]] = {
     "Sum": _sum_of_rows,
     "SparseSoftmaxCrossEntropyWithLogits": bind_cross_entropy,
     "_HeldLSTMLayer": bind_lstm,
-    "ConcatV2": _concat,
+    CONCAT.name: _concat,
     "GatherV2": _gather,
 }
