@@ -8,7 +8,8 @@
 Each library runs in processes of its own, a batch of cases each; a case that kills or hangs one is
 isolated. The report lists, by kind of difference, each case with a program that shows it. ``--keep
 FILE`` keeps TensorFlow's outcomes for the next run with the same cases, also if this one is ended
-early. ``--golden`` writes the cases with TensorFlow's outcomes for tests/api/test_differential.py.
+early. ``--golden`` writes the cases with TensorFlow's outcomes for tests/api/test_differential.py;
+``--pick 73:831,74:185`` takes single cases of several seeds.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ HEADRACE_ENVIRONMENT = {"PYTHONPATH": os.path.join(ROOT, "src")}
 
 def main() -> int:
     options = _options()
-    cases = chosen_cases(options.cases, options.seed, options.only)
+    if options.pick:
+        cases = picked_cases(options.pick)
+    else:
+        cases = chosen_cases(options.cases, options.seed, options.only)
     theirs = _outcomes_of_tensorflow(options, cases)
     if options.golden:
         write_golden(options.golden, cases, theirs)
@@ -69,6 +73,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="functions, separated by commas")
+    parser.add_argument("--pick", help="these cases alone: SEED:NUMBER, separated by commas")
     parser.add_argument("--report", help="write the report to this file")
     parser.add_argument("--source", action="store_true", help="show each case as a program")
     parser.add_argument(
@@ -76,6 +81,15 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--golden", help="write cases and TensorFlow's outcomes to this file")
     return parser.parse_args()
+
+
+def picked_cases(pick: str) -> list[dict[str, Any]]:
+    """Cases given as ``SEED:NUMBER,…``, each with a number of its own."""
+    cases = []
+    for text in pick.split(","):
+        seed, number = map(int, text.split(":"))
+        cases.append({**make_case(number, seed), "id": seed * 100_000 + number})
+    return cases
 
 
 def chosen_cases(count: int, seed: int, only: str) -> list[dict[str, Any]]:

@@ -368,6 +368,7 @@ def _drive_worker(
                 text = noise.read().decode(errors="replace")
                 if text:
                     findings.found.append(f"printed on stderr: {text[-2000:]}")
+                    print(findings.found[-1], flush=True)
         finally:
             worker.kill()
             worker.wait()

@@ -189,3 +189,25 @@ def test_containers_of_all_state():
     with tf.container("box"):
         q = tf.FIFOQueue(10, tf.float32)
     assert q.queue_ref.op.get_attr("container") == b"box"
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_device_functions_are_asked_once_for_what_belongs_to_a_variable(use_resource: bool) -> None:
+    """An assignment stands where its variable is: round-robin devices count variables (TF 1.15)."""
+    asked = []
+
+    def choose(op: tf.Operation) -> str:
+        asked.append(op.type)
+        return f"/job:ps/task:{len(asked) % 4}"
+
+    with tf.Graph().as_default(), tf.device(choose):
+        a = tf.get_variable("a", [2], use_resource=use_resource)
+    if use_resource:
+        assert asked == ["VarHandleOp", "VarIsInitializedOp", "ReadVariableOp"]
+    else:
+        assert asked == ["VariableV2"]
+        assert a.device == a.initializer.device == "/job:ps/task:1"
+    with tf.Graph().as_default(), tf.device("/cpu:1"):
+        x = tf.constant(1.0)
+        with tf.device("/cpu:2"), tf.colocate_with(x):
+            assert tf.constant(2.0).device == "/device:CPU:1"

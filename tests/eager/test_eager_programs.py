@@ -430,3 +430,43 @@ def test_the_table_has_every_op() -> None:
 def test_a_missing_name_of_compat_v1_is_known() -> None:
     with pytest.raises(AttributeError, match=r"tf\.keras.* is part of TensorFlow 1\.15"):
         tf.compat.v1.keras.layers.Dense  # noqa: B018
+
+
+# random numbers -----------------------------------------------------------------------------------
+
+
+def test_random_numbers_are_tensorflows() -> None:
+    tf.random.set_seed(1)
+    want = [
+        (tf.random.normal([2]), [-1.1012202501296997, 1.545751690864563]),
+        (tf.random.uniform([2]), [0.5101070404052734, 0.44353175163269043]),
+        (tf.random.uniform([2], seed=3), [0.7787855863571167, 0.8011977672576904]),
+        (tf.random.uniform([2], seed=3), [0.24208664894104004, 0.8160603046417236]),
+        (tf.random.normal([2]), [-0.45701223611831665, -0.40686726570129395]),
+        (tf.random.shuffle([1, 2, 3, 4]), [1, 2, 4, 3]),
+        (tf.random.uniform([3], 0, 9, dtype=tf.int32), [8, 2, 2]),
+        (tf.random.truncated_normal([2]), [-1.1771782636642456, -0.9032594561576843]),
+        (tf.random.categorical([[1.0, 2.0]], 4), [[1, 1, 1, 1]]),
+        (tf.nn.dropout(tf.ones([5]), 0.5), [0, 2, 0, 0, 0]),
+        (tf.random.gamma([2], 1.0), [0.7691288590431213, 0.1815166026353836]),
+        (tf.random.stateless_uniform([2], [1, 2]), [0.8440604209899902, 0.19204533100128174]),
+    ]
+    for got, numbers in want:
+        np.testing.assert_allclose(got.numpy(), numbers, rtol=3e-6)
+
+
+def test_generator() -> None:
+    g = tf.random.Generator.from_seed(1234)
+    np.testing.assert_allclose(g.uniform([3]).numpy(), [0.3581475, 0.1132276, 0.566709], rtol=1e-6)
+    np.testing.assert_allclose(g.normal([3]).numpy(), [1.1264246, -1.0338292, 0.257107], rtol=1e-5)
+    assert g.uniform([3], 0, 10, dtype=tf.int32).numpy().tolist() == [4, 9, 1]
+    assert g.state.numpy().tolist() == [3538, 0, 0]
+    np.testing.assert_allclose(
+        g.truncated_normal([2]).numpy(), [-0.00286504, -0.69419545], rtol=1e-4
+    )
+    assert g.uniform_full_int([2], dtype=tf.int32).numpy().tolist() == [1489833446, -162375335]
+    keys = [int(s.state.numpy()[2]) for s in g.split(2)]
+    assert keys == [-4896663327461904535, -5851742018268803918]
+    assert g.make_seeds(2).numpy().tolist() == [[5394157901782015838, -1253747224176783485], [0, 0]]
+    copied = tf.random.Generator(copy_from=g)
+    assert copied.normal([2]).numpy().tolist() == g.normal([2]).numpy().tolist()

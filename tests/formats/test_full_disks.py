@@ -14,9 +14,10 @@ _PROGRAM = """
     import headrace as tf
     folder = sys.argv[1]
     x, v = tf.placeholder(tf.float32, []), tf.Variable(tf.zeros([300_000]))
+    few, formats = tf.Variable(tf.zeros([200])), tf.train.SaverDef
     big = tf.constant([1.0] * 100_000)
     sess = tf.Session()
-    sess.run(v.initializer)
+    sess.run([v.initializer, few.initializer])
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
     def fails(action):
@@ -30,6 +31,11 @@ _PROGRAM = """
     fails(lambda: tf.train.write_graph(sess.graph, folder, "graph.pb", as_text=False))
     fails(lambda: tf.saved_model.simple_save(sess, folder + "/model", {"x": x}, {"y": x + v[0]}))
     fails(lambda: tf.train.Saver().save(sess, folder + "/weights"))
+    tf.logging.set_verbosity(tf.logging.ERROR)  # V1 files are deprecated
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # reached when the file is closed
+    for version in (formats.V1, formats.V2):
+        saver = tf.train.Saver([few], write_version=version)
+        fails(lambda: saver.save(sess, folder + "/few", write_meta_graph=False))
     left = [os.path.join(where, f) for where, _, files in os.walk(folder) for f in files]
     assert left == [], left
 """

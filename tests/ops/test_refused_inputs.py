@@ -4,6 +4,7 @@ once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,34 @@ def test_padded_shapes() -> None:
     wanted = tf.placeholder(tf.int64, [2])
     with pytest.raises(ValueError, match=r"padded shape \(\?, \?\) is not compatible"):
         tf.data.Dataset.range(10).padded_batch(5, padded_shapes=wanted)
+
+
+@pytest.mark.parametrize("axes", [1, [1], [0, 1], [[1]], [[0, 1]], [[0], [7]]])
+def test_tensordot_by_axes_that_are_fed(axes: object) -> None:
+    """An axis beyond the last one was taken modulo the rank."""
+    x = tf.placeholder(tf.float32)
+    given = tf.placeholder(tf.int32)
+    product = tf.tensordot(x, x, given)
+    value = np.ones((2, 2), np.float32)
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            sess.run(product, {x: value, given: axes})
+        assert sess.run(product, {x: value, given: [[-1], [0]]}).tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize("make", [lambda d: d.shard(2, 2), lambda d: d.shuffle(0)])
+def test_a_dataset_is_refused_when_it_runs(make: Callable[[Any], Any]) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        dataset = make(tf.data.Dataset.range(6))
+        following = tf.data.make_one_shot_iterator(dataset).get_next()
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            sess.run(following)
+
+
+def test_an_accumulator_of_rows_with_more_axes() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        sums = tf.SparseConditionalAccumulator(tf.float32, shape=[2, None])
+        sess.run(sums.apply_grad([0], np.ones((1, 2, 3), np.float32)))
+        assert sess.run(sums.take_indexed_slices_grad(1)).dense_shape.tolist() == [2, 2, 3]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="shape rank at least 2"):
+            sess.run(sums.apply_grad([0], np.ones(1, np.float32), local_step=1))

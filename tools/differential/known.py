@@ -56,6 +56,8 @@ def _noise(case: dict[str, Any], theirs: dict[str, Any], ours: dict[str, Any]) -
 def _values(case: dict[str, Any]) -> str | None:
     floats = [a for a in _arrays(case) if a.dtype.kind in "fcV" or str(a.dtype) == "bfloat16"]
     name = case["fn"].rpartition(".")[2]
+    if "random" in name and case["kwargs"].get("seed", {"v": 0}) == {"k": "py", "v": None}:
+        return "no seed: TensorFlow draws other numbers each time"
     with np.errstate(all="ignore"):
         if any(np.isnan(a).any() for a in floats) and any(o in name for o in _ORDERED):
             return "NaN has no place in an order: TensorFlow's answer depends on its position"
@@ -109,6 +111,12 @@ _ACCIDENTS = {
     "has no attribute": "TensorFlow reads an attribute that arrays do not have",
     "No registered '": "a rewrite of TensorFlow's made an op that has no kernel",
     "Seen floating point types of different precisions": "XLA refuses its own program",
+    "in op convolution": "XLA refuses its own program",
+    "Cannot colocate nodes": "a type without a CPU kernel, half of it placed on XLA_CPU",
+    "node ConstantFolding/": "a rewrite of TensorFlow's made an op that has no such type",
+    "/ArithmeticOptimizer/": "a rewrite of TensorFlow's made an op that has no such type",
+    "No cast function available.": "NumPy cannot cast to TensorFlow's bfloat16",
+    "list index out of range": "TensorFlow indexes its own list beyond its end",
     "Unsupported tensor type: 22": "TensorFlow cannot read back its own uint32 constants",
     "Unsupported tensor type: 23": "TensorFlow cannot read back its own uint64 constants",
     "Incompatible shapes between op input and calculated input gradient": (

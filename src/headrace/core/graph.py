@@ -125,7 +125,7 @@ class Graph(GraphScopes):
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
         self._add_scope_attrs(op, scopes)
         op._outputs = infer_shapes(op)
-        if scopes.device_stack:  # device functions may look at the outputs
+        if scopes.device_stack and not opdef.has_refs:  # device functions may look at the outputs
             op._device = self._current_device(op)
             self._devices.add(op._device)
         if scopes.colocation_stack:

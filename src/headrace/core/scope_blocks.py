@@ -139,7 +139,7 @@ class Colocation(_Block):
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
             )
         self.here = here = self.graph._scopes.here
-        self.old = here.colocation_stack
+        self.old, self.devices = here.colocation_stack, here.device_stack
         stack = [] if self.ignore_existing else list(self.old)
         if op is not None:
             element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
@@ -147,6 +147,7 @@ class Colocation(_Block):
             if isinstance(element, Operation):  # an eager variable has none
                 stack.append(element)
         here.colocation_stack = stack
+        here.device_stack = []  # it is stronger than devices around it, as in TensorFlow
 
     def __exit__(self, *exc: object) -> None:
-        self.here.colocation_stack = self.old
+        self.here.colocation_stack, self.here.device_stack = self.old, self.devices

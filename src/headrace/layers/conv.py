@@ -90,6 +90,7 @@ class ConvCore(CoreLayer):
             activity_regularizer=get_regularizer(activity_regularizer),
             **kwargs,
         )
+        self.activation = get_activation(activation)
         self.rank = rank
         self.filters = filters
         self.kernel_size = normalize_tuple(kernel_size, rank, "kernel_size")
@@ -99,7 +100,6 @@ class ConvCore(CoreLayer):
             raise ValueError("Causal padding is only supported for `Conv1D`and ``SeparableConv1D`.")
         self.data_format = normalize_data_format(data_format)
         self.dilation_rate = normalize_tuple(dilation_rate, rank, "dilation_rate")
-        self.activation = get_activation(activation)
         self.use_bias = use_bias
         self.kernel_initializer = get_initializer(kernel_initializer)
         self.bias_initializer = get_initializer(bias_initializer)

@@ -112,7 +112,11 @@ class ResourceVariable(Variable):
             self._initial_value = value
             with graph.name_scope("IsInitialized"):
                 self._is_initialized_op = ops.var_is_initialized_op(self._handle)
-            with graph.name_scope("Assign") as assign_scope, self._on_device():
+            with (
+                graph.name_scope("Assign") as assign_scope,
+                graph.colocate_with(None, ignore_existing=True),
+                self._on_device(),
+            ):
                 self._initializer_op = ops.assign_variable_op(
                     self._handle, guarded(scope, value), name=assign_scope
                 )

@@ -11,6 +11,7 @@ Types are TensorFlow's numbers.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import math
 import os
@@ -298,8 +299,13 @@ def write_slice_file(
         metas += bytes_field(1, meta + b"".join(bytes_field(4, _slice_message(p)) for p in parts))
     items[b""] = bytes_field(1, metas + bytes_field(2, b"\x08\x01"))
     temporary = f"{path}.tempstate{os.getpid()}"
-    with open(temporary, "wb") as file:
-        write_table(file, sorted(items.items()))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(temporary, "wb") as file:
+            write_table(file, sorted(items.items()))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
     os.replace(temporary, path)

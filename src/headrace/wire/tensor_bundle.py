@@ -224,15 +224,21 @@ class BundleWriter:
         return len(lengths) + 4 + len(body), checksum
 
     def finish(self) -> None:
-        self._file.close()
-        index = index_path(self.prefix) + self._suffix
-        _write_index(index, _HEADER, self._entries)
+        """Give the files their names; leave nothing behind if the disk takes no more."""
+        try:
+            self._file.close()
+            index = index_path(self.prefix) + self._suffix
+            _write_index(index, _HEADER, self._entries)
+        except OSError:
+            self.abandon()
+            raise
         data = data_path(self.prefix)
         _install(self.prefix, [(data + self._suffix, data)], index)
 
     def abandon(self) -> None:
         """Leave nothing behind."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # what is in the buffer has no place on a full disk
+            self._file.close()
         for path in (data_path(self.prefix), index_path(self.prefix)):
             if os.path.exists(path + self._suffix):
                 os.unlink(path + self._suffix)
@@ -272,7 +278,12 @@ def merge_bundles(prefixes: Sequence[str], prefix: str, delete_old_folders: bool
     if folder:
         os.makedirs(folder, exist_ok=True)
     index = f"{index_path(prefix)}.tempstate{os.getpid()}"
-    _write_index(index, number_field(1, total) + _HEADER[2:], entries)
+    try:
+        _write_index(index, number_field(1, total) + _HEADER[2:], entries)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(index)
+        raise
     _install(prefix, data, index)
     for old in prefixes:
         os.unlink(index_path(old))

@@ -15,8 +15,6 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import SparseTensorSpec, TensorSpec
 from headrace.data.api import structure
 from headrace.data.api.creation import seed_pair
-from headrace.data.runtime.shuffle import check_buffer_size
-from headrace.data.runtime.simple_stages import check_shard
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
@@ -64,9 +62,6 @@ class Transformed:
 
     def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Self:
         """Every ``num_shards``-th element, from number ``index`` on."""
-        shards, at = _known(num_shards), _known(index)
-        if shards is not None and at is not None:
-            check_shard(shards, at)
         return self._unary("ShardDataset", num_shards, index, name=name)
 
     def shuffle(
@@ -78,9 +73,6 @@ class Transformed:
     ) -> Self:
         """The elements in random order, drawn from ``buffer_size`` at a time."""
         size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
-        known = _known(size)
-        if known is not None:
-            check_buffer_size(known)
         first, second = seed_pair(seed)
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._unary(

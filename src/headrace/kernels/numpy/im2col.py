@@ -192,10 +192,10 @@ def conv(x: Array, w: Array, g: Geometry) -> Array:
     dtype = x.dtype
     x, w = _precise(x, w)
     width = w.shape[-1]
-    matrix = w.reshape(-1, width)
     out = np.empty((x.shape[0], *g.out, width), x.dtype)
     if out.size == 0:
         return out.astype(dtype, copy=False)
+    matrix = w.reshape(-1, width)
     if g.pointwise:
         matmul(_strided(x, g).reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, width))
     else:

@@ -220,6 +220,8 @@ def _filled(array: np.ndarray[Any, Any], shape: Any, verify: bool) -> np.ndarray
     wanted = int(np.prod(shape, dtype=np.int64))
     if array.shape == tuple(shape):
         return array
+    if not wanted and not verify:  # whatever the values are, as in TensorFlow
+        return np.empty(shape, array.dtype)
     if verify and array.ndim:
         raise TypeError(f"Expected Tensor's shape: {tuple(shape)}, got {array.shape}.")
     if array.size == wanted:

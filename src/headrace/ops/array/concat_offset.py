@@ -23,6 +23,10 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
 
 
 def concat_offset_kernel(xp: ArrayNamespace, axis: Array, *dims: Array) -> tuple[Any, ...] | Array:
+    if axis.ndim:
+        raise _invalid(
+            f"Concat dim tensor should be a scalar integer, but got shape {shapes.show(axis.shape)}"
+        )
     at = axis.item()
     for i, d in enumerate(dims):
         if d.ndim != 1:

@@ -80,6 +80,9 @@ def _edit_distance_kernel(
 
 def _edit_distance_shape(c: Inference) -> list[Shape]:
     for i in (0, 3):
+        (length,), width = c.require_rank(i + 2, 1), c.require_rank(i, 2)[1]
+        if None not in (length, width) and length != width:
+            raise ValueError(f"Index rank ({width}) and shape rank ({length}) do not match.")
         rows, count = c.require_rank(i, 2)[0], c.require_rank(i + 1, 1)[0]
         if None not in (rows, count) and rows != count:
             raise ValueError(

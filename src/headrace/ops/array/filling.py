@@ -62,6 +62,8 @@ def _fill_kernel(xp: ArrayNamespace, dims: Array, value: Array) -> Array:
         return xp.full(tuple(dims.tolist()), value, dtype=value.dtype)
     if dims.ndim != 1:
         raise invalid(f"dims must be a vector, got shape {shapes.show(dims.shape)}")
+    if value.ndim:
+        raise invalid(f"value must be a scalar, got shape {shapes.show(value.shape)}")
     try:
         out = np.empty(dims.tolist(), value.dtype)
     except ValueError:

@@ -68,17 +68,14 @@ def _gather_shape(c: Inference) -> list[Shape]:
 def _gather_v2_shape(c: Inference) -> list[Shape]:
     params, indices, axis, batch = c.shape(0), c.shape(1), c.value(2), c.attr("batch_dims")
     c.require_rank(2, 0)
+    if params is not None and axis is not None and not -len(params) <= axis.item() < len(params):
+        least = axis.item() + 1 if axis.item() >= 0 else -axis.item()
+        raise ValueError(f"Shape must be at least rank {least} but is rank {len(params)}")
     if params is None or indices is None:
         return [None]
     if axis is None:
         return [(None,) * (len(params) + len(indices) - 1 - batch)]
-    at = axis.item()
-    rank = len(params)
-    if not -rank <= at < rank:
-        raise ValueError(
-            f"Shape must be at least rank {at + 1 if at >= 0 else -at} but is rank {rank}"
-        )
-    at %= rank
+    at = axis.item() % len(params)
     if batch < 0:
         batch += len(indices)
     if batch < 0:

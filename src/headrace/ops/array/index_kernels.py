@@ -93,6 +93,8 @@ def gather_v2_kernel(
             f"{batch_dims}"
         )
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if params.shape[:batch] != indices.shape[:batch] and set(params.shape[:batch]) == {1}:
+        params = xp.broadcast_to(params, (*indices.shape[:batch], *params.shape[batch:]))
     return batched_take(xp, params, indices, at, batch)
 
 
@@ -159,6 +161,8 @@ def gather_nd_kernel(xp: ArrayNamespace, params: Array, indices: Array) -> Array
 
 def scatter_into(xp: ArrayNamespace, out: Array, indices: Array, updates: Array, how: str) -> Array:
     """A changed copy (NumPy: ``out`` itself, which the caller owns)."""
+    if not out.size and not indices.size:
+        return out
     index = nd_index(xp, indices, out.shape, "shape ")
     want = indices.shape[:-1] + out.shape[len(index) :]
     if updates.shape != want:
@@ -200,6 +204,8 @@ def _accumulate(out: Array, index: tuple[Any, ...], updates: Array, ufunc: Any) 
 
 
 def scatter_nd_kernel(xp: ArrayNamespace, indices: Array, updates: Array, shape: Array) -> Array:
+    if shape.ndim != 1:
+        raise invalid("Shape must be a vector")
     dims = shape.tolist()
     if updates.dtype.kind == "O":
         out = np.empty(dims, object)

@@ -160,8 +160,9 @@ def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
     names = (f"{scope}/stack", f"{scope}/stack_1", f"{scope}/stack_2")
     lists = (spec.begin, spec.end, spec.strides)
     if not tensors:
+        kind = dtypes.int32 if all(_fits(v) for part in lists for v in part) else dtypes.int64
         return [
-            make_const(graph, np.array(part, np.int32), dtypes.int32, graph._unique(name))
+            make_const(graph, np.array(part, kind.np_dtype), kind, graph._unique(name))
             for part, name in zip(lists, names)
         ]
     wide = any(t._dtype._base is dtypes.int64 for t in tensors)
@@ -170,6 +171,11 @@ def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
         return [
             _packed(part, name, dtype) for part, name in zip(lists, ("stack", "stack_1", "stack_2"))
         ]
+
+
+def _fits(value: object) -> bool:
+    """Whether a border of a slice is a number of int32."""
+    return not isinstance(value, (int, np.integer)) or bool(-(2**31) <= value < 2**31)
 
 
 def _packed(part: list[Any], name: str, dtype: DType) -> Tensor:

@@ -44,6 +44,11 @@ def _concat_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
+def _concat_shape(c: Inference, inputs: Sequence[Shape], axis: int) -> list[Shape]:
+    c.require_rank(axis, 0)
+    return _concat_shape_of(inputs, c.value(axis))
+
+
 def _concat_shape_of(found: Sequence[Shape], axis: Array | None) -> list[Shape]:
     rank = next((len(s) for s in found if s is not None), None)
     if rank is None:
@@ -144,7 +149,7 @@ _CONCAT_AXIS = "axis tensor should be a scalar integer, but got shape {shape}"
 CONCAT = define(
     "ConcatV2",
     "values: N*T, axis: Tidx -> output: T; Tidx: type(index)=int32",
-    shape=lambda c: _concat_shape_of(c.shapes()[:-1], c.value(c.n_inputs - 1)),
+    shape=lambda c: _concat_shape(c, c.shapes()[:-1], c.n_inputs - 1),
     kernel=lambda xp, *v: concat_arrays(xp, v[:-1], one_number(v[-1], _CONCAT_AXIS)),
     grad=_concat_grad,
     known_inputs=(-1,),
@@ -155,7 +160,7 @@ CONCAT = define(
 CONCAT_V1 = define(
     "Concat",
     "concat_dim: int32, values: N*T -> output: T",
-    shape=lambda c: _concat_shape_of(c.shapes()[1:], c.value(0)),
+    shape=lambda c: _concat_shape(c, c.shapes()[1:], 0),
     kernel=lambda xp, dim, *v: concat_arrays(xp, v, one_number(dim, _CONCAT_AXIS)),
     grad=_concat_v1_grad,
     known_inputs=(0,),
@@ -424,7 +429,7 @@ def _split_axis(axis: Array, rank: int) -> int:
 
 def _split_shape(c: Inference) -> list[Shape]:
     s, num, axis = c.shape(1), c.attr("num_split"), c.value(0)
-    if c.rank(0):
+    if c.rank(0) and axis is not None:
         raise ValueError(f"Input must be scalar but has rank {c.rank(0)}")
     if s is None:
         return [None] * num
@@ -481,17 +486,19 @@ SPLIT = define(
 
 def _split_v_shape(c: Inference) -> list[Shape]:
     s, sizes, axis, num = c.shape(0), c.value(1), c.value(2), c.attr("num_split")
+    if sizes is not None and sizes.size != num:
+        raise ValueError(
+            f"Length of size_splits should be equal to num_outputs: {sizes.size} vs {num}"
+        )
     if s is None:
         return [None] * num
     if axis is None and len(s) != 1:
         return [(None,) * len(s)] * num
+    if axis is not None and axis.ndim:
+        raise ValueError(f"Input must be scalar but has rank {axis.ndim}")
     at = 0 if axis is None else _split_axis(axis, len(s))
     if sizes is None:
         return [s[:at] + (None,) + s[at + 1 :]] * num
-    if sizes.size != num:
-        raise ValueError(
-            f"Length of size_splits should be equal to num_outputs: {sizes.size} vs {num}"
-        )
     full = _full_sizes(sizes.tolist(), s[at])
     return [s[:at] + (n,) + s[at + 1 :] for n in full]
 
@@ -527,6 +534,11 @@ def _split_v_kernel(
             f"{sizes.ndim} -D and {sizes.size} elements"
         )
     at %= x.ndim
+    if sizes.size != num_split:
+        raise invalid(
+            "size of the split_tensor must be 1-D and have the same elements as outputs got "
+            f"{sizes.ndim} -D and {sizes.size} elements"
+        )
     try:
         full = _full_sizes(sizes.tolist(), x.shape[at])
     except ValueError as error:

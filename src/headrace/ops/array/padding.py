@@ -155,7 +155,12 @@ def repeat_with_axis(
     Slice i covers the positions below the running sum of repeats.
     """
     with name_scope(name, "Repeat", [data, repeats]):
-        return _repeated(convert_to_tensor(data), convert_to_tensor(repeats), axis)
+        counts = convert_to_tensor(repeats)
+        if not counts._dtype._base.is_integer and counts._shape != (0,):
+            raise TypeError(f"repeats must be an integer tensor; dtype={counts._dtype!r}")
+        if counts._dtype._base not in (dtypes.int32, dtypes.int64):
+            counts = apply_op("Cast", counts, DstT=dtypes.int32)
+        return _repeated(convert_to_tensor(data), counts, axis)
 
 
 def _repeated_alike(data: Tensor, repeats: Tensor, axis: int, rank: int) -> Tensor:
@@ -184,6 +189,9 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     repeats = apply_op("Maximum", repeats, const(0, repeats._dtype))
     dims = shape(data, out_type=repeats._dtype)
     size: Tensor = dims[axis]
+    have, want = (repeats._shape or (None,))[0], shapes.ranked(data._shape)[axis]
+    if None not in (have, want) and have not in (1, want):
+        raise ValueError(f"Dimensions {want} and {have} are not compatible")
     each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
@@ -350,6 +358,11 @@ def _mirror_grad_kernel(xp: ArrayNamespace, x: Array, paddings: Array, *, mode: 
             continue
         head = (slice(None),) * axis
         d = x.shape[axis] - lo - hi
+        if max(lo, hi) > d - offset:
+            raise invalid(
+                f"paddings must be {'less' if offset else 'no greater'} than the output dimension "
+                f"size: {lo}, {hi} {'not less' if offset else 'greater'} than {d}"
+            )
         core = x[(*head, slice(lo, lo + d))]
         flipped = (*head, slice(None, None, -1))
         if lo:
@@ -369,6 +382,8 @@ def _mirror_grad_shape(c: Inference) -> list[Shape]:
     rows = pairs[0]
     if s is not None and rows is not None and rows != len(s):
         raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
+    if value is not None and value.min(initial=0) < 0:
+        raise ValueError("Paddings must be non-negative")
     if s is None or value is None:
         return [None if s is None else (None,) * len(s)]
     return [tuple(None if d is None else d - int(lo) - int(hi) for d, (lo, hi) in zip(s, value))]

@@ -510,11 +510,14 @@ def confusion_matrix_v2(
         # TF checks that no class is negative and none too large, and adds through a sparse tensor
         counted = _CHECKS_OF_CLASSES if num_classes is None else _CHECKS_OF_CLASSES + 48
         count_more(dims._op.graph, counted if weights is None else counted - 1)
-        return apply_op("ScatterNd", indices, values, dims, name="SparseTensorDenseAdd")
+        zeros = apply_op("Fill", dims, np.zeros((), kind.np_dtype), name="zeros")
+        return apply_op(
+            "SparseTensorDenseAdd", indices, values, dims, zeros, name="SparseTensorDenseAdd"
+        )
 
 
 #: Operations that TF makes in addition for a confusion matrix.
-_CHECKS_OF_CLASSES = 48
+_CHECKS_OF_CLASSES = 46
 
 
 def _class_indices(value: TensorLike, name: str) -> Tensor:

@@ -103,9 +103,13 @@ reverse_v2 = reverse
 def _sequence_dims(rank: int, seq_dim: int, batch_dim: int) -> tuple[int, int]:
     seq = seq_dim + rank if seq_dim < 0 else seq_dim
     batch = batch_dim + rank if batch_dim < 0 else batch_dim
+    wrong = next((d for d, at in ((batch_dim, batch), (seq_dim, seq)) if at < 0), None)
+    if wrong is not None:
+        raise ValueError(f"Out of range dim_index {wrong} for shape with {rank} dimensions")
     if seq >= rank or batch >= rank:
         raise ValueError(
-            f"seq_dim and batch_dim must be < input rank ( {seq_dim}, {batch_dim} vs. {rank})"
+            f"{'seq_dim' if seq >= rank else 'batch_dim'} must be < input rank "
+            f"({seq_dim}, {batch_dim} vs. {rank})"
         )
     return seq, batch
 
@@ -204,6 +208,13 @@ def reverse_sequence_v2(
 
 
 def _roll_kernel(xp: ArrayNamespace, x: Array, shift: Array, axis: Array) -> Array:
+    if not x.ndim:
+        raise invalid("input must be 1-D or higher")
+    for what, given in (("shift", shift), ("axis", axis)):
+        if given.ndim > 1:
+            raise invalid(
+                f"{what} must be a scalar or a 1-D vector. Found: {shapes.show(given.shape)}"
+            )
     axes = axis.reshape(-1).tolist()
     for a in axes:
         if not -x.ndim <= a < x.ndim:
@@ -219,6 +230,9 @@ def _roll_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 def _roll_shape(c: Inference) -> list[Shape]:
     c.require_rank_at_least(0, 1)
+    for i in (1, 2):
+        if (c.rank(i) or 0) > 1:
+            raise ValueError(f"Shape must be at most rank 1 but is rank {c.rank(i)}")
     shapes.merge(c.shape(1), c.shape(2))
     return [c.shape(0)]
 

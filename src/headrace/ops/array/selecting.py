@@ -215,9 +215,9 @@ def _top_k_shape(c: Inference) -> list[Shape]:
     s = c.require_rank_at_least(0, 1)
     k = c.attr("k")
     if c.n_inputs == 2:
-        if c.rank(1):
-            raise ValueError(f"Input must be scalar but has rank {c.rank(1)}")
         value = c.value(1)
+        if value is not None and value.ndim:
+            raise ValueError(f"Input must be scalar but has rank {value.ndim}")
         k = None if value is None else value.item()
         if k is not None and k < 0:
             raise ValueError(

@@ -85,15 +85,19 @@ def _partly_known(
 def _nd_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
     def infer(c: Inference) -> list[Shape]:
         s, block, pads = c.shape(0), c.value(1), c.value(2)
-        length = c.require_rank(1, 1)
-        count = length[0] if length is not None else None
+        if c.rank(1) != 1:
+            raise ValueError("block_shape must have rank 1.")
+        (count,) = c.require_rank(1, 1)
+        if count is None:
+            raise ValueError("block_shape must have known size.")
         shapes.merge(c.shape(2), (count, 2))
+        if pads is not None and pads.min(initial=0) < 0:
+            which = "paddings" if rule is _space_to_batch_dims else "crops"
+            raise ValueError(f"{which} cannot be negative")
         if block is not None and any(n < 1 for n in block.tolist()):
             raise ValueError(f"block_shape must be positive, got {block.tolist()}")
         if s is None:
             return [None]
-        if count is None:
-            raise ValueError("block_shape must have known size.")
         if len(s) < count + 1:
             raise ValueError(f"Shape must be at least rank {count + 1} but is rank {len(s)}")
         if block is None or pads is None:
@@ -111,6 +115,7 @@ def _v1_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
         given = c.shape(1)
         if given is not None and len(given) != 2:
             raise ValueError(f"Shapes must be equal rank, but are {len(given)} and 2")
+        shapes.merge(given, (2, 2))
         if pads is not None and pads.min(initial=0) < 0:
             which = "paddings" if rule is _space_to_batch_dims else "crops"
             raise ValueError(f"{which} cannot be negative")
@@ -120,6 +125,8 @@ def _v1_shape(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(rule: Callable[..., Any], x: Array, block: list[int], pads: list[list[int]]) -> None:
+    if len(pads) != len(block) or any(len(pair) != 2 for pair in pads):
+        raise invalid(f"paddings or crops should have shape [{len(block)},2], got {pads}")
     if x.ndim < len(block) + 1:
         raise invalid(f"input rank should be >= {len(block) + 1} instead of {x.ndim}")
     if any(n < 1 for n in block):

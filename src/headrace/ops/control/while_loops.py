@@ -104,6 +104,8 @@ def _check_loop(cond: object, body: object, loop_vars: Any, parallel_iterations:
         raise ValueError("No loop variables provided")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
+    if not isinstance(parallel_iterations, int):
+        raise ValueError(f"`parallel_iterations` must be a positive integer: {parallel_iterations}")
 
 
 def _keep_results(function: Callable[..., Any], results: list[Any]) -> Callable[..., Any]:

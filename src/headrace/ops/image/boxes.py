@@ -111,6 +111,8 @@ def _nms_v2_kernel(
 def _nms_v3_kernel(
     xp: ArrayNamespace, boxes: Array, scores: Array, limit: Array, iou: Array, least: Array
 ) -> Array:
+    if np.ndim(least):
+        raise invalid(f"score_threshold must be 0-D, got shape {shapes.show(np.shape(least))}")
     return kept_boxes(boxes, scores, limit, iou, least)
 
 
@@ -193,6 +195,8 @@ def _check_boxes(c: Inference, width: int | None = 4) -> None:
     assert boxes is not None and scores is not None
     if boxes[0] is not None and scores[0] is not None and boxes[0] != scores[0]:
         raise ValueError(f"Dimensions must be equal, but are {boxes[0]} and {scores[0]}")
+    if width is None and None not in boxes and boxes[0] != boxes[1]:
+        raise ValueError(f"Dimensions must be equal, but are {boxes[0]} and {boxes[1]}")
     if width is not None and boxes[1] not in (None, width):
         raise ValueError(f"Dimension must be {width} but is {boxes[1]}")
 
@@ -210,6 +214,8 @@ def _kept_shape(n_scalars: int, width: int | None = 4) -> Callable[..., Any]:
 def _maybe_padded_shape(n_vectors: int) -> Callable[..., Any]:
     def shape(c: Inference) -> list[Shape]:
         _check_boxes(c)
+        for i in range(2, c.n_inputs):
+            c.require_rank(i, 0)
         limit = c.value(2) if c.attr("pad_to_max_output_size") else None
         size = None if limit is None else int(limit)
         return [(size,)] * n_vectors + [()]

@@ -108,7 +108,8 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
         images = convert_to_tensor(images, name="images")
         if images._shape is not None and len(images._shape) < 2:
             raise ValueError("A grayscale image must be at least two-dimensional.")
-        images = at_least_3d(images, "images")
+        if images._shape is None or (len(images._shape) > 2 and 0 not in images._shape):
+            images = at_least_3d(images, "images")
         last = images._shape[-1] if images._shape is not None else None
         if last not in (None, 1):
             raise ValueError(f"Last dimension of a grayscale image should be size 1, got {last}.")

@@ -122,9 +122,42 @@ def _sector(xp: ArrayNamespace, r: Array, g: Array, b: Array) -> tuple[Array, Ar
 
 
 def _saturation_kernel(xp: ArrayNamespace, x: Array, scale: Array) -> Array:
-    hue, saturation, value = _to_hsv(xp, _wide_colours(x))
-    saturation = xp.clip(saturation * _require_scalar("scale", scale), 0, 1)
-    return _to_rgb(xp, hue, saturation, value).astype(x.dtype)
+    """The colours' own sector of the circle of hues, with another chroma.
+
+    Numbers are rounded, and NaN is compared, where TensorFlow's kernel does it.
+    """
+    wide, one = _wide_colours(x), np.float32(1)
+    by = _require_scalar("scale", scale)
+    with np.errstate(all="ignore"):
+        dh, s, v = _hue_of_six(xp, wide[..., 0], wide[..., 1], wide[..., 2])
+        s = s * by
+        s = xp.where(s > 0, s, np.float32(0))
+        chroma = xp.where(s < one, s, one) * v
+        rest = v - chroma
+        part = dh - 2 * xp.floor(dh / 2)
+        middle = chroma * (one - abs(xp.where(dh <= 0, np.float32(2), part) - one))
+        at = xp.floor(dh)
+    out = []
+    for full, mixed in (((0, 5), (1, 4)), ((1, 2), (0, 3)), ((3, 4), (2, 5))):
+        value = xp.where((at == mixed[0]) | (at == mixed[1]), middle, np.float32(0))
+        out.append(xp.where((at == full[0]) | (at == full[1]), chroma, value) + rest)
+    return xp.stack(out, axis=-1).astype(x.dtype)
+
+
+def _hue_of_six(xp: ArrayNamespace, r: Array, g: Array, b: Array) -> tuple[Array, Array, Array]:
+    """The hue between 0 and 6, saturation and value; a channel that is NaN may be overlooked."""
+    one, zero = np.float32(1), np.float32(0)
+    upper, lower = xp.where(g < b, b, g), xp.where(b < g, b, g)
+    value, least = xp.where(r < upper, upper, r), xp.where(lower < r, lower, r)
+    spread = value - least
+    norm = one / (np.float32(6) * spread)
+    wide = np.float64
+    green = ((norm * (b - r)).astype(wide) + 2.0 / 6.0).astype(np.float32)
+    blue = ((norm * (r - g)).astype(wide) + 4.0 / 6.0).astype(np.float32)
+    hue = xp.where(r == value, norm * (g - b), xp.where(g == value, green, blue))
+    hue = xp.where(spread <= 0, zero, hue)
+    hue = xp.where(hue < 0, hue + one, hue)
+    return hue * np.float32(6), xp.where(value > 0, spread / value, zero), value
 
 
 def _contrast_kernel(xp: ArrayNamespace, x: Array, factor: Array) -> Any:

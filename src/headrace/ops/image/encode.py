@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -73,6 +74,8 @@ def jpeg_bytes(
     """``subsampling``: 2 halves the resolution of colours, 0 keeps it."""
     if image.ndim != 3:
         raise invalid(f"image must be 3-dimensional, got shape {shapes.show(image.shape)}")
+    if not image.size:
+        raise errors.InternalError(None, None, "JPEG encoding failed: the image is empty")
     if image.shape[2] not in (1, 3):
         raise invalid("image must have 1 or 3 channels, got shape " + shapes.show(image.shape))
     buffer = io.BytesIO()
@@ -131,6 +134,8 @@ def _png_kernel(xp: ArrayNamespace, image: Array, *, compression: int) -> Array:
         raise invalid(
             f"image must have 1, 2, 3, or 4 channels, got shape {shapes.show(image.shape)}"
         )
+    if not image.size:
+        raise errors.InternalError(None, None, "PNG encoding failed: the image is empty")
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
     from headrace.ops.image.png import write_png

@@ -94,6 +94,9 @@ def _shape(c: Inference) -> list[Shape]:
         raise ValueError(f"Dimension must be 2 but is {sizes}")
     size = c.value(1)
     window = (None, None) if size is None else tuple(int(d) for d in size)
+    low = next((d for d in window if d is not None and d < 0), None)
+    if low is not None:
+        raise ValueError(f"Dimension {low} must be >= 0")
     batch = offsets[0] if images[0] is None else images[0]
     return [(batch, *window, images[3])]
 

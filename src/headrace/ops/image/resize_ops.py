@@ -88,6 +88,9 @@ def _grad_kernel(name: str) -> Resampler:
         align_corners: bool,
         half_pixel_centers: bool,
     ) -> Any:
+        for what, array in (("input_grad", g), ("original_image", original)):
+            if array.ndim != 4:
+                raise invalid(f"{what} must be 4-dimensional{shapes.show(array.shape)}")
         size = (original.shape[1], original.shape[2])
         out = getattr(_library(xp), name)(g, size, align_corners, half_pixel_centers)
         return out.astype(original.dtype, copy=False)
@@ -113,8 +116,10 @@ def _resized(c: Inference) -> list[Shape]:
 
 
 def _as_original(c: Inference) -> list[Shape]:
-    g, image = c.require_rank(0, 4), c.require_rank(1, 4)
-    assert g is not None and image is not None
+    """That of the image, whatever it is: ranks are looked at when it runs, as in TensorFlow."""
+    g, image = c.shape(0), c.shape(1)
+    if image is None or len(image) != 4 or g is None or len(g) != 4:
+        return [image]
     return [(image[0] if image[0] is not None else g[0], *image[1:])]
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_operation
 from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import invalid
 
@@ -185,10 +187,16 @@ def _print_v2_kernel(xp: ArrayNamespace, text: Array, *, output_stream: str, end
     print(line, file=stream, end=end, flush=True)
 
 
+def _print_v2_shape(c: Inference) -> list[Shape]:
+    if c.rank(0):
+        raise ValueError(f"input must be a scalar, but has rank: {c.rank(0)}")
+    return []
+
+
 PRINT_V2 = define(
     "PrintV2",
     "input: string ->; output_stream: str='stderr', end: str='\\n'",
-    shape=shape_fns.no_outputs,
+    shape=_print_v2_shape,
     kernel=_print_v2_kernel,
     grad=NOT_DIFFERENTIABLE,
     stateful=True,

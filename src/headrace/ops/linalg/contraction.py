@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import convert, shapes
-from headrace.core.build import apply_many, apply_op, named_result
+from headrace.core.build import apply_list, apply_many, apply_op, named_result
 from headrace.core.dtypes import int32
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define, lookup
@@ -317,8 +317,12 @@ def _check_ranks(equation: str, given: list[Shape]) -> None:
 def _einsum_shape(c: Inference) -> list[Shape]:
     shapes_ = c.shapes()
     if any(s is None for s in shapes_):
-        _check_ranks(c.attr("equation").replace(" ", ""), shapes_)
-        return [None]
+        equation = c.attr("equation").replace(" ", "")
+        _check_ranks(equation, shapes_)
+        if "." in equation:
+            return [None]
+        texts = equation.partition("->")[0].split(",")
+        shapes_ = [(None,) * len(t) if s is None else s for t, s in zip(texts, shapes_)]
     terms, output = _parse(c.attr("equation").replace(" ", ""), [len(s or ()) for s in shapes_])
     sizes: dict[Any, Any] = {}
     for labels, shape in zip(terms, shapes_):
@@ -448,7 +452,8 @@ def _tensordot_of_any_rank(a: Tensor, b: Tensor, axes: object, scope: str) -> Te
 
 def _axes_when_run(axes: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
     if isinstance(axes, Tensor):
-        return axes[0], axes[1]
+        pair = apply_list(lookup("Unpack"), axes, num=2, axis=0)
+        return pair[0], pair[1]
     if isinstance(axes, (int, np.integer)) or (isinstance(axes, np.ndarray) and axes.ndim == 0):
         n = int(axes)
         if n < 0:
@@ -466,8 +471,8 @@ def _matrix_when_run(x: Tensor, axes: Array | Tensor, summed_last: bool) -> tupl
     """
     rank, dims = apply_op("Rank", x), apply_op("Shape", x)
     axes = convert.convert(axes, int32)
-    # (a scalar has no axes to count from its end)
-    axes = apply_op("FloorMod", axes, apply_op("Maximum", rank, 1))
+    from_front = apply_op("GreaterEqual", axes, 0)
+    axes = apply_op("Select", from_front, axes, apply_op("AddV2", axes, rank))
     free = apply_many(lookup("ListDiff"), apply_op("Range", 0, rank, 1), axes)[0]
     outer, summed = apply_op("GatherV2", dims, free, 0), apply_op("GatherV2", dims, axes, 0)
     sides = [(free, outer), (axes, summed)]

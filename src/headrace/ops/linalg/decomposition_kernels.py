@@ -137,6 +137,8 @@ def cholesky_kernel(xp: ArrayNamespace, x: Array) -> Any:
 
 def cholesky_grad_kernel(xp: ArrayNamespace, l: Array, grad: Array) -> Any:  # noqa: E741 (TensorFlow's name)
     """l^-H (tril(l^H g) with its diagonal halved) l^-1, made symmetric."""
+    if l.ndim != grad.ndim:
+        raise _invalid("All input tensors must have the same rank.")
     low, g = _wide(l), _wide(grad)
     middle = xp.tril(_adjoint(xp, low) @ g)
     middle = middle - 0.5 * (middle * xp.eye(low.shape[-1], dtype=low.dtype))

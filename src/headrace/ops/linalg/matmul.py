@@ -20,7 +20,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
 from headrace.core.opdef import GROUPS, OpDef, define, lookup
 from headrace.core.scopes import name_scope
-from headrace.core.shapes import Dim, Shape
+from headrace.core.shapes import Dim, Dims, Shape
 from headrace.core.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -138,6 +138,9 @@ def _matmul_shape(c: Inference) -> list[Shape]:
 
 def _batch_matmul_shape(c: Inference) -> list[Shape]:
     x, y = c.require_rank_at_least(0, 2), c.require_rank_at_least(1, 2)
+    if c.op.type == "BatchMatMul" and (x is None) != (y is None):
+        known: Dims = x if x is not None else shapes.ranked(y)
+        x, y = (s if s is not None else (*known[:-2], None, None) for s in (x, y))
     if x is None or y is None:
         return [None]
     rows, left = x[:-3:-1] if c.attr("adj_x") else x[-2:]
@@ -342,8 +345,6 @@ def matmul(
         left, right = a._shape, b._shape
         if left is not None and right is not None and len(left) <= 2 and len(right) <= 2:
             return apply(MATMUL, a, b, transpose_a=False, transpose_b=False, name=name)
-    transpose_a, transpose_b = bool(transpose_a), bool(transpose_b)
-    adjoint_a, adjoint_b = bool(adjoint_a), bool(adjoint_b)
     if transpose_a and adjoint_a:
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")
     if transpose_b and adjoint_b:
@@ -354,10 +355,11 @@ def matmul(
     ):
         # only adjoints here, so a transpose is the adjoint of the conjugate
         a, b = _conj(a) if transpose_a else a, _conj(b) if transpose_b else b
-        adj_x, adj_y = transpose_a or adjoint_a, transpose_b or adjoint_b
+        adj_x, adj_y = bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)
         return apply(BATCH_MATMUL_V2, a, b, adj_x=adj_x, adj_y=adj_y, name=name or "MatMul")
     a, b = _conj(a) if adjoint_a else a, _conj(b) if adjoint_b else b
-    transpose_a, transpose_b = transpose_a or adjoint_a, transpose_b or adjoint_b
+    transpose_a = True if adjoint_a else transpose_a
+    transpose_b = True if adjoint_b else transpose_b
     kinds = {a._dtype._base, b._dtype._base}
     if (sparse and kinds <= {bfloat16, float32}) or (len(kinds) == 2 and bfloat16 in kinds):
         return _via_sparse(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse, name)

@@ -30,6 +30,9 @@ __all__ = ["OPERATORS", "install"]
 Operator = Callable[..., Any]
 
 
+NO_NONE = "None values not supported."
+
+
 def _gives_way(y: object, reflected: str) -> bool:
     """Whether y is of a class of its own that may know how to compute with a tensor."""
     kind = type(y)
@@ -44,6 +47,8 @@ def _forward(build: Callable[[Any, Any], Any], short: str) -> Operator:
     reflected = f"__r{short}__"
 
     def operator(x: TensorLike, y: TensorLike) -> Any:
+        if y is None and not hasattr(x, "numpy"):  # eager tensors have words of their own
+            raise ValueError(NO_NONE)
         try:
             return build(x, y)
         except (TypeError, ValueError):
@@ -62,6 +67,8 @@ def _pair(opdef: OpDef, short: str, name: str | None = None) -> dict[str, Operat
         return apply(opdef, x, y, name=name)
 
     def backward(y: Tensor, x: float) -> Tensor:
+        if x is None and not hasattr(y, "numpy"):
+            raise ValueError(NO_NONE)
         return apply(opdef, _like(x, y), y, T=y.dtype.base_dtype, name=name)
 
     return {f"__{short}__": _forward(forward, short), f"__r{short}__": backward}

@@ -201,7 +201,8 @@ def _truncated_quotient(xp: ArrayNamespace, total: Array, n: int) -> Any:
     if total.dtype.kind == "u":
         return (total // np.uint64(n)).astype(total.dtype)
     wide = total.astype(np.int64)
-    return (xp.sign(wide) * (xp.abs(wide) // n)).astype(total.dtype)
+    down = wide // n
+    return (down + ((wide < 0) & (down * n != wide))).astype(total.dtype)
 
 
 def prod_kernel(xp: ArrayNamespace, x: Array, axes: Array, *, keep_dims: bool) -> Any:

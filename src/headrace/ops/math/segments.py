@@ -452,7 +452,9 @@ def _of_real_numbers(data: Tensor) -> None:
 def _segment_counts(data: Tensor, ids: Tensor, count: object) -> Tensor:
     """How many rows each segment has, at least one, ready to divide the sums by."""
     ones = apply_op("Cast", apply_op("OnesLike", ids), DstT=data.dtype.base_dtype)
-    return apply_op("Maximum", unsorted_segment_sum(ones, ids, count), 1)
+    counts = unsorted_segment_sum(ones, ids, count)
+    _of_real_numbers(data)
+    return apply_op("Maximum", counts, 1)
 
 
 def unsorted_segment_mean(
@@ -465,9 +467,9 @@ def unsorted_segment_mean(
     """
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
-        _of_real_numbers(data)
+        counts = _segment_counts(data, ids, num_segments)
         total = unsorted_segment_sum(data, ids, num_segments)
-        return total / _aligned(_segment_counts(data, ids, num_segments), total)
+        return total / _aligned(counts, total)
 
 
 def unsorted_segment_sqrt_n(
@@ -480,10 +482,9 @@ def unsorted_segment_sqrt_n(
     """
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
-        _of_real_numbers(data)
+        counts = _segment_counts(data, ids, num_segments)
         total = unsorted_segment_sum(data, ids, num_segments)
-        counts = _aligned(_segment_counts(data, ids, num_segments), total)
-        return total / apply_op("Sqrt", counts)
+        return total / apply_op("Sqrt", _aligned(counts, total))
 
 
 def _sparse_apply(

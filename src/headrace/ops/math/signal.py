@@ -57,6 +57,8 @@ def _scalar(value: Any, what: str) -> Any:
     tensor = convert.convert(value, name=what)
     if tensor._shape is not None and tensor._shape:
         raise ValueError(f"Shape {shapes.from_plain(tensor._shape)} must have rank 0")
+    if not tensor._dtype._base.is_integer:
+        raise TypeError(f"{what} must be an integer, not of type {tensor._dtype._base.name}.")
     found = _known(value)
     return apply_op("Cast", tensor, DstT=dtypes.int32) if found is None else found
 
@@ -160,11 +162,11 @@ def frame(
     """
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         x = convert.convert(signal, name="signal")
+        if x._shape == ():
+            raise ValueError("Shape () must have rank at least 1")
         length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
         if x._shape is None:
             return _frame_of_unknown_rank(x, length, step, pad_end, pad_value, int(axis))
-        if not x._shape:
-            raise ValueError(f"Shape {shapes.from_plain(x._shape)} must have rank at least 1")
         at = int(axis) % len(x._shape)
         size: Any = x._shape[at]
         # (a step of 0 fails when it is run)

@@ -72,7 +72,7 @@ def _geometry(attrs: Attrs, size: Sequence[int], kernel: Sequence[int]) -> Geome
         attrs["padding"],
         explicit_pads(attrs, first),
     )
-    if not all(found.out) and all(size):
+    if not all(found.out) and (all(size) or attrs["padding"] == "VALID"):
         check_reach(found)
     return found
 
@@ -219,7 +219,7 @@ def _depthwise_kernel(xp: ArrayNamespace, x: Array, w: Array, *, node: KernelNod
         )
     steps = node.attrs["strides"]
     if steps[0] != 1 or steps[1 if first else 3] != 1:
-        raise errors.InvalidArgumentError(
+        raise errors.UnimplementedError(
             None,
             None,
             "Current implementation does not yet support strides in the batch and depth "

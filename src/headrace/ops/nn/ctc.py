@@ -51,6 +51,13 @@ def _check_lengths(inputs: Array, lengths: Array, error: type[errors.OpError]) -
 
 def _targets(inputs: Array, indices: Array, values: Array, collapse: bool) -> list[list[int]]:
     """The label sequence of each item; it ends at the first label that is no class."""
+    if indices.ndim != 2 or len(indices) != len(values):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "labels_indices and labels_values must contain the same number of rows, but saw "
+            f"shapes: {shapes.show(indices.shape)} vs. {shapes.show(values.shape)}",
+        )
     found: list[list[int]] = [[] for _ in range(inputs.shape[1])]
     ended = [False] * len(found)
     for item, label in zip(indices[:, 0].tolist(), values.tolist()):
@@ -88,6 +95,8 @@ def _loss_kernel(
     ignore_longer_outputs_than_inputs: bool,
 ) -> tuple[Array, Array]:
     _check_lengths(inputs, lengths, errors.InvalidArgumentError)
+    if inputs.ndim == 3 and not inputs.shape[1]:
+        raise errors.InvalidArgumentError(None, None, "batch_size must not be 0")
     targets = _targets(inputs, indices, values, preprocess_collapse_repeated)
     lengths = lengths.astype(np.int64)
     fits = np.array([len(t) <= n for t, n in zip(targets, lengths)], np.bool_)
@@ -162,8 +171,7 @@ def _batch(c: infer.Inference, lengths: int) -> int | None:
 
 def _loss_shape(c: infer.Inference) -> list[shapes.Shape]:
     batch = _batch(c, 3)
-    c.require_rank(1, 2)
-    c.require_rank(2, 1)
+    shapes.merge(c.require_rank(1, 2), (*c.require_rank(2, 1), None))
     inputs = c.require_rank(0, 3)
     assert inputs is not None
     return [(batch,), (inputs[0], batch, inputs[2])]

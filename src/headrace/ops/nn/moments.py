@@ -151,7 +151,7 @@ def sufficient_statistics(
     the reduced axes with length 1.
     """
     axes = sorted(set(axes))
-    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
+    keep = deprecated("keepdims", keepdims, "keep_dims", keep_dims) or False
     with name_scope(name, "sufficient_statistics", [x, shift]):
         x = convert_to_tensor(x, name="x")
         if x._shape is not None and any(not -len(x._shape) <= d < len(x._shape) for d in axes):

@@ -51,6 +51,12 @@ def _check(attrs: dict[str, Any]) -> None:
 
 def _shape(c: Inference) -> list[Shape]:
     image, taps = c.require_rank(0, 4), c.require_rank(1, 3)
+    for what in ("strides", "rates"):
+        if len(c.attr(what)) != 4:
+            raise ValueError(
+                f"Dilation2D requires the {what} attribute to contain 4 values, but got: "
+                f"{len(c.attr(what))}"
+            )
     if image is None:
         return [(None, None, None, None)]
     strides, rates, padding = c.attr("strides"), c.attr("rates"), c.attr("padding")

@@ -56,6 +56,13 @@ def axes_of(shape: Any, ksize: Sequence[int], strides: Sequence[int], padding: s
             f"{len(ksize)} in all, but it is "
             f"{shapes.show(tuple(shape))}",
         )
+    for size, k, stride in zip(shape, ksize, strides) if padding == "VALID" else ():
+        if size - k + 2 * stride <= 0:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Computed output size would be negative: input size {size}, window size {k}",
+            )
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
@@ -221,6 +228,10 @@ def _pooled(
         raise ValueError(
             f"ksize and strides must have {len(x)} values, but got: {len(ksize)} and {len(strides)}"
         )
+    for what, values in (("ksize", ksize), ("strides", strides)):
+        big = next((v for v in values if not -(2**31) <= v < 2**31), None)
+        if big is not None:
+            raise ValueError(f"Attr {what} has value {big} out of range for an int32")
     if 0 in ksize:
         raise ValueError("ksize cannot be zero.")
     if min(ksize) < 0:
@@ -228,7 +239,10 @@ def _pooled(
         raise errors.InvalidArgumentError(
             None, None, f"Sliding window ksize for dimension {at} was zero: it is {min(ksize)}."
         )
-    return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
+    return tuple(
+        n if k == s == 1 else window_dim(n, k, s, 1, padding, (0, 0))
+        for n, k, s in zip(x, ksize, strides)
+    )
 
 
 def _check_depth_window(

@@ -108,13 +108,19 @@ class SparseAccumulator(Accumulator):
         indices, values, shape, known = parts
         if indices.ndim != 1:
             raise _invalid(f"Input indices should be vector but received shape: {indices.shape}")
-        if values.ndim == 0 or len(values) != len(indices):
+        if values.ndim == 0:
+            raise _invalid("Values cannot be 0-dimensional.")
+        if len(values) != len(indices):
             raise _invalid(
-                "Expecting tensors indices and values to have the same number of rows: "
-                f"{indices.shape} and {values.shape}"
+                f"Expected {len(indices)} non-empty input values, got {len(values)}: one row for "
+                "each index"
             )
-        inner = self.shape[1:] if self.shape else None
-        self._check(values.shape[1:], inner, "Shape")
+        wanted = self.shape or ()
+        if values.ndim < len(wanted):
+            raise _invalid(
+                f"Shape mismatch: expected shape rank at least {len(wanted)}, got {values.ndim}"
+            )
+        self._check(values.shape[1 : len(wanted)], wanted[1:], "Shape")  # (more axes may follow)
         if known and self.shape:
             self._check(tuple(int(d) for d in shape), self.shape)
         rows = [(int(i), row.copy(), 1) for i, row in zip(indices, values)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_many, apply_op
+from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import one_of
@@ -19,30 +20,39 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.string_ops import STRING_SPLIT, string_split_v2
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import Array, TensorLike
 
 __all__ = ["bytes_split", "rows_of_sparse", "split_v1", "split_v2"]
 
 
-def rows_of_sparse(sparse: SparseTensor) -> RaggedTensor:
-    """The rows of a sparse matrix without gaps, as the kernels of splitting make it."""
-    return RaggedTensor.from_value_rowids(
+def rows_of_sparse(sparse: SparseTensor, known: Array | None = None) -> RaggedTensor:
+    """The rows of a sparse matrix without gaps, as the kernels of splitting make it; of a constant
+    their number is ``known``, as in TensorFlow.
+    """
+    rows = RaggedTensor.from_value_rowids(
         sparse.values, sparse.indices[:, 0], sparse.dense_shape[0], validate=False
     )
+    if known is not None:
+        rows.row_splits.set_shape([len(known) + 1])
+    return rows
 
 
-def _each(value: Any, split: Callable[[Any], SparseTensor]) -> Any:
+def _each(value: Any, split: Callable[[Any], SparseTensor], scope: str) -> Any:
     """The parts of one string, or rows of parts of a (ragged) tensor of strings."""
     if isinstance(value, RaggedTensor):
-        return value.with_flat_values(_each(value.flat_values, split))
+        with name_scope(None, scope, [value]):
+            parts = _each(value.flat_values, split, scope)
+        return value.with_flat_values(parts)
     rank = value.shape.ndims
     if rank is None:
         raise ValueError("input must have a known rank.")
     if rank == 0:
         return rows_of_sparse(split(apply_op("Pack", [value]))).values
     if rank == 1:
-        return rows_of_sparse(split(value))
-    return _each(RaggedTensor.from_tensor(value, ragged_rank=rank - 1), split)
+        return rows_of_sparse(split(value), static_value(value))
+    matrix = RaggedTensor.from_tensor(value, ragged_rank=rank - 1)
+    with name_scope(None, scope, [value]):
+        return _each(matrix, split, scope)
 
 
 def split_v1(
@@ -78,7 +88,7 @@ def split_v2(
         strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
         if strings.shape.ndims is None:
             return rows_of_sparse(string_split_v2(strings, sep, maxsplit))
-        return _each(strings, lambda x: string_split_v2(x, sep, maxsplit))
+        return _each(strings, lambda x: string_split_v2(x, sep, maxsplit), "StringSplit")
 
 
 def _bytes_of(strings: Tensor) -> SparseTensor:
@@ -94,5 +104,5 @@ def bytes_split(input: TensorLike, name: str | None = None) -> Tensor | RaggedTe
                 f"Input 'input' of 'StringSplit' Op has type {strings.dtype.name} that does not "
                 "match expected type of string."
             )
-        found: Tensor | RaggedTensor = _each(strings, _bytes_of)
+        found: Tensor | RaggedTensor = _each(strings, _bytes_of, "StringsByteSplit")
         return found

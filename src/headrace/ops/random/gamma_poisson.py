@@ -50,6 +50,7 @@ def _gamma_kernel(
         return np.empty(full, alphas.dtype)
     start = generator(rt, node).reserve(philox.PER_NUMBER * samples * alphas.size)
     drawn = rejection.gamma(start, alphas.reshape(-1), samples)
+    drawn = np.where(np.isnan(drawn), 0, drawn)  # of NaN and of negative numbers
     return drawn.T.reshape(full).astype(alphas.dtype)
 
 

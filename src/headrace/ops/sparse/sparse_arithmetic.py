@@ -114,7 +114,7 @@ def _reduced(
     name: str | None = None,
 ) -> Any:
     sp = as_sparse_tensor(sp_input)
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    keep = one_of("keepdims", keepdims, "keep_dims", keep_dims) or False
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
     return apply_any(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
 

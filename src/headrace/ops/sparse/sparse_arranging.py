@@ -75,7 +75,19 @@ def sparse_reshape(sp_input: SparseLike, shape: ShapeLike, name: str | None = No
 def _check_elements(sp: SparseTensor, wanted: Tensor) -> None:
     """Refuse a reshape whose sizes are known and differ."""
     have, want = sp.shape.num_elements(), static_value(wanted)
-    if have is None or want is None or (want < 0).any():
+    if have is None or want is None:
+        return
+    inferred = int((want == -1).sum())
+    if inferred > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {want.tolist()}")
+    if inferred:
+        rest = int(want[want != -1].prod(dtype=np.int64))
+        if not rest or have % rest:
+            raise ValueError(
+                f"Cannot reshape a tensor with {have} elements to shape {want.tolist()}."
+            )
+        return
+    if (want < 0).any():
         return
     count = int(want.prod(dtype=np.int64))
     if count != have:

@@ -14,7 +14,6 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid
 from headrace.ops.sparse.sparse_ops import (
-    coordinates,
     indices_dims,
     linear,
     matched,
@@ -109,7 +108,17 @@ def _reshape_kernel(
             f"shape has {int(np.prod(new))}. input_shape={shown(old)} "
             f"output_shape={shown(new)}"
         )
-    return coordinates(linear(indices, old), new), np.array(new, np.int64)
+    # entries beyond the shape are moved like any other, as in TensorFlow
+    steps = np.cumprod([1, *old[:0:-1]], dtype=np.int64)[::-1]
+    places = indices @ steps if len(old) else np.zeros(len(indices), np.int64)
+    widths = np.cumprod([1, *new[:0:-1]], dtype=np.int64)[::-1]
+    columns = []
+    for width in widths if len(new) else ():
+        rest = np.fmod(places, width) if width else np.zeros_like(places)  # towards zero, as C++
+        columns.append((places - rest) // width if width else places)
+        places = rest
+    moved = np.stack(columns, 1) if columns else np.empty((len(indices), 0), np.int64)
+    return moved.astype(np.int64), np.array(new, np.int64)
 
 
 SPARSE_RESHAPE = define(
@@ -284,6 +293,8 @@ SPARSE_SPLIT = define(
 def _fill_rows_kernel(
     xp: ArrayNamespace, indices: Array, values: Array, dims: Array, default: Array
 ) -> tuple[Array, Array, Array, Array]:
+    if default.ndim:
+        raise invalid(f"default_value must be a scalar, saw: {shapes.show(default.shape)}")
     n = int(dims[0])
     rows = indices[:, 0]
     if rows.size and (rows.min() < 0 or rows.max() >= n):
@@ -309,6 +320,7 @@ def _fill_rows_grad(op: Operation, _: Tensor, grad: Tensor, __: Tensor, ___: Ten
 def _fill_rows_shape(c: Inference) -> list[Shape]:
     dims = c.shape_value(2)
     entries = indices_dims(c, 0)
+    c.require_rank(3, 0)
     shapes.merge(c.require_rank(1, 1), (c.require_rank(0, 2)[0],))
     assert entries is not None
     columns = entries[1] if dims is None else len(dims)
@@ -336,7 +348,7 @@ def _fill_rows_grad_kernel(xp: ArrayNamespace, back: Array, grad: Array) -> tupl
 SPARSE_FILL_EMPTY_ROWS_GRAD = define(
     "SparseFillEmptyRowsGrad",
     "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
-    shape=lambda c: [c.shape(0), ()],
+    shape=shape_fns.ranked((1, 1), lambda c: [c.shape(0), ()]),
     kernel=_fill_rows_grad_kernel,
     grad=NO_GRADIENT_YET,
 )

@@ -88,6 +88,21 @@ def matched(values: Array, given: Array, wanted: Array) -> Array:
 # to dense ---------------------------------------------------------------------------------------
 
 
+def _check_to_dense(indices: Array, dims: Array) -> None:
+    if indices.ndim > 2:
+        raise invalid(
+            "sparse_indices should be a scalar, vector, or matrix, got shape "
+            f"{shapes.show(indices.shape)}"
+        )
+    if dims.ndim != 1:
+        raise invalid(f"output_shape should be a vector, got shape {shapes.show(dims.shape)}")
+    depth = indices.shape[1] if indices.ndim == 2 else 1
+    if dims.size != depth:
+        raise invalid(
+            f"output_shape has incorrect number of elements: {dims.size} should be: {depth}"
+        )
+
+
 def _to_dense_kernel(
     xp: ArrayNamespace,
     indices: Array,
@@ -98,6 +113,8 @@ def _to_dense_kernel(
     validate_indices: bool,
 ) -> Array:
     size = dims.tolist()
+    if xp.name == "numpy":
+        _check_to_dense(indices, dims)
     rows = indices.reshape(-1, len(size)) if indices.ndim < 2 else indices
     if xp.name != "numpy":
         return xp.index_set(xp.full(size, default, dtype=values.dtype), tuple(rows.T), values)
@@ -244,6 +261,10 @@ def _add_kernel(
     bdims: Array,
     thresh: Array,
 ) -> tuple[Array, Array, Array]:
+    if thresh.ndim:
+        raise invalid(
+            f"The magnitude threshold must be a scalar: got shape {shapes.show(thresh.shape)}"
+        )
     if adims.tolist() != bdims.tolist():
         raise invalid(f"operands' shapes do not match: {shown(adims)} vs. {shown(bdims)}")
     both = np.concatenate([ai, bi])  # not checked against the shape, as in TF
@@ -266,7 +287,9 @@ SPARSE_ADD = define(
     "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
     "b_shape: int64, thresh: Treal -> "
     "sum_indices: int64, sum_values: T, sum_shape: int64; T: type(number), Treal: type(real)",
-    shape=shape_fns.ranked((None, None, 1), lambda c: [(None, rank_of(c, 2)), (None,), c.shape(2)]),
+    shape=shape_fns.ranked(
+        (None, None, 1), lambda c: [(None, rank_of(c, 2)), (None,), (rank_of(c, 2),)]
+    ),
     kernel=_add_kernel,
     grad=_add_grad,
     data_dependent_shape=True,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace import errors
 from headrace.core.build import apply
 from headrace.core.dispatch import dispatched
 from headrace.core.opdef import add_traits
@@ -22,7 +23,7 @@ from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
 from headrace.ops.strings.string_ops import define_string_op, mapped
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import Array, TensorLike
+    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = [
     "decode_base64",
@@ -54,10 +55,16 @@ STRING_TO_HASH_BUCKET = define_string_op(
 )
 
 
+def _strong_kernel(xp: ArrayNamespace, x: Array, *, num_buckets: int, key: list[int]) -> Array:
+    if len(key) != 2:
+        raise errors.InvalidArgumentError(None, None, "Key must have 2 elements")
+    return _bucketed(lambda s: sip_hash(s, key), x, num_buckets)
+
+
 STRING_TO_HASH_BUCKET_STRONG = define_string_op(
     "StringToHashBucketStrong",
     "input: string -> output: int64; num_buckets: int, key: list(int)",
-    lambda xp, x, *, num_buckets, key: _bucketed(lambda s: sip_hash(s, key), x, num_buckets),
+    _strong_kernel,
 )
 
 

@@ -22,7 +22,7 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import const, invalid, one_of
+from headrace.ops.array.array_shape import const, invalid, one_number, one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.regex import compile_pattern, needs_groups
 
@@ -446,12 +446,23 @@ def _matches(x: Array, pattern: bytes) -> Array:
     return np.array(found, bool).reshape(x.shape)
 
 
+def _regex_shape(c: Inference) -> list[Shape]:
+    """That of the strings; the pattern (and what replaces it) is one string."""
+    for i in range(1, c.n_inputs):
+        c.require_rank(i, 0)
+    return [c.shape(0)]
+
+
 REGEX_REPLACE = define_string_op(
     "RegexReplace",
     "input: string, pattern: string, rewrite: string -> output: string; replace_global: bool=True",
     lambda xp, x, pattern, rewrite, *, replace_global: _replaced(
-        x, pattern.item(), rewrite.item(), replace_global
+        x,
+        one_number(pattern, "Pattern must be scalar, but received {shape}"),
+        one_number(rewrite, "Rewrite must be scalar, but received {shape}"),
+        replace_global,
     ),
+    shape=_regex_shape,
 )
 STATIC_REGEX_REPLACE = define_string_op(
     "StaticRegexReplace",
@@ -463,7 +474,10 @@ STATIC_REGEX_REPLACE = define_string_op(
 REGEX_FULL_MATCH = define_string_op(
     "RegexFullMatch",
     "input: string, pattern: string -> output: bool",
-    lambda xp, x, pattern: _matches(x, pattern.item()),
+    lambda xp, x, pattern: _matches(
+        x, one_number(pattern, "Pattern must be scalar, but received {shape}")
+    ),
+    shape=_regex_shape,
 )
 STATIC_REGEX_FULL_MATCH = define_string_op(
     "StaticRegexFullMatch",
