@@ -453,3 +453,22 @@ def test_a_tape_sees_products_of_variables() -> None:
     np.testing.assert_array_equal(tape.gradient(y, w).numpy(), np.full((3, 4), 2, np.float32))
     made = tf.function(lambda a: tf.matmul(a, w))(x)
     np.testing.assert_array_equal(made.numpy(), y.numpy())
+
+
+@pytest.mark.parametrize("of_variable", [True, False])
+def test_a_persistent_tape_differentiates_its_own_gradients_of_a_function(
+    of_variable: bool,
+) -> None:
+    """cos(2 v) again and again; the second derivative was None."""
+    v = tf.Variable(1.0)
+    x = tf.constant(1.0)
+    function = tf.function(lambda z: tf.cos(2.0 * (v if of_variable else z)))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        value = function(x)
+        found = [value]
+        for _ in range(3):
+            value = tape.gradient(value, v if of_variable else x)
+            found.append(value)
+    wanted = [np.cos(2), -2 * np.sin(2), -4 * np.cos(2), 8 * np.sin(2)]
+    np.testing.assert_allclose([f.numpy() for f in found], wanted, rtol=1e-6)

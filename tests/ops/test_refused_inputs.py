@@ -156,3 +156,10 @@ def test_an_accumulator_of_rows_with_more_axes() -> None:
         assert sess.run(sums.take_indexed_slices_grad(1)).dense_shape.tolist() == [2, 2, 3]
         with pytest.raises(tf.errors.InvalidArgumentError, match="shape rank at least 2"):
             sess.run(sums.apply_grad([0], np.ones(1, np.float32), local_step=1))
+
+
+def test_what_is_no_tensor_is_its_own_static_value() -> None:
+    assert tf.get_static_value("hi") == "hi"
+    with tf.Graph().as_default():
+        assert tf.get_static_value(tf.Variable(1.0)) is None
+        assert tf.get_static_value(tf.constant(3)) == 3

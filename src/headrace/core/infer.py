@@ -197,6 +197,8 @@ def constant_value(tensor: Tensor) -> Array | None:
 
     It decides whether an assertion fails when the graph is built or when it runs.
     """
+    if not isinstance(tensor, Tensor):  # an array is its own value; a variable's is not known
+        return None if hasattr(tensor, "_as_graph_element") else tensor
     if hasattr(tensor, "numpy"):
         return static_value(tensor)
     pending, seen = [tensor], set()

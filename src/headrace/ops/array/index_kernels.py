@@ -163,6 +163,9 @@ def scatter_into(xp: ArrayNamespace, out: Array, indices: Array, updates: Array,
     """A changed copy (NumPy: ``out`` itself, which the caller owns)."""
     if not out.size and not indices.size:
         return out
+    for what, given in (("Indices", indices), ("Updates", updates)):
+        if not given.ndim:
+            raise invalid(f"{what} shape must have rank at least one. Found: []")
     index = nd_index(xp, indices, out.shape, "shape ")
     want = indices.shape[:-1] + out.shape[len(index) :]
     if updates.shape != want:

@@ -400,6 +400,8 @@ def atrous_conv2d(
 
     ``filters`` is [height, width, in, out]; ``padding`` is "SAME" or "VALID".
     """
+    if np.max(rate) > 1 and padding not in ("SAME", "VALID"):
+        raise ValueError(f"Invalid padding method {padding}")
     return convolution(
         value, filters, padding, dilation_rate=np.broadcast_to(rate, (2,)).tolist(), name=name
     )

@@ -72,7 +72,9 @@ def check_scatter_nd_shapes(variable: Shape, indices: Shape, updates: Shape) -> 
 
     Nothing is compared while the depth is unknown, as in TensorFlow.
     """
-    if indices is None or updates is None or not indices:
+    if () in (indices, updates):
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if indices is None or updates is None:
         return
     outer, depth = indices[:-1], indices[-1]
     n = len(outer)
