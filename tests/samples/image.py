@@ -72,6 +72,12 @@ def resized(image, method_flags):
     return out
 
 
+KERNELS = ["lanczos1", "lanczos3", "lanczos5", "gaussian"] + [
+    "box",
+    "triangle",
+    "keyscubic",
+    "mitchellcubic",
+]
 FLAGS = [{}, dict(align_corners=True), dict(half_pixel_centers=True)]
 IMAGE = f32(2, 5, 6, 3, low=0, high=1)
 COLORS = f32(3, 4, 3, low=0.05, high=0.95)
@@ -214,6 +220,37 @@ SAMPLES = (
             "ResizeBicubicGrad",
             dict(grads=f32(2, 3, 7, 3), original_image=IMAGE),
             dict(align_corners=True),
+        ),
+        *[
+            Sample(
+                "ScaleAndTranslate",
+                dict(
+                    images=IMAGE,
+                    size=size(*wanted),
+                    scale=np.array(scale, np.float32),
+                    translation=np.array(shift, np.float32),
+                ),
+                dict(kernel_type=kernel, antialias=antialias),
+                grad=["images"],
+                single=True,
+                id="%s-%s-%d" % (kernel, "x".join(map(str, wanted)), antialias),
+            )
+            for kernel in KERNELS
+            for antialias in (False, True)
+            for wanted, scale, shift in (
+                ((3, 4), (0.6, 0.7), (0, 0)),
+                ((8, 9), (1.5, 1.4), (1, -2)),
+            )
+        ],
+        Sample(
+            "ScaleAndTranslateGrad",
+            dict(
+                grads=IMAGE[:, :3],
+                original_image=IMAGE,
+                scale=np.array([0.6, 1.2], np.float32),
+                translation=np.array([0, 0.5], np.float32),
+            ),
+            dict(kernel_type="lanczos3", antialias=True),
         ),
         Sample(
             "ResizeNearestNeighborGrad",

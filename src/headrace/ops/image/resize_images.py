@@ -28,6 +28,7 @@ from headrace.ops.image.resize_ops import (
     resize_bilinear,
     resize_nearest_neighbor,
 )
+from headrace.ops.image.scaling import scale_to_size
 from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.unary import floor, round
 
@@ -77,6 +78,13 @@ _RESIZERS = {
     "area": resize_area,
 }
 
+#: Methods of TF 2 that sample with a kernel; the first two only if ``antialias`` is asked for.
+_SAMPLING = {
+    "bilinear": "triangle",
+    "bicubic": "keyscubic",
+    **{name: name for name in ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")},
+}
+
 
 def resize_images(
     images: TensorLike,
@@ -111,14 +119,24 @@ def resize_images_v2(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """As TF 2 resizes: pixels have their centres in their middle. ``antialias`` is not there
-    yet.
+    """As TF 2 resizes: pixels have their centres in their middle.
+
+    ``antialias`` widens the kernels of ``"bilinear"`` and ``"bicubic"``, and of the methods that
+    have a kernel of their own, when pictures become smaller.
     """
+    sampling = _SAMPLING.get(method)
+    if sampling is not None and (antialias or method not in _RESIZERS):
+        return _resized(
+            images,
+            size,
+            lambda x, s: scale_to_size(x, s, sampling, bool(antialias)),
+            preserve_aspect_ratio,
+            name,
+            False,
+        )
     resizer = _RESIZERS.get(method)
     if resizer is None:
-        raise NotImplementedError(f"tf.image.resize: the method {method!r} is not there yet")
-    if antialias and method in ("bilinear", "bicubic"):
-        raise NotImplementedError("tf.image.resize: antialias=True is not there yet")
+        raise ValueError(f"Resize method is not implemented: {method}")
     centers: dict[str, Any] = {} if resizer is resize_area else {"half_pixel_centers": True}
     return _resized(
         images, size, lambda x, s: resizer(x, s, **centers), preserve_aspect_ratio, name, False
