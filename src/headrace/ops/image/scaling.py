@@ -125,7 +125,8 @@ def _kernel(
     wanted = (int(size[0]), int(size[1]))
     rows, columns = _both(images.shape[1:3], wanted, scale, translation, kernel_type, antialias)
     tall = np.einsum("yh,bhwc->bywc", rows, images.astype(np.float32), optimize=True)
-    return np.einsum("xw,bywc->byxc", columns, tall, optimize=True).astype(np.float32)
+    out: Array = np.einsum("xw,bywc->byxc", columns, tall, optimize=True)
+    return out.astype(np.float32)
 
 
 def _grad_kernel(
@@ -141,7 +142,8 @@ def _grad_kernel(
     wanted = (grads.shape[1], grads.shape[2])
     rows, columns = _both(original.shape[1:3], wanted, scale, translation, kernel_type, antialias)
     wide = np.einsum("xw,byxc->bywc", columns, grads.astype(np.float32), optimize=True)
-    return np.einsum("yh,bywc->bhwc", rows, wide, optimize=True).astype(original.dtype)
+    out: Array = np.einsum("yh,bywc->bhwc", rows, wide, optimize=True)
+    return out.astype(original.dtype)
 
 
 # definitions --------------------------------------------------------------------------------------

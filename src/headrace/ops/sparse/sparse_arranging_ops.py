@@ -114,9 +114,9 @@ def _reshape_kernel(
     widths = np.cumprod([1, *new[:0:-1]], dtype=np.int64)[::-1]
     columns = []
     for width in widths if len(new) else ():
-        rest = np.fmod(places, width) if width else np.zeros_like(places)  # towards zero, as C++
-        columns.append((places - rest) // width if width else places)
-        places = rest
+        left = np.fmod(places, width) if width else np.zeros_like(places)  # towards zero, as C++
+        columns.append((places - left) // width if width else places)
+        places = left
     moved = np.stack(columns, 1) if columns else np.empty((len(indices), 0), np.int64)
     return moved.astype(np.int64), np.array(new, np.int64)
 
