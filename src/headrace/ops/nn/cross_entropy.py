@@ -394,7 +394,8 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
         value = convert_to_tensor(value, name="value")
         count_more(value._op.graph, 15)  # TF branches on the size
         size = apply_op("Size", value, out_type=dtypes.int64)
-        nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
+        zero = False if value._dtype._base is dtypes.bool else 0
+        nonzero = cast(apply_op("NotEqual", value, scalar_const(zero, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))
         fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
         return apply_op("Identity", fraction, name="fraction")
