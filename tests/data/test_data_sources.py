@@ -119,9 +119,7 @@ def test_csv_in_a_graph(tmp_path: Path) -> None:
     Path(name).write_bytes(gzip.compress(b"a,b\n1,x\n2,\n"))
     with headrace.Graph().as_default(), headrace.Session() as session:
         file = headrace.placeholder(headrace.string, [])
-        ds = headrace.data.api.data_experimental.CsvDataset(
-            file, [[0], ["none"]], "GZIP", header=True
-        )
+        ds = headrace.data.experimental.CsvDataset(file, [[0], ["none"]], "GZIP", header=True)
         assert ds.output_types == (headrace.int32, headrace.string)
         iterator = ds.batch(2).make_initializable_iterator()
         session.run(iterator.initializer, {file: name})
@@ -142,6 +140,17 @@ def test_errors_of_csv(tmp_path: Path) -> None:
         numpy(make(str(tmp_path / "nothing"), [[0]]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="1 char"):
         numpy(make("x", [[0]], field_delim="--"))
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.filterwarnings("error")
+def test_csv_numbers_beyond_float32_are_infinite(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1e300,1\n-1e300,2\n")
+    rows = tf.data.experimental.CsvDataset(str(tmp_path / "a.csv"), [tf.float32, tf.int32])
+    for dataset in (rows.batch(2), rows.batch(1).unbatch().batch(2)):
+        assert numpy(dataset)[0][0].tolist() == [np.inf, -np.inf]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="buffer_size should be positive"):
+        numpy(tf.data.experimental.CsvDataset("x", [tf.float32], buffer_size=0))
 
 
 @pytest.mark.usefixtures("eager")

@@ -280,7 +280,8 @@ class _Column:
         if self.text:
             return text_scalar(value)
         try:
-            return self.np_dtype.type(value)
+            with np.errstate(over="ignore"):
+                return self.np_dtype.type(value)
         except OverflowError:
             raise self.wrong(field) from None
 
@@ -291,6 +292,7 @@ class _Column:
             out[:] = values
             return out
         try:
-            return np.array(values, self.np_dtype)
+            with np.errstate(over="ignore"):  # a number beyond float32 is an infinity
+                return np.array(values, self.np_dtype)
         except OverflowError:
             raise self.wrong(b"") from None

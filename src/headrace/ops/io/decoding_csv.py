@@ -151,6 +151,8 @@ def _kernel(
 ) -> Any:
     if len(field_delim.encode()) != 1:
         raise invalid("field_delim should be only 1 char")
+    if any(d.ndim > 1 for d in defaults):
+        raise invalid("Each record default should be at most rank 1")
     delim, na, n = field_delim.encode(), na_value.encode(), len(defaults)
     rows = []
     for i, record in enumerate(records.reshape(-1).tolist()):
