@@ -152,3 +152,29 @@ def test_frozen_graphs_have_no_calls() -> None:
 
 def test_keywords_of_defun_are_attributes() -> None:
     assert json.loads(json.dumps(programs.attributes(tf, function))) == ANSWERS["attributes"]
+
+
+def test_a_call_shows_its_function_and_arguments() -> None:
+    """As TF 1.15 shows it, with and without a gradient function."""
+
+    @function.Defun(tf.float32, tf.float32, func_name="five_times")
+    def five_times(x: tf.Tensor, dy: tf.Tensor) -> tf.Tensor:
+        return dy * 5
+
+    @function.Defun(tf.float32, func_name="twice", grad_func=five_times)
+    def twice(x: tf.Tensor) -> tf.Tensor:
+        return x * 2
+
+    @function.Defun(tf.float32, func_name="more")
+    def more(x: tf.Tensor) -> tf.Tensor:
+        return x + 1
+
+    with tf.Graph().as_default():
+        x = tf.constant(2.0)
+        for call, kind in ((twice(x), "twice"), (more(x), "more")):
+            assert call.op.type == kind
+            assert list(call.op.inputs) == [x]
+            assert list(call.op.outputs) == [call]
+        grad = tf.gradients(twice(x) * more(x), x)[0]
+        with tf.Session() as sess:
+            assert sess.run(grad) == 5 * 3 + 4

@@ -76,7 +76,7 @@ class Replays:
         inputs = [self._stand_in(t) for t in op._inputs]
         kinds = [t._dtype for t in op._outputs]
         return self.graph.create_op(
-            op.type, inputs, kinds, name=f"op{self.count}", attrs=dict(op._attrs)
+            op._opdef.name, inputs, kinds, name=f"op{self.count}", attrs=dict(op._attrs)
         )
 
     def _stand_in(self, tensor: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from headrace.core import stacks
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
@@ -89,6 +90,17 @@ def note_call(graph: Graph, record: CallRecord) -> None:
     """Remember a call of the graph."""
     graph._calls = graph._calls or GraphCalls()
     graph._calls.by_result[record.result] = record
+    kind = getattr(record.function, "op_type", None)
+    if kind is not None:  # as TensorFlow shows it; what runs is the IdentityN
+        record.result.type = kind
+
+
+def _call_of(op: Operation) -> CallRecord | None:
+    calls = call_records(op.graph)
+    return None if calls is None else calls.by_result.get(op)
+
+
+stacks.call_of = _call_of
 
 
 def note_library(graph: Graph, messages: dict[str, Any], gradients: dict[str, str]) -> None:

@@ -119,6 +119,8 @@ node_def_encoder: Callable[[Operation], Any] | None = None
 graph_def_encoder: Callable[[Graph, int | None, bool], Any] | None = None
 #: Likewise for an attribute that TensorFlow shows as a message (a tensor, a shape, a function).
 attr_encoder: Callable[[Operation, str], Any] | None = None
+#: Set by core/call_records.py: what an operation that stands for a call is the call of.
+call_of: Callable[[Operation], Any] = lambda op: None
 #: The other way: the value of a kind (of an op's attribute) that an AttrValue message holds.
 attr_decoder: Callable[[Any, str], Any] | None = None
 #: Likewise for the definition of an op.

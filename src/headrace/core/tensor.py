@@ -356,11 +356,13 @@ class Operation:
 
     @property
     def inputs(self) -> list[Tensor]:
-        return list(self._inputs)
+        call = None if self.type is self._opdef.name else stacks.call_of(self)
+        return list(self._inputs if call is None else call.inputs)
 
     @property
     def outputs(self) -> list[Tensor]:
-        return list(self._outputs)
+        call = None if self.type is self._opdef.name else stacks.call_of(self)
+        return list(self._outputs if call is None else self._outputs[: call.outputs])
 
     @property
     def control_inputs(self) -> list[Operation]:

@@ -199,7 +199,7 @@ def write_node(
 ) -> None:
     """Fill in a NodeDef; ``inputs`` names the data inputs (a GraphDef's way if not given)."""
     message.name = op.name
-    message.op = op.type
+    message.op = op._opdef.name  # (a call that is written as its body is an IdentityN)
     message.input.extend(
         [t._as_node_def_input() for t in op._inputs] if inputs is None else inputs(op)
     )
