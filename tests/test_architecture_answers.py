@@ -11,13 +11,17 @@ from typing import Any
 import pytest
 
 import headrace as tf
+from headrace import env
+from headrace.autograph import loop_operators
 from headrace.cli.ops_table import where
 from headrace.core.opdef import ALL_OPS
+from headrace.data.runtime import shuffle
 from headrace.kernels.onednn import adam_primitives
 from headrace.ops.linalg import matmul
 from headrace.ops.training import inplace_updates, update_rules
 from headrace.rewrite.rules import fused_products
 from headrace.runtime import cores, thread_pool
+from headrace.session import explain
 from headrace.wire import tensor_bundle
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +48,14 @@ FOUND: dict[str, list[Any]] = {
     "the V2 checkpoint reader": [tensor_bundle.BundleReader],
     "the text of the error for mismatched matmul shapes": [matmul._mismatch],
     "where threads are counted": [cores.thread_choice, thread_pool],
+    "`tf.distributions.Normal`": [tf.distributions.Normal],
+    "`tf.nn.rnn_cell.LSTMCell`": [tf.nn.rnn_cell.LSTMCell],
+    "`tf.train.Saver`": [tf.train.Saver],
+    "the order of `Dataset.shuffle`": [shuffle],
+    "what reads a GraphDef": [tf.import_graph_def],
+    "loops over tensors in AutoGraph": [loop_operators],
+    "the environment variables": [env],
+    "the text of `sess.explain`": [explain],
 }
 
 

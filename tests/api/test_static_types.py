@@ -98,6 +98,26 @@ tf.get_variable("w", shapes=[1])
 tf.data.Dataset.range(3).shuffle(buffersize=3)
 sess.run(x, feeds={})
 tf2.GradientTape(persist=True)
+tf.image.resize_imagess
+tf.metrics.acuracy
+tf.strings.joins
+tf.math.reduce_sums
+tf.linalg.matmull
+tf.nn.rnn_cell.GRUCel
+tf.random.normall
+tf.logging.set_verbositi
+tf.gfile.Exist
+tf.initializers.zeroes
+tf2.data.Dataset.from_tensor
+tf2.math.reduce_sums
+tf2.strings.joins
+tf.losses.mean_squared_error(x, x, weight=1.0)
+tf.nn.conv2d(x, x, stride=[1, 1, 1, 1], padding="SAME")
+tf.image.resize_images(x, [2, 2], methods=0)
+tf.while_loop(lambda i: i, lambda i: i, loop_var=[0])
+tf.gradients(x, [x], gradient=None)
+tf.nn.rnn_cell.GRUCell(unit=3)
+tf.summary.scalar("a", tensors=x)
 """
 
 

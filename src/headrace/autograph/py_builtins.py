@@ -114,7 +114,7 @@ def len_(x: Any) -> Any:
     return cond(rank > 0, lambda: sizes[0], lambda: _no_length(rank))
 
 
-def _no_length(rank: Tensor) -> Any:
+def _no_length(rank: Tensor) -> Tensor:
     check = Assert(constant(False), ["len requires non-zero rank, got", rank])
     with control_dependencies([check]):
         return constant(0)

@@ -46,7 +46,7 @@ def is_staged(value: object) -> bool:
     return isinstance(value, Tensor) and not getattr(value, "_is_eager", False)
 
 
-def as_value(value: Any) -> Any:
+def as_value(value: Any) -> Tensor:
     """A variable's value in the place of the variable; everything else as it is."""
     return convert_to_tensor(value) if isinstance(value, Variable) else value
 

@@ -88,7 +88,7 @@ class Beta(ScalarDistribution):
         """The sum of both."""
         return self._total_concentration
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.total_concentration.shape
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -239,7 +239,7 @@ class Dirichlet(Distribution):
     def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self.total_concentration)
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.concentration.shape.with_rank_at_least(1)[-1:]
 
     def _event_shape_tensor(self) -> Tensor:

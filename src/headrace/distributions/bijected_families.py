@@ -77,7 +77,7 @@ class Kumaraswamy(TransformedDistribution):
         harmonic = digamma(b + 1) - digamma(ops.ones([], b.dtype))
         return (1 - 1.0 / a) + (1 - 1.0 / b) * harmonic + ops.log(a) + ops.log(b)
 
-    def _moment(self, n: int) -> Any:
+    def _moment(self, n: int) -> Tensor:
         total = self.concentration1 + self.concentration0
         a, b = (ops.ones_like(total) * c for c in (self.concentration1, self.concentration0))
         first = 1 + n / a
@@ -262,7 +262,7 @@ class VectorExponentialDiag(_VectorDiag):
         found: Tensor = ops.abs(self._diag)
         return found
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         return matrix_diag(ops.square(self._diag))
 
 
@@ -302,7 +302,7 @@ class VectorLaplaceDiag(_VectorDiag):
         found: Tensor = math.sqrt(2) * ops.abs(self._diag)
         return found
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         return 2.0 * matrix_diag(ops.square(self._diag))
 
 

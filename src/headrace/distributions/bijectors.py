@@ -178,7 +178,7 @@ class Bijector:
 
     def inverse_log_det_jacobian(
         self, y: TensorLike, event_ndims: int, name: str = "inverse_log_det_jacobian"
-    ) -> Any:
+    ) -> Tensor:
         """The same of the inverse."""
         with self._scope(name, y):
             y = convert_to_tensor(y, name="y", preferred_dtype=self.dtype)
@@ -500,7 +500,7 @@ class Invert(Bijector):
     def _inverse(self, y: Tensor) -> Tensor:
         return self._bijector._forward(y)
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return self._bijector.inverse_log_det_jacobian(x, self._bijector.inverse_min_event_ndims)
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:

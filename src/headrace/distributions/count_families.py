@@ -64,16 +64,16 @@ class NegativeBinomial(LogitsDistribution):
         """The number of failures."""
         return self._total_count
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return ops.broadcast_static_shape(self._total_count.shape, self._probs.shape)
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return ops.broadcast_dynamic_shape(ops.shape(self._total_count), ops.shape(self._probs))
 
     def _event_shape(self) -> TensorShape:
         return TensorShape([])
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         rate = random_gamma(
             [n], self._total_count, ops.exp(-ops.identity(self._logits)), self.dtype, seed
         )
@@ -100,7 +100,7 @@ class NegativeBinomial(LogitsDistribution):
         found: Tensor = self._total_count * ops.exp(self._odds())
         return found
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         n = self._total_count
         less = ops.where_v2(n > 1.0, n - 1.0, ops.zeros_like(n))
         return ops.floor(less * ops.exp(self._odds()))
@@ -165,13 +165,13 @@ class QuantizedDistribution(Distribution):
     low = property(lambda self: self._low)
     high = property(lambda self: self._high)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._dist.batch_shape
 
     def _batch_shape_tensor(self) -> Tensor:
         return self._dist.batch_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._dist.event_shape
 
     def _event_shape_tensor(self) -> Tensor:
@@ -184,7 +184,7 @@ class QuantizedDistribution(Distribution):
             text = "value has non-integer components."
             return with_dependencies([assert_equal(value, ops.floor(value), message=text)], value)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         with name_scope("transform"):
             drawn: Any = self._dist.sample(ops.convert_to_tensor(n, name="n"), seed=seed)
             found, one = ops.ceil(drawn), ops.ones_like(drawn)

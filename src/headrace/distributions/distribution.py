@@ -324,7 +324,7 @@ class Distribution:
             )
 
     # statistics ---------------------------------------------------------------------------------
-    def entropy(self, name: str = "entropy") -> Any:
+    def entropy(self, name: str = "entropy") -> Tensor:
         with self._name_scope(name):
             return self._entropy()
 

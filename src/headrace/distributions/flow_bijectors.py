@@ -62,7 +62,7 @@ class ConditionalBijector(Bijector):
         event_ndims: int,
         name: str = "forward_log_det_jacobian",
         **condition: Any,
-    ) -> Any:
+    ) -> Tensor:
         with self._scope(name, x):
             given = self._given(x, "x")
             try:
@@ -78,7 +78,7 @@ class ConditionalBijector(Bijector):
         event_ndims: int,
         name: str = "inverse_log_det_jacobian",
         **condition: Any,
-    ) -> Any:
+    ) -> Tensor:
         with self._scope(name, y):
             given = self._given(y, "y")
             try:
@@ -88,7 +88,7 @@ class ConditionalBijector(Bijector):
                 found = -self._forward_log_det_jacobian(back, **condition)
             return self._reduced(found, given, int(event_ndims), self._inverse_min)
 
-    def _given(self, x: TensorLike, name: str) -> Any:
+    def _given(self, x: TensorLike, name: str) -> Tensor:
         return ops.convert_to_tensor(x, name=name, preferred_dtype=self.dtype)
 
     def _forward(self, x: Tensor, **condition: Any) -> Any:
@@ -129,7 +129,7 @@ class MaskedAutoregressiveFlow(ConditionalBijector):
         )
 
     def _forward(self, x: Tensor, **condition: Any) -> Any:
-        def step(y: Tensor) -> Any:
+        def step(y: Tensor) -> Tensor:
             shift, log_scale = self._shift_and_log_scale_fn(y, **condition)
             found = x if log_scale is None else x * ops.exp(log_scale)
             return found if shift is None else found + shift
@@ -149,19 +149,19 @@ class MaskedAutoregressiveFlow(ConditionalBijector):
         y.set_shape(x.shape)
         return ops.while_loop(lambda i, _: i < event, lambda i, y: [i + 1, step(y)], [0, y])[1]
 
-    def _inverse(self, y: Tensor, **condition: Any) -> Any:
+    def _inverse(self, y: Tensor, **condition: Any) -> Tensor:
         shift, log_scale = self._shift_and_log_scale_fn(y, **condition)
         x = y if shift is None else y - shift
         return x if log_scale is None else x * ops.exp(-log_scale)
 
-    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Tensor:
         _, log_scale = self._shift_and_log_scale_fn(y, **condition)
         if log_scale is None:
             return ops.zeros([], y.dtype)
         return -ops.reduce_sum(log_scale, -1)
 
 
-def _mask(blocks: int, n_in: int, n_out: int, exclusive: bool) -> Any:
+def _mask(blocks: int, n_in: int, n_out: int, exclusive: bool) -> np.ndarray[Any, Any]:
     """[n_in, n_out]: which outputs may depend on which inputs, block by block."""
     mask = np.zeros((n_in, n_out), np.float32)
     width, height = n_in // blocks, n_out // blocks
@@ -192,7 +192,9 @@ def masked_dense(
     mask = _mask(depth if num_blocks is None else num_blocks, depth, units, exclusive)
     first = glorot_normal_initializer() if kernel_initializer is None else kernel_initializer
 
-    def masked_initializer(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    def masked_initializer(
+        shape: Any, dtype: Any = None, partition_info: Any = None
+    ) -> np.ndarray[Any, Any]:
         return mask * first(shape, dtype, partition_info)
 
     with name_scope(name, "masked_dense", [inputs, units, num_blocks]):
@@ -209,7 +211,7 @@ def masked_dense(
         return layer.apply(inputs)
 
 
-def _clipped(x: Tensor, low: Any, high: Any) -> Any:
+def _clipped(x: Tensor, low: Any, high: Any) -> Tensor:
     """Clipped, but the gradient passes as if it were not."""
     with name_scope(None, "clip_by_value_preserve_grad", [x, low, high]):
         return x + ops.stop_gradient(ops.clip_by_value(x, low, high) - x)
@@ -236,7 +238,7 @@ def masked_autoregressive_default_template(
                 raise NotImplementedError(
                     "Rightmost dimension must be known prior to graph execution."
                 )
-            size = x.shape.as_list() if x.shape.is_fully_defined() else ops.shape(x)
+            size: Any = x.shape.as_list() if x.shape.is_fully_defined() else ops.shape(x)
             for i, units in enumerate(hidden_layers):
                 x = masked_dense(x, units, depth, i == 0, *args, activation=activation, **kwargs)
             outputs = (1 if shift_only else 2) * depth
@@ -292,7 +294,7 @@ class RealNVP(ConditionalBijector):
         )
         return first, others, shift, log_scale
 
-    def _forward(self, x: Tensor, **condition: Any) -> Any:
+    def _forward(self, x: Tensor, **condition: Any) -> Tensor:
         first, others, shift, log_scale = self._parts(x, condition)
         if log_scale is not None:
             others *= ops.exp(log_scale)
@@ -300,7 +302,7 @@ class RealNVP(ConditionalBijector):
             others += shift
         return ops.concat([first, others], -1)
 
-    def _inverse(self, y: Tensor, **condition: Any) -> Any:
+    def _inverse(self, y: Tensor, **condition: Any) -> Tensor:
         first, others, shift, log_scale = self._parts(y, condition)
         if shift is not None:
             others -= shift
@@ -308,11 +310,11 @@ class RealNVP(ConditionalBijector):
             others *= ops.exp(-log_scale)
         return ops.concat([first, others], -1)
 
-    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Tensor:
         log_scale = self._parts(y, condition)[3]
         return ops.zeros([], y.dtype) if log_scale is None else -ops.reduce_sum(log_scale, -1)
 
-    def _forward_log_det_jacobian(self, x: Tensor, **condition: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor, **condition: Any) -> Tensor:
         log_scale = self._parts(x, condition)[3]
         return ops.zeros([], x.dtype) if log_scale is None else ops.reduce_sum(log_scale, -1)
 
@@ -408,7 +410,7 @@ class BatchNormalization(Bijector):
         found: Tensor = self._log_det(y, saved=False)
         return found
 
-    def _log_det(self, y: Any, saved: bool) -> Any:
+    def _log_det(self, y: Any, saved: bool) -> Tensor:
         _known(y)
         layer = self.batchnorm
         if not layer.built:

@@ -548,12 +548,12 @@ class Uniform(ScalarDistribution):
     def high(self) -> Tensor:
         return self._high
 
-    def range(self, name: str = "range") -> Any:
+    def range(self, name: str = "range") -> Tensor:
         """``high - low``."""
         with self._name_scope(name):
             return self.high - self.low
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = random_uniform(self._full_shape(n), dtype=self.dtype, seed=seed)
         return self.low + self.range() * drawn
 
@@ -578,5 +578,5 @@ class Uniform(ScalarDistribution):
     def _variance(self) -> Any:
         return square(self.range()) / 12.0
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self.range() / math.sqrt(12.0)

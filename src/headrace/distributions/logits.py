@@ -64,7 +64,7 @@ def _floating(value: Any, name: str, dtype: DTypeLike | None) -> Tensor:
     return tensor
 
 
-def _checked_probs(probs: Tensor, multidimensional: bool) -> Any:
+def _checked_probs(probs: Tensor, multidimensional: bool) -> Tensor:
     one = constant(1.0, probs.dtype)
     checks = [assert_non_negative(probs)]
     if multidimensional:

@@ -101,7 +101,7 @@ class Multinomial(LogitsDistribution):
         logits = ones_like(draws[..., None], dtype=self.logits.dtype) * self.logits
         flat_logits, flat_draws = reshape(logits, [-1, k]), n * reshape(draws, [-1])
 
-        def one(args: Sequence[Tensor]) -> Any:
+        def one(args: Sequence[Tensor]) -> Tensor:
             drawn = reshape(multinomial(args[0][None, ...], args[1], seed), [n, -1])
             return reduce_sum(one_hot(drawn, depth=k), axis=-2)
 

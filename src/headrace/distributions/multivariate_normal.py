@@ -75,7 +75,7 @@ class _Diagonal:
     def solvevec(self, x: TensorLike) -> Any:
         return x / self.diag
 
-    def solve_matrix(self, dense: Tensor, right: Tensor) -> Any:
+    def solve_matrix(self, dense: Tensor, right: Tensor) -> Tensor:
         """``right`` divided by the matrix, which ``dense`` is written out."""
         return matrix_triangular_solve(dense, right)
 
@@ -111,20 +111,20 @@ class Triangle:
         """The matrix with the leading axes of ``x``."""
         return self.matrix * ones_like(x[..., None])
 
-    def matvec(self, x: Tensor) -> Any:
+    def matvec(self, x: Tensor) -> Tensor:
         return matmul(self._wide(x), x[..., None])[..., 0]
 
     def solvevec(self, x: Tensor) -> Tensor:
         return matrix_triangular_solve(self._wide(x), x[..., None])[..., 0]
 
-    def solve_matrix(self, dense: Tensor, right: Tensor) -> Any:
+    def solve_matrix(self, dense: Tensor, right: Tensor) -> Tensor:
         """``right`` divided by the matrix, which ``dense`` is written out."""
         return matrix_triangular_solve(dense, right)
 
     def log_abs_determinant(self) -> Tensor:
         return reduce_sum(log(abs_of(self.diag_part())), -1)
 
-    def covariance(self) -> Any:
+    def covariance(self) -> Tensor:
         return matmul(self.matrix, self.matrix, transpose_b=True)
 
     def variance(self) -> Tensor:
@@ -169,19 +169,19 @@ class MultivariateNormalBase(Distribution):
         """The matrix that standard normal vectors are multiplied with."""
         return self._scale
 
-    def _center(self) -> Any:
+    def _center(self) -> Tensor:
         diag = self.scale.diag_part()
         return zeros_like(diag) if self._loc is None else self._loc
 
-    def _vector_shape(self) -> Any:
+    def _vector_shape(self) -> TensorShape:
         """Batch and event shape, as far as known."""
         diag = self.scale.shape[:-1]
         return diag if self._loc is None else broadcast_static_shape(diag, self._loc.shape)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._vector_shape()[:-1]
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._vector_shape()[-1:]
 
     def _dynamic(self) -> Tensor:
@@ -211,10 +211,10 @@ class MultivariateNormalBase(Distribution):
         each = reduce_sum(one * (0.5 * math.log(2.0 * math.pi * math.e)), -1)
         return each + self.scale.log_abs_determinant()
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._center() + zeros_like(self.scale.diag_part())
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
     def _variance(self) -> Any:

@@ -141,7 +141,7 @@ def auto_correlation(
     center: bool = True,
     normalize: bool = True,
     name: str = "auto_correlation",
-) -> Any:
+) -> Tensor:
     """How much values along an axis have to do with those some steps later, for 0 to ``max_lags``
     steps.
 
@@ -288,7 +288,7 @@ def tridiag(
 ) -> Any:
     """Matrices with up to three diagonals, as given."""
 
-    def beside(d: Any, low: bool) -> Any:
+    def beside(d: Any, low: bool) -> Tensor:
         inner = matrix_diag(convert_to_tensor(d))
         pads = [[0, 0]] * ((inner.shape.ndims or 2) - 2)
         return ops.pad(inner, [*pads, [1, 0], [0, 1]] if low else [*pads, [0, 1], [1, 0]])

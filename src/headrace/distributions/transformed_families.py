@@ -108,10 +108,10 @@ class TransformedDistribution(Distribution):
         batch = self._distribution.batch_shape.ndims
         return bool(self._override_event) and not self._override_batch and batch != 0
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return self._drawn(n, seed)
 
-    def _drawn(self, n: Any, seed: int | None, **condition: Any) -> Any:
+    def _drawn(self, n: Any, seed: int | None, **condition: Any) -> Tensor:
         """Samples before the bijector."""
         if self._moves_event:
             drawn = self._distribution.sample([*self._override_event, n], seed=seed, **condition)
@@ -121,7 +121,7 @@ class TransformedDistribution(Distribution):
         return self._distribution.sample(shape, seed=seed, **condition)
 
     @staticmethod
-    def _moved(x: Any, axes: int) -> Any:
+    def _moved(x: Any, axes: int) -> Tensor:
         """The first ``axes`` axes at the end."""
         from headrace.ops.array.array_shape import transpose
 

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def _rank(x: Tensor) -> Any:
+def _rank(x: Tensor) -> int | Tensor:
     return x.shape.ndims if x.shape.ndims is not None else ops.rank(x)
 
 
@@ -64,7 +64,7 @@ def fill_triangular(x: Tensor, upper: bool = False, name: str | None = None) -> 
         return result
 
 
-def fill_triangular_inverse(x: Tensor, upper: bool = False, name: str | None = None) -> Any:
+def fill_triangular_inverse(x: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
     """The vectors of which ``fill_triangular`` makes the matrices ``x``."""
     with name_scope(name, "fill_triangular_inverse", values=[x]):
         x = ops.convert_to_tensor(x, name="x")
@@ -86,7 +86,7 @@ def fill_triangular_inverse(x: Tensor, upper: bool = False, name: str | None = N
 
 def matrix_diag_transform(
     matrix: TensorLike, transform: Callable[..., Any] | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``matrix`` with ``transform`` applied to its diagonals alone."""
     with name_scope(name, "matrix_diag_transform", [matrix]):
         matrix = ops.convert_to_tensor(matrix, name="matrix")

@@ -110,7 +110,7 @@ class CholeskyOuterProduct(Bijector):
         size = ops.shape(x)
         return with_dependencies([assert_equal(size[-2], size[-1])], x)
 
-    def _forward(self, x: Tensor) -> Any:
+    def _forward(self, x: Tensor) -> Tensor:
         low = matrix_band_part(self._square(x), -1, 0)
         return ops.matmul(low, low, adjoint_b=True)
 
@@ -213,7 +213,7 @@ class MatrixInverseTriL(Bijector):
     def _inverse(self, y: Tensor) -> Tensor:
         return self._forward(y)
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         with control_dependencies(self._checks(x)):
             size = ops.cast(ops.shape(x)[-1], x.dtype.base_dtype)
             logs = ops.log(ops.abs(matrix_diag_part(x)))
@@ -272,7 +272,7 @@ class Reshape(Bijector):
             name=name or "reshape",
         )
 
-    def _reshaped(self, x: Tensor, before: Any, after: Any) -> Any:
+    def _reshaped(self, x: Tensor, before: Any, after: Any) -> Tensor:
         axes = before.shape.as_list()[0]
         known, rank = static_value(before), x.shape.ndims
         if known is not None and rank is not None:
@@ -352,7 +352,7 @@ class SoftmaxCentered(Bijector):
         found: Tensor = ops.softmax(ops.concat([x, ops.zeros_like(x[..., :1])], -1))
         return found
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         logs = ops.log(y)
         return logs[..., :-1] - logs[..., -1:]
 
@@ -360,7 +360,7 @@ class SoftmaxCentered(Bijector):
         found: Tensor = -ops.reduce_sum(ops.log(y), -1)
         return found
 
-    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         norm = ops.softplus(ops.reduce_logsumexp(x, -1, keepdims=True))
         return ops.squeeze(-norm + ops.reduce_sum(x - norm, -1, keepdims=True), -1)
 

@@ -87,23 +87,23 @@ class _Wishart(Distribution):
             self._low, is_non_singular=True, is_positive_definite=True, is_square=True
         )
 
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         """The scale matrix."""
         return self._low if self._cholesky else self._square()
 
-    def _square(self) -> Any:
+    def _square(self) -> Tensor:
         return ops.matmul(self._low, self._low, transpose_b=True)
 
     def _batch_shape(self) -> Any:
         return self._low.shape[:-2]
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return ops.shape(self._low)[:-2]
 
     def _event_shape(self) -> Any:
         return self._low.shape[-2:]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return ops.shape(self._low)[-2:]
 
     def _sequence(self, a: Any) -> Any:
@@ -112,10 +112,10 @@ class _Wishart(Distribution):
         end = 0.5 - 0.5 * self._size
         return ops.lin_space(ops.zeros([], self.dtype), end, count) + a[..., None]
 
-    def _log_det_scale(self) -> Any:
+    def _log_det_scale(self) -> Tensor:
         return ops.reduce_sum(ops.log(ops.abs(matrix_diag_part(self._low))), -1)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         batch, event = self.batch_shape_tensor(), self.event_shape_tensor()
         shape = ops.concat([[n], batch, event], 0)
         normal = ops.random_normal(shape, dtype=self.dtype, seed=seed)
@@ -162,7 +162,7 @@ class _Wishart(Distribution):
         total = ops.reduce_sum(lgamma(self._sequence(a)), -1)
         return 0.25 * p * (p - 1.0) * math.log(math.pi) + total
 
-    def _multi_digamma(self, a: Any) -> Any:
+    def _multi_digamma(self, a: Any) -> Tensor:
         return ops.reduce_sum(digamma(self._sequence(a)), -1)
 
     def _entropy(self) -> Any:

@@ -78,13 +78,13 @@ class Autoregressive(Distribution):
     num_steps = property(lambda self: self._num_steps)
     distribution0 = property(lambda self: self._distribution0)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._distribution0.batch_shape
 
     def _batch_shape_tensor(self) -> Any:
         return self._distribution0.batch_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._distribution0.event_shape
 
     def _event_shape_tensor(self) -> Any:
@@ -144,7 +144,7 @@ class BatchReshape(Distribution):
         one = ops.ones(self._distribution.batch_shape_tensor(), dtypes.int32)
         return ops.shape(ops.reshape(one, self._given))
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._distribution.event_shape
 
     def _event_shape_tensor(self) -> Any:

@@ -91,7 +91,7 @@ def _networkx(module: ModuleType) -> dict[str, Any]:
 
     nx: Any = module
 
-    def to_numpy_matrix(graph: Any, *args: Any, **kwargs: Any) -> Any:
+    def to_numpy_matrix(graph: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
         return np.asmatrix(nx.to_numpy_array(graph, *args, **kwargs))
 
     def to_scipy_sparse_matrix(graph: Any, *args: Any, **kwargs: Any) -> Any:

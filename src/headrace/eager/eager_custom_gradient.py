@@ -84,7 +84,7 @@ def _backward(
     return backward
 
 
-def _as_gradient(g: Tensor) -> Any:
+def _as_gradient(g: Tensor) -> Tensor:
     return g if hasattr(g, "dense_shape") else convert_to_tensor(g)
 
 

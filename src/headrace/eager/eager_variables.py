@@ -268,7 +268,7 @@ class EagerVariable(ResourceVariable):
 
     __str__ = __repr__
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.asarray(self.numpy(), dtype)
 
     def __bool__(self) -> bool:
@@ -320,7 +320,7 @@ class EagerVariable(ResourceVariable):
 EagerVariable._OverloadAllOperators()
 
 
-def stored(value: Array) -> Any:
+def stored(value: Array) -> np.ndarray[Any, Any]:
     """A value as the state keeps it: of its own memory, rank 0 as a scalar."""
     if type(value) is not np.ndarray:
         return value

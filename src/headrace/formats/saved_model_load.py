@@ -189,7 +189,7 @@ class _Objects:
                 "with tf.saved_model.LoadOptions(allow_partial_checkpoint=True) to get zeros"
             )
 
-    def _constant(self, name: str) -> Any:
+    def _constant(self, name: str) -> np.ndarray[Any, Any]:
         for node in self.meta.graph_def.node:
             if node.name == name and node.op == "Const":
                 return to_array(node.attr["value"].tensor)

@@ -115,7 +115,7 @@ def to_shape(message: Any) -> shapes.Shape:
 _NUMERIC = {d._enum: d for d in dtypes._ALL if d._kind != "r" and not d._is_ref}
 
 
-def to_array(message: TensorProto, limit: int = MAX_REPEATED_BYTES) -> Any:
+def to_array(message: TensorProto, limit: int = MAX_REPEATED_BYTES) -> np.ndarray[Any, Any]:
     """The array that a TensorProto holds. ValueError where its parts do not agree."""
     dtype = _dtype(message.dtype)
     dims = _dims(message.tensor_shape)
@@ -249,6 +249,6 @@ def make_tensor_proto(
     return message
 
 
-def make_ndarray(tensor: object) -> Any:
+def make_ndarray(tensor: object) -> np.ndarray[Any, Any]:
     """``tf.make_ndarray``: the array that a TensorProto holds, the caller's own."""
     return to_array(tensor).copy()

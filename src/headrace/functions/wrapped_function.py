@@ -98,7 +98,7 @@ def _fed(leaf: Any) -> Any:
     return placeholder(leaf.dtype, leaf.shape, leaf.name)
 
 
-def _plain(value: Tensor) -> Any:
+def _plain(value: Tensor) -> Tensor:
     return value.numpy() if hasattr(value, "numpy") else value
 
 

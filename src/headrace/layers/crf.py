@@ -47,28 +47,28 @@ def _for_length(inputs: Tensor, single: Callable[[], T], many: Callable[[], T]) 
     return smart_cond(ops.equal(steps, 1), single, many)
 
 
-def _less_one(lengths: Any) -> Any:
+def _less_one(lengths: Any) -> Tensor:
     return ops.maximum(ops.constant(0, dtype=lengths.dtype), lengths - 1)
 
 
-def _zero_if_empty(lengths: TensorLike, values: TensorLike) -> Any:
+def _zero_if_empty(lengths: TensorLike, values: TensorLike) -> Tensor:
     return ops.where(ops.less_equal(lengths, 0), ops.zeros_like(values), values)
 
 
 def crf_sequence_score(
     inputs: Tensor, tag_indices: Any, sequence_lengths: TensorLike, transition_params: TensorLike
-) -> Any:
+) -> Tensor:
     """The unnormalized score of each row's tags: unary and transition scores, added up."""
     tag_indices = ops.convert_to_tensor(tag_indices)
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
 
-    def single() -> Any:
+    def single() -> Tensor:
         batch = ops.shape(inputs, out_type=tag_indices.dtype)[0]
         rows = ops.reshape(ops.range(batch, dtype=tag_indices.dtype), [-1, 1])
         where = ops.concat([rows, tag_indices], axis=1)
         return _zero_if_empty(sequence_lengths, ops.gather_nd(ops.squeeze(inputs, [1]), where))
 
-    def many() -> Any:
+    def many() -> Tensor:
         unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
         return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
 
@@ -76,11 +76,11 @@ def crf_sequence_score(
 
 
 def crf_multitag_sequence_score(
-    inputs: Any, tag_bitmap: object, sequence_lengths: Any, transition_params: Any
-) -> Any:
+    inputs: Any, tag_bitmap: TensorLike, sequence_lengths: Any, transition_params: Any
+) -> Tensor:
     """The log sum of the scores of all sequences whose tags ``tag_bitmap`` allows."""
 
-    def filtered() -> Any:
+    def filtered() -> Tensor:
         return ops.where(tag_bitmap, inputs, ops.fill(ops.shape(inputs), float("-inf")))
 
     return _for_length(
@@ -92,15 +92,15 @@ def crf_multitag_sequence_score(
 
 def crf_log_norm(
     inputs: Tensor, sequence_lengths: TensorLike, transition_params: Tensor | Variable
-) -> Any:
+) -> Tensor:
     """The logarithm of the partition function of a linear chain, one number for each sequence."""
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
     first = ops.squeeze(ops.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
 
-    def single() -> Any:
+    def single() -> Tensor:
         return _zero_if_empty(sequence_lengths, ops.reduce_logsumexp(first, [1]))
 
-    def many() -> Any:
+    def many() -> Tensor:
         rest = ops.slice(inputs, [0, 1, 0], [-1, -1, -1])
         cell = CrfForwardRnnCell(transition_params)
         _, alphas = dynamic_rnn(
@@ -135,7 +135,9 @@ def crf_log_likelihood(
     return score - norm, transition_params
 
 
-def crf_unary_score(tag_indices: Tensor, sequence_lengths: TensorLike, inputs: TensorLike) -> Any:
+def crf_unary_score(
+    tag_indices: Tensor, sequence_lengths: TensorLike, inputs: TensorLike
+) -> Tensor:
     """The sum of the potentials of each row's tags."""
     batch, steps, tags = (ops.shape(inputs)[i] for i in range(3))
     flat = ops.reshape(inputs, [-1])
@@ -148,13 +150,15 @@ def crf_unary_score(tag_indices: Tensor, sequence_lengths: TensorLike, inputs: T
     return ops.reduce_sum(scores * _mask(sequence_lengths, tag_indices), 1)
 
 
-def _mask(lengths: Any, tag_indices: Any) -> Any:
+def _mask(lengths: Any, tag_indices: Any) -> Tensor:
     return ops.sequence_mask(lengths, maxlen=ops.shape(tag_indices)[1], dtype=dtypes.float32)
 
 
-def crf_binary_score(tag_indices: object, sequence_lengths: object, transition_params: Any) -> Any:
+def crf_binary_score(
+    tag_indices: TensorLike, sequence_lengths: object, transition_params: Any
+) -> Tensor:
     """The sum of the transitions between each row's tags."""
-    tags = dimension_value(transition_params.shape[0])
+    tags: Any = dimension_value(transition_params.shape[0])
     count = ops.shape(tag_indices)[1] - 1
     start = ops.slice(tag_indices, [0, 0], ops.stack([-1, count]))
     end = ops.slice(tag_indices, [0, 1], ops.stack([-1, count]))
@@ -211,7 +215,7 @@ class CrfDecodeBackwardRnnCell(RNNCell):
         return 1
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return 1
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:

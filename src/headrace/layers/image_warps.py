@@ -27,7 +27,9 @@ __all__ = ["dense_image_warp", "interpolate_spline", "sparse_image_warp"]
 _TINY = 1e-10
 
 
-def dense_image_warp(image: TensorLike, flow: Tensor, name: str | None = "dense_image_warp") -> Any:
+def dense_image_warp(
+    image: TensorLike, flow: Tensor, name: str | None = "dense_image_warp"
+) -> Tensor:
     """``image`` (batch, height, width, channels), each pixel taken from where ``flow`` (batch,
     height, width, 2) says: its place minus the flow, bilinear, clamped to the image.
     """
@@ -42,7 +44,7 @@ def dense_image_warp(image: TensorLike, flow: Tensor, name: str | None = "dense_
         return ops.reshape(found, [batch, height, width, channels])
 
 
-def _bilinear(grid: Any, queries: Tensor) -> Any:
+def _bilinear(grid: Any, queries: Tensor) -> Tensor:
     """Values of ``grid`` at points (batch, points, [y, x])."""
     if len(grid.shape.as_list()) != 4:
         raise ValueError(f"Grid must be 4 dimensional. Received size: {grid.shape}")
@@ -65,7 +67,7 @@ def _bilinear(grid: Any, queries: Tensor) -> Any:
     rows = ops.reshape(grid, [batch * height * width, channels])
     first = ops.reshape(ops.range(batch) * height * width, [batch, 1])
 
-    def corner(down: int, right: int) -> Any:
+    def corner(down: int, right: int) -> Tensor:
         index = first + (floors[0] + down) * width + (floors[1] + right)
         return ops.reshape(ops.gather(rows, index), [batch, ops.shape(queries)[1], channels])
 
@@ -82,7 +84,7 @@ def interpolate_spline(
     order: int,
     regularization_weight: float = 0.0,
     name: str | None = "interpolate_spline",
-) -> Any:
+) -> Tensor:
     """A polyharmonic spline through known values, at other points.
 
     Points are (batch, n, d), values (batch, n, k); the result is (batch, queries, k). ``order`` 1
@@ -98,14 +100,14 @@ def interpolate_spline(
         return near + ops.matmul(ops.concat([queries, ones], 2), affine)
 
 
-def _distances(x: Tensor, y: Tensor) -> Any:
+def _distances(x: Tensor, y: Tensor) -> Tensor:
     """Squared distances (batch, n, m)."""
     x_norm = ops.expand_dims(ops.reduce_sum(ops.square(x), 2), 2)
     y_norm = ops.expand_dims(ops.reduce_sum(ops.square(y), 2), 1)
     return x_norm - 2 * ops.matmul(x, y, adjoint_b=True) + y_norm
 
 
-def _own_distances(x: Tensor) -> Any:
+def _own_distances(x: Tensor) -> Tensor:
     """Squared distances of points from each other; the diagonal is exactly zero."""
     products = ops.matmul(x, x, adjoint_b=True)
     norms = ops.expand_dims(matrix_diag_part(products), 2)
@@ -186,7 +188,7 @@ def sparse_image_warp(
         return dense_image_warp(image, flow), flow
 
 
-def _edge_points(height: int, width: int, count: int) -> Any:
+def _edge_points(height: int, width: int, count: int) -> np.ndarray[Any, Any]:
     """Points of a grid of ``count`` by ``count`` that lie on the edge of the image."""
     rows, columns = np.linspace(0, height - 1, count), np.linspace(0, width - 1, count)
     y, x = np.meshgrid(rows, columns, indexing="ij")

@@ -7,7 +7,7 @@ Here every function is typed so that its results may be used with operators.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert as _convert
 from headrace.core import infer as _infer
@@ -114,6 +114,60 @@ _MODULES = (
     _local_response,
     _conv_transposed_functions,
 )
+
+
+if TYPE_CHECKING:
+    from headrace.core.convert import *
+    from headrace.core.infer import *
+    from headrace.ops.array.array_shape import *
+    from headrace.ops.array.basic import *
+    from headrace.ops.array.broadcast_shapes import *
+    from headrace.ops.array.casting import *
+    from headrace.ops.array.edit_distances import *
+    from headrace.ops.array.filling import *
+    from headrace.ops.array.gathering import *
+    from headrace.ops.array.image_patches import *
+    from headrace.ops.array.joining import *
+    from headrace.ops.array.masking import *
+    from headrace.ops.array.one_hot import *
+    from headrace.ops.array.padding import *
+    from headrace.ops.array.partitioning import *
+    from headrace.ops.array.ranges import *
+    from headrace.ops.array.reversing import *
+    from headrace.ops.array.selecting import *
+    from headrace.ops.array.slicing import *
+    from headrace.ops.array.sorting import *
+    from headrace.ops.array.space_to_depth import *
+    from headrace.ops.array.uniques import *
+    from headrace.ops.control.assertions import *
+    from headrace.ops.control.case_branches import *
+    from headrace.ops.control.control_flow import *
+    from headrace.ops.control.dependencies import *
+    from headrace.ops.control.functional import *
+    from headrace.ops.control.tensor_array import *
+    from headrace.ops.control.while_loops import *
+    from headrace.ops.linalg.contraction import *
+    from headrace.ops.linalg.matmul import *
+    from headrace.ops.math.add_n import *
+    from headrace.ops.math.arg_reductions import *
+    from headrace.ops.math.binary import *
+    from headrace.ops.math.clip import *
+    from headrace.ops.math.comparison import *
+    from headrace.ops.math.cumulative import *
+    from headrace.ops.math.reductions import *
+    from headrace.ops.math.unary import *
+    from headrace.ops.nn.activations import *
+    from headrace.ops.nn.bias import *
+    from headrace.ops.nn.conv_transposed_functions import *
+    from headrace.ops.nn.convolution import *
+    from headrace.ops.nn.cross_entropy import *
+    from headrace.ops.nn.dropout import *
+    from headrace.ops.nn.embedding import *
+    from headrace.ops.nn.local_response import *
+    from headrace.ops.nn.moments import *
+    from headrace.ops.nn.normalization import *
+    from headrace.ops.nn.sparse_cross_entropy import *
+    from headrace.ops.random.random_ops import *
 
 
 def __getattr__(name: str) -> Any:

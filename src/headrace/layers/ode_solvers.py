@@ -58,11 +58,11 @@ class _Step(NamedTuple):
     polynomial: list[Any]
 
 
-def _weighted(dt: Tensor, weights: Sequence[float], values: Sequence[Any]) -> Any:
+def _weighted(dt: Tensor, weights: Sequence[float], values: Sequence[Any]) -> Tensor:
     return ops.add_n([dt * w * v for w, v in zip(weights, values, strict=False) if w])
 
 
-def _combined(factors: Sequence[Any], values: Sequence[Any]) -> Any:
+def _combined(factors: Sequence[Any], values: Sequence[Any]) -> Tensor:
     return ops.add_n([f * v for f, v in zip(factors, values, strict=True)])
 
 
@@ -92,7 +92,7 @@ def _fitted(y0: Tensor, y1: Tensor, k: list[Any], dt: Tensor) -> list[Any]:
     ]
 
 
-def _polynomial_at(state: _Step, t: Tensor) -> Any:
+def _polynomial_at(state: _Step, t: Tensor) -> Tensor:
     right = ops.Assert(
         ops.logical_and(state.t0 <= t, t <= state.t1),
         ["invalid interpolation, fails `t0 <= t <= t1`:", state.t0, t, state.t1],
@@ -132,7 +132,7 @@ class _DormandPrince:
         self.dfactor = ops.convert_to_tensor(dfactor, dtype=t.dtype, name="dfactor")
         self.most = ops.convert_to_tensor(max_num_steps, dtype=dtypes.int32, name="max_num_steps")
 
-    def next_dt(self, dt: Tensor, error: TensorLike) -> Any:
+    def next_dt(self, dt: Tensor, error: TensorLike) -> Tensor:
         """The step that would have met the tolerance, within the allowed factors of the last."""
         error = ops.cast(error, dt.dtype)
         factor = ops.minimum(error ** ops.cast(1 / 5, dt.dtype) / self.safety, 1 / self.dfactor)
@@ -248,7 +248,7 @@ def _midpoint_step(func: Callable[..., Any], y: Tensor, t: Tensor, dt: Tensor) -
     return step * func(y + func(y, t) * step / 2, t + dt / 2)
 
 
-def _rk4_step(func: Callable[..., Any], y: Tensor, t: Tensor, dt: Tensor) -> Any:
+def _rk4_step(func: Callable[..., Any], y: Tensor, t: Tensor, dt: Tensor) -> Tensor:
     step, half = ops.cast(dt, y.dtype), t + dt / 2
     k1 = func(y, t)
     k2 = func(y + step * k1 / 2, half)

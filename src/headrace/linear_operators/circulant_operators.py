@@ -61,7 +61,7 @@ class _Circulant(LinearOperator):
         )
 
     @property
-    def spectrum(self) -> Any:
+    def spectrum(self) -> Tensor:
         return self._spectrum
 
     @property
@@ -73,7 +73,7 @@ class _Circulant(LinearOperator):
         shape: TensorShape = self._spectrum.shape[-self._depth :]
         return shape
 
-    def block_shape_tensor(self) -> Any:
+    def block_shape_tensor(self) -> Tensor:
         """The shape of one spectrum as a tensor."""
         return ops.shape(self._spectrum)[-self._depth :]
 
@@ -82,15 +82,15 @@ class _Circulant(LinearOperator):
         joined: TensorShape = self._spectrum.shape[: -self._depth].concatenate([size, size])
         return joined
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         shape = ops.shape(self._spectrum)
         size = ops.reduce_prod(shape[-self._depth :])
         return ops.concat([shape[: -self._depth], ops.stack([size, size])], 0)
 
-    def _complex_spectrum(self) -> Any:
+    def _complex_spectrum(self) -> Tensor:
         return ops.cast(self._spectrum, _complex_of(self.dtype))
 
-    def _apply(self, x: Tensor, spectrum: Any) -> Any:
+    def _apply(self, x: Tensor, spectrum: Any) -> Tensor:
         """Columns as blocks in the last dimensions, transformed, multiplied, transformed back."""
         vectors = ops.matrix_transpose(ops.cast(x, spectrum.dtype))
         shape = ops.shape(vectors)
@@ -101,12 +101,12 @@ class _Circulant(LinearOperator):
         flat = ops.reshape(product, ops.concat([done, shape[-1:]], 0))
         return ops.cast(ops.matrix_transpose(flat), self.dtype)
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         spectrum = self._complex_spectrum()
         return self._apply(x, ops.conj(spectrum) if adjoint else spectrum)
 
-    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         spectrum = self._complex_spectrum()
         return self._apply(rhs, 1.0 / (ops.conj(spectrum) if adjoint else spectrum))
@@ -129,18 +129,18 @@ class _Circulant(LinearOperator):
     def _block_axes(self) -> list[int]:
         return list(range(-self._depth, 0))
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         product = ops.reduce_prod(self._spectrum, axis=self._block_axes)
         return ops.cast(product, self.dtype)
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         total = ops.reduce_sum(ops.log(ops.abs(self._spectrum)), axis=self._block_axes)
         return ops.cast(total, self.dtype)
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return ops.cast(ops.reduce_sum(self._spectrum, axis=self._block_axes), self.dtype)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         size = self.shape_tensor()[-1]
         value = self._trace() / ops.cast(size, self.dtype)
         ones = ops.ones(ops.stack([size]), dtype=self.dtype)

@@ -92,7 +92,7 @@ class LinearOperatorAdjoint(_OfOne):
         swapped: TensorShape = shape[:-2].concatenate([shape[-1], shape[-2]])
         return swapped
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         shape = self._operator.shape_tensor()
         return ops.concat([shape[:-2], ops.reverse(shape[-2:], [0])], 0)
 
@@ -260,7 +260,7 @@ class LinearOperatorComposition(_OfSeveral):
         columns = self._operators[-1].domain_dimension
         return self._common_batch().concatenate([rows, columns])
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         rows = self._operators[0].range_dimension_tensor()
         columns = self._operators[-1].domain_dimension_tensor()
         return ops.concat([self._common_batch_tensor(), ops.stack([rows, columns])], 0)
@@ -327,7 +327,7 @@ class LinearOperatorBlockDiag(_PartByPart):
         size = None if None in sizes else sum(sizes)
         return self._common_batch().concatenate([size, size])
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         size = ops.add_n([o.domain_dimension_tensor() for o in self._operators])
         return ops.concat([self._common_batch_tensor(), ops.stack([size, size])], 0)
 
@@ -337,18 +337,18 @@ class LinearOperatorBlockDiag(_PartByPart):
         parts: list[Any] = ops.split(x, sizes, axis=-2, num=len(sizes))
         return parts
 
-    def _joined(self, parts: list[Any]) -> Any:
+    def _joined(self, parts: list[Any]) -> Tensor:
         batch = self._common_batch_tensor()
         for part in parts:
             batch = ops.broadcast_dynamic_shape(batch, ops.shape(part)[:-2])
         wide = [ops.broadcast_to(p, ops.concat([batch, ops.shape(p)[-2:]], 0)) for p in parts]
         return ops.concat(wide, axis=-2)
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         parts = zip(self._operators, self._blocks(x, adjoint_arg))
         return self._joined([o.matmul(part, adjoint=adjoint) for o, part in parts])
 
-    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         parts = zip(self._operators, self._blocks(rhs, adjoint_arg))
         return self._joined([o.solve(part, adjoint=adjoint) for o, part in parts])
 
@@ -370,7 +370,7 @@ class LinearOperatorBlockDiag(_PartByPart):
             result = result + operator.trace()
         return result
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         batch = self._common_batch_tensor()
         parts = [o.diag_part() for o in self._operators]
         wide = [ops.broadcast_to(p, ops.concat([batch, ops.shape(p)[-1:]], 0)) for p in parts]
@@ -420,7 +420,7 @@ class LinearOperatorKronecker(_PartByPart):
         sizes = [self._sizes("range_dimension"), self._sizes("domain_dimension")]
         return self._common_batch().concatenate(sizes)
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         rows = ops.reduce_prod(ops.stack([o.range_dimension_tensor() for o in self._operators]))
         columns = ops.reduce_prod(ops.stack([o.domain_dimension_tensor() for o in self._operators]))
         return ops.concat([self._common_batch_tensor(), ops.stack([rows, columns])], 0)
@@ -525,11 +525,11 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._base
 
     @property
-    def u(self) -> Any:
+    def u(self) -> Tensor:
         return self._u
 
     @property
-    def v(self) -> Any:
+    def v(self) -> Tensor:
         return self._v
 
     @property
@@ -554,7 +554,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         joined: TensorShape = batch.concatenate(self._base.shape[-2:])
         return joined
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         batch = ops.broadcast_dynamic_shape(
             self._base.batch_shape_tensor(), ops.shape(self._u)[:-2]
         )

@@ -54,15 +54,15 @@ class LinearOperatorFullMatrix(LinearOperator):
         )
 
     def _shape(self) -> TensorShape:
-        return self._matrix.shape  # type: ignore[no-any-return]
+        return self._matrix.shape
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         return ops.shape(self._matrix)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return self._matrix
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return ops.matmul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
 
@@ -104,7 +104,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     def _shape(self) -> TensorShape:
         return self._tril.shape
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         return ops.shape(self._tril)
 
     def _to_dense(self) -> Tensor:
@@ -118,10 +118,10 @@ class LinearOperatorLowerTriangular(LinearOperator):
         matrix, rhs = broadcast_matrices(self._tril, rhs)
         return solving.matrix_triangular_solve(matrix, rhs, lower=True, adjoint=adjoint)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return ops.reduce_prod(self._diag, axis=[-1])
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         return ops.reduce_sum(ops.log(ops.abs(self._diag)), axis=[-1])
 
     def _assert_non_singular(self) -> Any:
@@ -164,37 +164,37 @@ class LinearOperatorHouseholder(LinearOperator):
         super().__init__(self._axis.dtype, [self._axis], is_non_singular, True, False, True, name)
 
     @property
-    def reflection_axis(self) -> Any:
+    def reflection_axis(self) -> Tensor:
         return self._axis
 
     def _shape(self) -> TensorShape:
         shape: TensorShape = self._axis.shape
         return shape.concatenate(shape[-1:])
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         shape = ops.shape(self._axis)
         return ops.concat([shape, shape[-1:]], 0)
 
-    def _unit(self) -> Any:
+    def _unit(self) -> Tensor:
         return ops.expand_dims(ops.l2_normalize(self._axis, axis=-1), -1)
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         unit = self._unit()
         along = ops.matmul(unit, x, adjoint_a=True)
         return x - 2 * unit * along
 
-    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return self._matmul(rhs, adjoint, adjoint_arg)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         unit = ops.l2_normalize(self._axis, axis=-1)
         return 1.0 - 2 * unit * ops.conj(unit)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return -ops.ones(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         return ops.zeros(self.batch_shape_tensor(), dtype=self.dtype)
 
     def _trace(self) -> Any:
@@ -234,11 +234,11 @@ class LinearOperatorToeplitz(LinearOperator):
         )
 
     @property
-    def col(self) -> Any:
+    def col(self) -> Tensor:
         return self._col
 
     @property
-    def row(self) -> Any:
+    def row(self) -> Tensor:
         return self._row
 
     def _shape(self) -> TensorShape:
@@ -246,7 +246,7 @@ class LinearOperatorToeplitz(LinearOperator):
         joined: TensorShape = shape.concatenate(shape[-1:])
         return joined
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         shape = ops.broadcast_dynamic_shape(ops.shape(self._row), ops.shape(self._col))
         return ops.concat([shape, shape[-1:]], 0)
 
@@ -262,5 +262,5 @@ class LinearOperatorToeplitz(LinearOperator):
         diag = ops.broadcast_to(col[..., :1], shape)
         return diagonals.matrix_set_diag(dense, diag)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return ops.broadcast_to(self._col[..., :1], self.shape_tensor()[:-1])

@@ -63,38 +63,38 @@ class LinearOperatorDiag(LinearOperator):
         )
 
     @property
-    def diag(self) -> Any:
+    def diag(self) -> Tensor:
         return self._diag
 
     def _shape(self) -> TensorShape:
         shape: TensorShape = self._diag.shape
         return shape.concatenate(shape[-1:])
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         shape = ops.shape(self._diag)
         return ops.concat([shape, shape[-1:]], 0)
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         diag = _conjugate(self._diag) if adjoint else self._diag
         return ops.expand_dims(diag, -1) * x
 
-    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         diag = _conjugate(self._diag) if adjoint else self._diag
         return rhs * ops.expand_dims(1.0 / diag, -1)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return ops.reduce_prod(self._diag, axis=[-1])
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         total = ops.reduce_sum(ops.log(ops.abs(self._diag)), axis=[-1])
         return ops.cast(total, self.dtype) if self.dtype.is_complex else total
 
     def _to_dense(self) -> Tensor:
         return diagonals.matrix_diag(self._diag)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return self._diag
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ class _OfSize(LinearOperator):
         known = constant_value(self._batch)
         return TensorShape(None if known is None else known.tolist())
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         matrix = ops.stack([self._num_rows, self._num_columns])
         return matrix if self._batch is None else ops.concat([self._batch, matrix], 0)
 
@@ -193,7 +193,7 @@ class _OfSize(LinearOperator):
         with control_dependencies(checks):
             self._num_rows = ops.identity(self._num_rows)
 
-    def _over_batch(self, x: Tensor) -> Any:
+    def _over_batch(self, x: Tensor) -> Tensor:
         """``x`` with the batch dimensions of this operator."""
         if self._batch is None:
             return x
@@ -233,22 +233,22 @@ class LinearOperatorIdentity(_OfSize):
         if assert_proper_shapes:
             self._check_at_run_time()
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return self._over_batch(adjoint_of(x) if adjoint_arg else x)
 
-    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return self._matmul(rhs, adjoint, adjoint_arg)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return ops.ones(self.shape_tensor()[:-1], dtype=self.dtype)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return ops.ones(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         return ops.zeros(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         size = ops.cast(self._num_rows, self.dtype)
         return size * ops.ones(self.batch_shape_tensor(), dtype=self.dtype)
 
@@ -305,38 +305,38 @@ class LinearOperatorScaledIdentity(_OfSize):
             self._check_at_run_time()
 
     @property
-    def multiplier(self) -> Any:
+    def multiplier(self) -> Tensor:
         return self._multiplier
 
     def _batch_dims(self) -> TensorShape:
-        return self._multiplier.shape  # type: ignore[no-any-return]
+        return self._multiplier.shape
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         matrix = ops.stack([self._num_rows, self._num_rows])
         return ops.concat([ops.shape(self._multiplier), matrix], 0)
 
-    def _as_matrix(self, adjoint: bool = False) -> Any:
+    def _as_matrix(self, adjoint: bool = False) -> Tensor:
         value = _conjugate(self._multiplier) if adjoint else self._multiplier
         return ops.expand_dims(ops.expand_dims(value, -1), -1)
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return (adjoint_of(x) if adjoint_arg else x) * self._as_matrix(adjoint)
 
-    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return (adjoint_of(rhs) if adjoint_arg else rhs) / self._as_matrix(adjoint)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         ones = ops.ones(ops.stack([self._num_rows]), dtype=self.dtype)
         return ops.expand_dims(self._multiplier, -1) * ones
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return self._multiplier ** ops.cast(self._num_rows, self.dtype)
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         size = ops.cast(self._num_rows, self.dtype.real_dtype)
         return size * ops.log(ops.abs(self._multiplier))
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return self._multiplier * ops.cast(self._num_rows, self.dtype)
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
@@ -392,19 +392,19 @@ class LinearOperatorZeros(_OfSize):
         if assert_proper_shapes:
             self._check_at_run_time()
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         rows = self._num_columns if adjoint else self._num_rows
         shape = ops.concat([ops.shape(x)[:-2], [rows], ops.shape(x)[-1:]], 0)
         return self._over_batch(ops.zeros(shape, dtype=x.dtype))
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return ops.zeros(self.shape_tensor(), dtype=self.dtype)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return ops.zeros(self.batch_shape_tensor(), dtype=self.dtype)
 
     _trace = _determinant
 
-    def _add_to_tensor(self, x: Tensor) -> Any:
+    def _add_to_tensor(self, x: Tensor) -> Tensor:
         return self._over_batch(x)

@@ -142,29 +142,29 @@ class LinearOperator:
     def range_dimension(self) -> Any:
         return self.shape[-2] if self.shape.ndims is not None else TensorShape([None])[0]
 
-    def shape_tensor(self, name: str = "shape_tensor") -> Any:
+    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """The shape as a tensor."""
         with self._scope(name):
             if self.shape.is_fully_defined():
                 return ops.convert_to_tensor(self.shape.as_list(), dtype=dtypes.int32, name="shape")
             return self._shape_tensor()
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The shape without the matrix's two dimensions, as a tensor."""
         with self._scope(name):
             return self.shape_tensor()[:-2]
 
-    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Any:
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
         """The rank as a tensor."""
         with self._scope(name):
             return ops.size(self.shape_tensor())
 
-    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
         """The number of columns as a tensor."""
         with self._scope(name):
             return self.shape_tensor()[-1]
 
-    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Any:
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
         """The number of rows as a tensor."""
         with self._scope(name):
             return self.shape_tensor()[-2]
@@ -174,7 +174,7 @@ class LinearOperator:
 
     # applying -----------------------------------------------------------------------------------
 
-    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return ops.matmul(self.to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     def matmul(
@@ -209,7 +209,7 @@ class LinearOperator:
         if None not in (own.value, other.value) and own.value != other.value:
             raise ValueError(f"Dimensions {own} and {other} are not compatible")
 
-    def matvec(self, x: Tensor, adjoint: bool = False, name: str = "matvec") -> Any:
+    def matvec(self, x: Tensor, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The product with a (batch of) vector."""
         with self._scope(name):
             given = ops.expand_dims(ops.convert_to_tensor(x, name="x"), -1)
@@ -247,7 +247,7 @@ class LinearOperator:
             self._check_sizes(rows, given.shape[-1 if adjoint_arg else -2])
             return self._solve(given, adjoint, adjoint_arg)
 
-    def solvevec(self, rhs: Tensor, adjoint: bool = False, name: str = "solve") -> Any:
+    def solvevec(self, rhs: Tensor, adjoint: bool = False, name: str = "solve") -> Tensor:
         """The same for a vector."""
         with self._scope(name):
             given = ops.expand_dims(ops.convert_to_tensor(rhs, name="rhs"), -1)
@@ -259,12 +259,12 @@ class LinearOperator:
         if self.is_square is False:
             raise NotImplementedError(f"{what} not implemented for an operator that is not square.")
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         if self._can_use_cholesky():
             return ops.exp(self.log_abs_determinant())
         return decompositions.matrix_determinant(self.to_dense())
 
-    def determinant(self, name: str = "det") -> Any:
+    def determinant(self, name: str = "det") -> Tensor:
         """The determinant of each matrix."""
         self._square_only("Determinant")
         with self._scope(name):
@@ -282,7 +282,7 @@ class LinearOperator:
         with self._scope(name):
             return self._log_abs_determinant()
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         batch = self.batch_shape
         shape = batch.as_list() if batch.is_fully_defined() else self.batch_shape_tensor()
         columns = self.domain_dimension.value
@@ -292,7 +292,7 @@ class LinearOperator:
             eye(num_rows=columns, batch_shape=shape, dtype=self.dtype), False, False
         )
 
-    def to_dense(self, name: str = "to_dense") -> Any:
+    def to_dense(self, name: str = "to_dense") -> Tensor:
         """The matrix itself."""
         with self._scope(name):
             return self._to_dense()
@@ -300,27 +300,27 @@ class LinearOperator:
     def _diag_part(self) -> Tensor:
         return diagonals.matrix_diag_part(self.to_dense())
 
-    def diag_part(self, name: str = "diag_part") -> Any:
+    def diag_part(self, name: str = "diag_part") -> Tensor:
         """The main diagonal."""
         with self._scope(name):
             return self._diag_part()
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return ops.reduce_sum(self.diag_part(), axis=-1)
 
-    def trace(self, name: str = "trace") -> Any:
+    def trace(self, name: str = "trace") -> Tensor:
         """The sum of the main diagonal."""
         with self._scope(name):
             return self._trace()
 
-    def add_to_tensor(self, x: Tensor, name: str = "add_to_tensor") -> Any:
+    def add_to_tensor(self, x: Tensor, name: str = "add_to_tensor") -> Tensor:
         """The sum with a (batch of) matrix."""
         with self._scope(name):
             given = ops.convert_to_tensor(x, name="x")
             self._check_dtype(given)
             return self._add_to_tensor(given)
 
-    def _add_to_tensor(self, x: Tensor) -> Any:
+    def _add_to_tensor(self, x: Tensor) -> Tensor:
         return self.to_dense() + x
 
     # other operators ----------------------------------------------------------------------------
@@ -393,7 +393,7 @@ class LinearOperator:
         with self._scope(name):
             return self._assert_positive_definite()
 
-    def _assert_positive_definite(self) -> Any:
+    def _assert_positive_definite(self) -> Tensor:
         return decompositions.cholesky(self.to_dense())
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:

@@ -155,7 +155,7 @@ def _check_shape(shape: tuple[int, ...], tensor: Tensor) -> None:
 
 
 def _string_converter(tensor: Tensor) -> Converter:
-    def convert(value: object) -> Any:
+    def convert(value: object) -> np.ndarray[Any, Any]:
         if is_symbolic(value):
             raise TensorFed
         if isinstance(value, int):

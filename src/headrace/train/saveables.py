@@ -126,7 +126,7 @@ class ResourceVariableSaveable(SaveableObject):
             )
         super().__init__(var, [SaveSpec(tensor, slice_spec, name, var.dtype, var.device)], name)
 
-    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Any) -> Operation:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshape(value, restored_shapes[0])

@@ -195,7 +195,7 @@ class _Parts:
             raise ValueError(f"{len(self.data) - self.at} bytes are left over")
         return parts
 
-    def part(self, spec: PartSpec) -> Any:
+    def part(self, spec: PartSpec) -> np.ndarray[Any, Any]:
         rank, length = _HEAD.unpack(self.take(_HEAD.size))
         name = bytes(self.take(length)).decode("ascii", "replace")
         shape = self.numbers(rank)
@@ -211,7 +211,7 @@ class _Parts:
             return array if rank else array[()]
         return self.strings(size, shape)
 
-    def strings(self, count: int, shape: tuple[int, ...]) -> Any:
+    def strings(self, count: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         lengths = self.numbers(count)
         if any(n < 0 for n in lengths) or sum(lengths) > len(self.data) - self.at:
             raise ValueError(

@@ -158,7 +158,7 @@ def read_list(data: bytes, kind: int, at: int, end: int) -> Array | list[bytes]:
     return _mixed(data, kind, at, end)
 
 
-def _packed(data: bytes, kind: int, at: int, end: int) -> Any:
+def _packed(data: bytes, kind: int, at: int, end: int) -> np.ndarray[Any, Any]:
     if kind == INT64:
         return varints(data, at, end)
     if (end - at) & 3:

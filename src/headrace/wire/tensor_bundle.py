@@ -394,7 +394,7 @@ class BundleReader:
         """TensorFlow's number of the type."""
         return self.entry(name).dtype
 
-    def read(self, name: str) -> Any:
+    def read(self, name: str) -> np.ndarray[Any, Any]:
         """A tensor, put together from its parts if it was saved in parts."""
         entry = self.entry(name)
         if not entry.slices:

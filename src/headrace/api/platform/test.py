@@ -544,7 +544,7 @@ def _jacobians(
 
 def _theoretical(
     sess: Any, x: TensorLike, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]
-) -> Any:
+) -> np.ndarray[Any, Any]:
     seed = np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)
     rows = []
     with y.graph.as_default():
@@ -557,13 +557,13 @@ def _theoretical(
     return np.stack(rows, axis=1) if rows else np.zeros((_reals(at).size, 0), _reals(at).dtype)
 
 
-def _reals(array: Array) -> Any:
+def _reals(array: Array) -> np.ndarray[Any, Any]:
     """The elements in order; of complex numbers both parts. A view where the array allows it."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 
-def _numerical(run: Any, y: TensorLike, at: Any, delta: float) -> Any:
+def _numerical(run: Any, y: TensorLike, at: Any, delta: float) -> np.ndarray[Any, Any]:
     columns = []
     for i in range(_reals(at).size):
         above, below = at.copy(), at.copy()

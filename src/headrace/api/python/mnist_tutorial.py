@@ -30,14 +30,14 @@ IMAGE_SIZE = 28
 IMAGE_PIXELS = IMAGE_SIZE * IMAGE_SIZE
 
 
-def _linear(inputs: TensorLike, size: int, units: int) -> Any:
+def _linear(inputs: TensorLike, size: int, units: int) -> Tensor:
     stddev = 1.0 / math.sqrt(float(size))
     weights = tf.Variable(tf.truncated_normal([size, units], stddev=stddev), name="weights")
     biases = tf.Variable(tf.zeros([units]), name="biases")
     return tf.matmul(inputs, weights) + biases
 
 
-def inference(images: TensorLike, hidden1_units: int, hidden2_units: int) -> Any:
+def inference(images: TensorLike, hidden1_units: int, hidden2_units: int) -> Tensor:
     """The logits of rows of ``IMAGE_PIXELS`` pixels."""
     with tf.name_scope("hidden1"):
         hidden1 = tf.nn.relu(_linear(images, IMAGE_PIXELS, hidden1_units))

@@ -34,13 +34,13 @@ def _bahdanau_score(
     attention_v: Any,
     attention_g: Any = None,
     attention_b: Any = None,
-) -> Any:
+) -> Tensor:
     return _attention._bahdanau_score(processed_query, keys, attention_v, attention_g, attention_b)
 
 
 def _prepare_memory(
     memory: Any,
-    memory_sequence_length: object = None,
+    memory_sequence_length: TensorLike | None = None,
     memory_mask: object = None,
     check_inner_dims_defined: bool = True,
 ) -> Any:
@@ -51,7 +51,7 @@ def _prepare_memory(
 
 def _maybe_mask_score(
     score: Tensor,
-    memory_sequence_length: object = None,
+    memory_sequence_length: TensorLike | None = None,
     memory_mask: object = None,
     score_mask_value: object = None,
 ) -> Any:
@@ -62,7 +62,7 @@ def _maybe_mask_score(
 
 def categorical_sample(
     logits: object, dtype: DTypeLike = dtypes.int32, sample_shape: Any = (), seed: int | None = None
-) -> Any:
+) -> Tensor:
     """One draw per row of logits."""
     if tuple(sample_shape) != ():
         raise NotImplementedError("Headrace draws one sample per row here")
@@ -70,12 +70,12 @@ def categorical_sample(
 
 
 def bernoulli_sample(
-    probs: object = None,
-    logits: object = None,
+    probs: TensorLike | None = None,
+    logits: Any = None,
     dtype: DTypeLike = dtypes.int32,
     sample_shape: object = (),
     seed: int | None = None,
-) -> Any:
+) -> Tensor:
     """Draws with a probability, or with logits, of shape ``sample_shape + shape``."""
     from headrace.layers import layer_ops as ops
 

@@ -147,7 +147,7 @@ def rejection_resample(
         value = element[0] if len(element) == 1 else element
         return call_with(class_func, value), value
 
-    def kept(chances: TensorLike, label: TensorLike) -> Any:
+    def kept(chances: TensorLike, label: TensorLike) -> Tensor:
         chance = apply_op("GatherV2", chances, label, 0)
         return apply_op("Less", random_uniform([], seed=seed, dtype=target.dtype), chance)
 

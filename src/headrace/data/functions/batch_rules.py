@@ -81,7 +81,7 @@ class Builder:
         shape = apply_op("ConcatV2", [self.count(), apply_op("Shape", found)], np.int32(0))
         return apply_op("BroadcastTo", found, shape)
 
-    def value(self, tensor: Tensor) -> Any:
+    def value(self, tensor: Tensor) -> np.ndarray[Any, Any]:
         """A known value, which is the same for all elements."""
         found = None if self.depends(tensor) else static_value(tensor)
         if found is None:

@@ -55,7 +55,7 @@ def dataset_for(
     def following() -> Any:
         return iterator.get_next_as_optional()._variant_tensor
 
-    def test() -> Any:
+    def test() -> Tensor:
         there = Optional(upcoming, spec).has_value()
         return there if extra_test is None else logical_and(there, extra_test())
 

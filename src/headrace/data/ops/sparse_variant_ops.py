@@ -33,7 +33,7 @@ def _variant_only(out_type: DType) -> None:
 
 def _serialize(
     xp: ArrayNamespace, indices: Array, values: Array, shape: Array, *, out_type: DType
-) -> Any:
+) -> np.ndarray[Any, Any]:
     _variant_only(out_type)
     return SparseParts.vector(indices, values, shape)
 

@@ -282,7 +282,9 @@ class SparseParts:
     """The three parts of a sparse tensor as the variant vector that it travels in."""
 
     @staticmethod
-    def vector(indices: TensorLike, values: TensorLike, dense_shape: TensorLike) -> Any:
+    def vector(
+        indices: TensorLike, values: TensorLike, dense_shape: TensorLike
+    ) -> np.ndarray[Any, Any]:
         out = np.empty(3, object)
         out[0], out[1], out[2] = indices, values, dense_shape
         return out

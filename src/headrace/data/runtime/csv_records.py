@@ -285,7 +285,7 @@ class _Column:
         except OverflowError:
             raise self.wrong(field) from None
 
-    def all(self, fields: Sequence[bytes], missing: bytes) -> Any:
+    def all(self, fields: Sequence[bytes], missing: bytes) -> np.ndarray[Any, Any]:
         values = [self.value(f, missing) for f in fields]
         if self.text:
             out = np.empty(len(values), object)

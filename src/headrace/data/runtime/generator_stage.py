@@ -61,7 +61,7 @@ class GeneratorPass(Pass):
     def __next__(self) -> Element:
         return self.convert(self._value())
 
-    def _value(self) -> Any:
+    def _value(self) -> np.ndarray[Any, Any]:
         if self.values is None:  # the user's generator is asked for only when an element is wanted
             self._begin()
         try:

@@ -64,7 +64,7 @@ def _text(shape: tuple[int, ...]) -> str:
     return show(shape).replace(" ", "")
 
 
-def concatenate(parts: Sequence[Any], component: int = 0) -> Any:
+def concatenate(parts: Sequence[Any], component: int = 0) -> np.ndarray[Any, Any]:
     """Batches of one component, one after the other."""
     at, shape = 0, parts[0].shape[1:]
     for part in parts:

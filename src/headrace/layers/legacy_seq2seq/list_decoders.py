@@ -38,7 +38,7 @@ def extract_argmax_and_embed(
 ) -> Callable[[Any, Any], Any]:
     """A loop function: the embedding of the largest output is the next input."""
 
-    def loop_function(before: Tensor, _: int) -> Any:
+    def loop_function(before: Tensor, _: int) -> Tensor:
         if output_projection is not None:
             before = ops.xw_plus_b(before, output_projection[0], output_projection[1])
         embedded = ops.embedding_lookup(embedding, ops.argmax(before, 1))

@@ -25,7 +25,7 @@ def sequence_loss_by_example(
     average_across_timesteps: bool = True,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Weighted cross entropy per row of lists of logits (batch, classes), targets (batch) and
     weights (batch).
     """
@@ -57,7 +57,7 @@ def list_sequence_loss(
     average_across_batch: bool = True,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The sum of ``sequence_loss_by_example`` over the batch, or its mean."""
     with name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         rows = sequence_loss_by_example(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace.core import dtypes
 from headrace.core.annotations import DTypeLike
@@ -263,7 +263,7 @@ class LSTMCell(_SimpleCell):
         self._state_is_tuple = state_is_tuple
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_proj or self._num_units
 
     @property
@@ -330,7 +330,7 @@ class LSTMCell(_SimpleCell):
             return m
         m = ops.matmul(m, self._proj_kernel)
         if self._proj_clip is not None:
-            m = ops.clip_by_value(m, -self._proj_clip, self._proj_clip)
+            m = cast("Tensor", ops.clip_by_value(m, -self._proj_clip, self._proj_clip))
         return m
 
     def get_config(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def bidirectional_dynamic_rnn(
     assert_like_rnncell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
-    def reversed_in_time(x: TensorLike) -> Any:
+    def reversed_in_time(x: TensorLike) -> Tensor:
         if sequence_length is None:
             return ops.reverse(x, axis=[time_axis])
         return ops.reverse_sequence(

@@ -152,8 +152,8 @@ class LSTMBlockFusedCell(Layer):
         if initial_state is None:
             if dtype is None:
                 raise ValueError("Either initial_state or dtype needs to be specified")
-            batch = dimension_value(stacked.shape.with_rank(3)[1])
-            batch = ops.shape(stacked)[1] if batch is None else batch
+            rows = dimension_value(stacked.shape.with_rank(3)[1])
+            batch = ops.shape(stacked)[1] if rows is None else rows
             zero = ops.zeros(ops.stack([batch, self._num_units]), dtype=dtype)
             initial_state = (zero, zero)
         elif len(initial_state) != 2:

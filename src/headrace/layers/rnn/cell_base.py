@@ -132,7 +132,7 @@ def _shape_and_static(part: object, name: str) -> tuple[Any, Any]:
 def zero_state_tensors(state_size: object, batch_size: TensorLike, dtype: DType) -> Any:
     """Zeros (batch, size…) for every size of the structure."""
 
-    def zeros(size: Any) -> Any:
+    def zeros(size: Any) -> Tensor:
         tensor = ops.zeros(concat_shapes(batch_size, size), dtype=dtype)
         if not get_default_graph()._is_eager:
             tensor.set_shape(concat_shapes(batch_size, size, static=True))
@@ -273,11 +273,11 @@ class UnitState:
     _num_units: int
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._num_units
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
 

@@ -198,7 +198,7 @@ class DropoutWrapper(RNNCellWrapper):
             raise ValueError("When variational_recurrent=True, dtype must be provided")
 
         def noise(sizes: object, salt: str) -> Any:
-            def one(i: int, size: TensorLike) -> Any:
+            def one(i: int, size: TensorLike) -> Tensor:
                 shape = ops.concat(([1], TensorShape(size).as_list()), 0)
                 return ops.random_uniform(shape, seed=self._gen_seed(salt, i), dtype=dtype)
 
@@ -232,12 +232,12 @@ class DropoutWrapper(RNNCellWrapper):
     ) -> Any:
         chosen = values if shallow is None else shallow
 
-        def fresh(i: int, drop: bool | Tensor, value: Tensor) -> Any:
+        def fresh(i: int, drop: bool | Tensor, value: Tensor) -> Tensor:
             if isinstance(drop, bool) and not drop:
                 return value
             return ops.dropout_v2(value, rate=1.0 - keep_prob, seed=self._gen_seed(salt, i))
 
-        def kept(i: int, drop: Tensor, value: Tensor, own: TensorLike) -> Any:
+        def kept(i: int, drop: Tensor, value: Tensor, own: TensorLike) -> Tensor:
             if isinstance(drop, bool) and not drop:
                 return value
             mask = ops.floor(keep_prob + own)

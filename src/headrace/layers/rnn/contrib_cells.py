@@ -78,10 +78,10 @@ class LayerNormBasicLSTMCell(LSTMUnitState, RNNCell):
         self._norm_gain = norm_gain
         self._norm_shift = norm_shift
 
-    def _norm(self, x: Tensor, scope: str) -> Any:
+    def _norm(self, x: Tensor, scope: str) -> Tensor:
         return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
 
-    def _gates(self, args: Tensor) -> Any:
+    def _gates(self, args: Tensor) -> Tensor:
         out = 4 * self._num_units
         weights = get_variable(WEIGHTS, [dimension_value(args.shape[-1]), out], dtype=args.dtype)
         result = ops.matmul(args, weights)
@@ -129,7 +129,7 @@ class NASCell(LayerRNNCell):
         return LSTMStateTuple(self._num_units, self.output_size)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units if self._num_proj is None else self._num_proj
 
     def build(self, inputs_shape: TensorShape) -> None:

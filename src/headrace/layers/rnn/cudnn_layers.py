@@ -151,7 +151,7 @@ class _CudnnRNN(Layer):
         self.input_spec = InputSpec(ndim=3, axes={-1: size})
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
 
-        def start(*_: Any, **__: Any) -> Any:
+        def start(*_: Any, **__: Any) -> Tensor:
             parts = [
                 self.kernel_initializer(shape, dtype=kind) for shape in self.canonical_weight_shapes
             ]
@@ -201,8 +201,8 @@ class _CudnnRNN(Layer):
         """
         x = inputs if time_major else ops.transpose(inputs, [1, 0, 2])
         kind = x.dtype
-        batch = dimension_value(x.shape[1])
-        batch = ops.shape(x)[1] if batch is None else batch
+        rows = dimension_value(x.shape[1])
+        batch = ops.shape(x)[1] if rows is None else rows
         count = self._num_layers * self.num_dirs
         if initial_state is None:
             zero = ops.zeros([count, batch, self._num_units], kind)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["dynamic_rnn", "static_shape_of", "transpose_batch_time"]
 
 
-def transpose_batch_time(x: Tensor) -> Any:
+def transpose_batch_time(x: Tensor) -> Tensor:
     """(batch, time, …) to (time, batch, …) and back; tensors of lower rank stay."""
     shape = x.shape
     if shape.ndims is not None and shape.ndims < 2:

@@ -157,11 +157,11 @@ class LSTMBlockWrapper(Layer):
         """``(outputs, LSTMStateTuple)``; outputs are zero beyond ``sequence_length``."""
         is_list = isinstance(inputs, list)
         stacked = ops.stack(inputs) if is_list else inputs
-        time, batch, depth = (dimension_value(d) for d in stacked.shape.with_rank(3))
+        steps, rows, depth = (dimension_value(d) for d in stacked.shape.with_rank(3))
         if not depth:
             raise ValueError(f"Expecting inputs_shape[2] to be set: {stacked.shape}")
-        batch = ops.shape(stacked)[1] if batch is None else batch
-        time = ops.shape(stacked)[0] if time is None else time
+        batch = ops.shape(stacked)[1] if rows is None else rows
+        time = ops.shape(stacked)[0] if steps is None else steps
         if initial_state is None:
             if dtype is None:
                 raise ValueError("Either initial_state or dtype needs to be specified")
@@ -184,7 +184,7 @@ class LSTMBlockWrapper(Layer):
         return (ops.unstack(outputs) if is_list else outputs), final
 
 
-def _at_lengths(first: Any, values: Any, lengths: Tensor, batch: Any) -> Any:
+def _at_lengths(first: Any, values: Any, lengths: Tensor, batch: Any) -> Tensor:
     """Each row's value after ``lengths[row]`` steps; ``first`` is the value after none."""
     values = ops.concat([ops.expand_dims(first, [0]), values], 0)
     return ops.gather_nd(values, ops.stack([lengths, ops.range(batch)], axis=1))

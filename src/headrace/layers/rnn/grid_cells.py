@@ -21,7 +21,7 @@ from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable, variable_scope
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import InitializerLike, ReuseLike
+    from headrace.core.annotations import InitializerLike, ReuseLike, TensorLike
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
@@ -101,7 +101,7 @@ class GridLSTMCell(RNNCell):
         return self._state_tuple_type(*[self._num_units] * len(self._state_tuple_type._fields))
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return 2 * self._num_units * sum(self._blocks)
 
     @property
@@ -116,7 +116,7 @@ class GridLSTMCell(RNNCell):
         return ops.concat(outputs, 1), joined
 
     def _all_blocks(
-        self, blocks: list[list[Any]], state: object, batch: Any, prefix: str
+        self, blocks: list[list[Any]], state: TensorLike, batch: Any, prefix: str
     ) -> tuple[list[Any], list[Any]]:
         outputs: list[Any] = []
         states: list[Any] = []
@@ -148,7 +148,7 @@ class GridLSTMCell(RNNCell):
         return freq, time[0] if time else freq
 
     def _block(
-        self, windows: list[Any], block: int, state: object, batch: Any, prefix: str
+        self, windows: list[Any], block: int, state: TensorLike, batch: Any, prefix: str
     ) -> tuple[list[Any], list[Any]]:
         n, kind = self._num_units, windows[0].dtype
         freq, time = self._variables(block, windows[0].shape.as_list()[1], kind)
@@ -168,7 +168,7 @@ class GridLSTMCell(RNNCell):
             outputs += [m_time, m_below]
         return outputs, states
 
-    def _state_of(self, state: object, prefix: str, window: int, block: int) -> tuple[Any, Any]:
+    def _state_of(self, state: TensorLike, prefix: str, window: int, block: int) -> tuple[Any, Any]:
         if self._state_is_tuple:
             field = f"{prefix}_f{window:02d}_b{block:02d}"
             return getattr(state, f"{field}_c"), getattr(state, f"{field}_m")
@@ -182,7 +182,9 @@ class GridLSTMCell(RNNCell):
         parts = ops.split(value=product, num_or_size_splits=len(names), axis=1)
         return dict(zip(names, parts, strict=True))
 
-    def _activated(self, gate: Tensor, name: str, weights: _Weights, cells: tuple[Any, Any]) -> Any:
+    def _activated(
+        self, gate: Tensor, name: str, weights: _Weights, cells: tuple[Any, Any]
+    ) -> Tensor:
         if self._use_peepholes:
             for source, cell in zip("ft", cells, strict=True):
                 gate = gate + weights.diagonals[name + source] * cell
@@ -293,7 +295,7 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
         )
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return 4 * self._num_units * sum(self._blocks)
 
     def call(self, inputs: Tensor, state: Any) -> Any:

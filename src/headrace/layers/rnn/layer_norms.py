@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.core import dtypes
 from headrace.layers import layer_ops as ops
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["layer_norm_of_gate"]
 
 
-def layer_norm_of_gate(x: Tensor, scope: str, gain: float, shift: float) -> Any:
+def layer_norm_of_gate(x: Tensor, scope: str, gain: float, shift: float) -> Tensor:
     """``x`` (batch, units) normalized along its rows; ``gamma`` starts as gain, beta as shift."""
     shape = x.shape[-1:]
     with variable_scope(scope):

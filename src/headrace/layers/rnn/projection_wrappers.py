@@ -140,7 +140,7 @@ class OutputProjectionWrapper(_Around):
         self._linear: Linear | None = None
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._output_size
 
     def call(self, inputs: TensorLike, state: Any) -> Any:
@@ -189,7 +189,7 @@ class HighwayWrapper(_Around):
         return x * carry + out * transform
 
     @staticmethod
-    def _gate(x: TensorLike, name: str, size: int, bias: float) -> Any:
+    def _gate(x: TensorLike, name: str, size: int, bias: float) -> Tensor:
         weight = get_variable(f"{name}_w", [size, size])
         start = get_variable(f"{name}_b", [size], initializer=constant_initializer(bias))
         return ops.sigmoid(ops.xw_plus_b(x, weight, start))
@@ -234,7 +234,7 @@ class AttentionCellWrapper(RNNCell):
         return size if self._state_is_tuple else sum(list(size))
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._attn_size
 
     def call(self, inputs: Any, state: Any) -> Any:

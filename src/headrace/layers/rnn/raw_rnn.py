@@ -136,7 +136,7 @@ def _emitted(cell: RNNCell, emit: object, default: DType) -> tuple[Any, list[Any
 def _copied(finished: Tensor, current: TensorLike, candidate: TensorLike) -> Any:
     """``candidate`` where rows go on, ``current`` where they are finished."""
 
-    def copy(old: Tensor, new: Tensor) -> Any:
+    def copy(old: Tensor, new: Tensor) -> Tensor:
         if isinstance(old, TensorArray) or old.shape.ndims == 0:
             return new
         with colocate_with(new):

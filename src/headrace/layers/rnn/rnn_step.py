@@ -83,7 +83,7 @@ def rnn_step(
     flat_state, flat_zero = nest.flatten(state), nest.flatten(zero_output)
     finished = time >= sequence_length
 
-    def copy_one(old: Tensor, new: Tensor) -> Any:
+    def copy_one(old: Tensor, new: Tensor) -> Tensor:
         if isinstance(old, TensorArray) or old.shape.ndims == 0:
             return new
         with colocate_with(new):

@@ -83,10 +83,10 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         return LSTMStateTuple(*sizes) if self._state_is_tuple else sum(sizes)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_proj or self._num_units
 
-    def _normed(self, x: Tensor, scope: str) -> Any:
+    def _normed(self, x: Tensor, scope: str) -> Tensor:
         if not self._layer_norm:
             return x
         return layer_norm_of_gate(x, scope, self._norm_gain, self._norm_shift)
@@ -247,10 +247,10 @@ class GLSTMCell(RNNCell):
         return LSTMStateTuple(self._num_units, self.output_size)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_proj or self._num_units
 
-    def _group_columns(self, x: Tensor, batch: Any, group: int, size: int) -> Any:
+    def _group_columns(self, x: Tensor, batch: Any, group: int, size: int) -> Tensor:
         name = f"GLSTM_group{group}_input_generation"
         return ops.slice(x, [0, group * size], [batch, size], name=name)
 

@@ -26,7 +26,7 @@ def _random_exp(minval: float, maxval: float) -> Any:
 
     def initializer(
         shape: ShapeLike, dtype: DTypeLike = dtypes.float32, partition_info: Any = None
-    ) -> Any:
+    ) -> Tensor:
         low, high = math.log(minval), math.log(maxval)
         return ops.exp(ops.random_uniform(shape, low, high, dtype))
 
@@ -57,7 +57,7 @@ class PhasedLSTMCell(LSTMUnitState, RNNCell):
         self._period_init_max = period_init_max
         self._maps: dict[str, Linear] = {}
 
-    def _mapped(self, scope: str, args: list[Any], size: int, activation: Activation) -> Any:
+    def _mapped(self, scope: str, args: list[Any], size: int, activation: Activation) -> Tensor:
         with variable_scope(scope):
             if scope not in self._maps:
                 self._maps[scope] = Linear(args, size, True)
@@ -80,7 +80,7 @@ class PhasedLSTMCell(LSTMUnitState, RNNCell):
         new_h = k * new_h + (1 - k) * h
         return new_h, LSTMStateTuple(new_c, new_h)
 
-    def _openness(self, time: Tensor) -> Any:
+    def _openness(self, time: Tensor) -> Tensor:
         n = self._num_units
         start = _random_exp(self._period_init_min, self._period_init_max)
         period = get_variable("period", [n], initializer=start)
@@ -135,12 +135,12 @@ class ConvLSTMCell(RNNCell):
         return LSTMStateTuple(size, size)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> TensorShape:
         channels = self._output_channels
         channels += self._input_shape[-1] if self._skip_connection else 0
         return TensorShape([*self._input_shape[:-1], channels])
 
-    def _convolved(self, args: list[Any]) -> Any:
+    def _convolved(self, args: list[Any]) -> Tensor:
         rank, features = len(args[0].shape), 4 * self._output_channels
         depth = sum(a.shape.as_list()[-1] for a in args)
         kernel = get_variable("kernel", [*self._kernel_shape, depth, features], dtype=args[0].dtype)

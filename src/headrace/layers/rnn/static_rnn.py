@@ -99,14 +99,18 @@ def _fixed_batch_size(first: Any, flat_inputs: list[Any]) -> int | None:
 
 
 def _lengths(
-    cell: RNNCell, sequence_length: TensorLike, batch_size: int, fixed: int | None, kind: DType
+    cell: RNNCell,
+    sequence_length: TensorLike,
+    batch_size: int | Tensor,
+    fixed: int | None,
+    kind: DType,
 ) -> tuple[Any, ...]:
     """What every step needs to know: lengths, the shortest, the longest, and an output of zeros."""
     lengths = ops.convert_to_tensor(sequence_length, name="sequence_length")
     if lengths.shape.ndims not in (None, 1):
         raise ValueError("sequence_length must be a vector of length batch_size")
 
-    def zeros(size: Any) -> Any:
+    def zeros(size: Any) -> Tensor:
         output = ops.zeros(ops.stack(concat_shapes(batch_size, size)), kind)
         output.set_shape(TensorShape(concat_shapes(fixed, size, static=True)))
         return output

@@ -65,7 +65,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         query_layer: Any,
         memory: object,
         probability_fn: Callable[[Any, Any], Any],
-        memory_sequence_length: object = None,
+        memory_sequence_length: TensorLike | None = None,
         memory_layer: Any = None,
         check_inner_dims_defined: bool = True,
         score_mask_value: object = None,
@@ -106,11 +106,11 @@ class BaseAttentionMechanism(AttentionMechanism):
         return self._query_layer
 
     @property
-    def values(self) -> Any:
+    def values(self) -> Tensor:
         return self._values
 
     @property
-    def keys(self) -> Any:
+    def keys(self) -> Tensor:
         return self._keys
 
     @property
@@ -148,16 +148,16 @@ def _prepare_memory(memory: Any, lengths: object, check_dims: bool) -> Any:
     first = nest.flatten(memory)[0]
     mask = ops.sequence_mask(lengths, maxlen=ops.shape(first)[1], dtype=first.dtype)
 
-    def masked(each: Tensor) -> Any:
-        rank = each.shape.ndims
-        rank = ops.rank(each) if rank is None else rank
+    def masked(each: Tensor) -> Tensor:
+        known = each.shape.ndims
+        rank = ops.rank(each) if known is None else known
         ones = ops.ones(rank - 2, dtype=dtypes.int32)
         return each * ops.reshape(mask, ops.concat((ops.shape(mask), ones), 0))
 
     return nest.map_structure(masked, memory)
 
 
-def _masked_score(score: TensorLike, lengths: object, value: object) -> Any:
+def _masked_score(score: TensorLike, lengths: TensorLike | None, value: Any) -> Any:
     if lengths is None:
         return score
     message = "All values in memory_sequence_length must be greater than zero."
@@ -189,7 +189,7 @@ def _bahdanau_score(
     v: Tensor | Variable,
     g: Tensor | Variable | None = None,
     b: TensorLike | None = None,
-) -> Any:
+) -> Tensor:
     query = ops.expand_dims(query, 1)
     if g is None or b is None:
         return ops.reduce_sum(v * ops.tanh(keys + query), [2])
@@ -217,7 +217,7 @@ class LuongAttention(BaseAttentionMechanism):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: object = None,
+        memory_sequence_length: TensorLike | None = None,
         scale: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
         score_mask_value: object = None,
@@ -256,7 +256,7 @@ class _Additive(BaseAttentionMechanism):
     _num_units: int
     _normalize: bool
 
-    def _score(self, query: Tensor) -> Any:
+    def _score(self, query: Tensor) -> Tensor:
         n, kind = self._num_units, query.dtype
         processed = self.query_layer(query) if self.query_layer else query
         v, g, b = get_variable("attention_v", [n], dtype=kind), None, None
@@ -279,7 +279,7 @@ class BahdanauAttention(_Additive):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: object = None,
+        memory_sequence_length: TensorLike | None = None,
         normalize: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
         score_mask_value: object = None,
@@ -309,15 +309,18 @@ class BahdanauAttention(_Additive):
 # monotonic ---------------------------------------------------------------------------------------
 
 
-def safe_cumprod(x: Tensor, *args: object, **kwargs: object) -> Any:
+def safe_cumprod(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A cumulative product of numbers in [0, 1], as the exponential of a sum of logarithms."""
     with name_scope(None, "SafeCumprod", [x]):
         x = ops.convert_to_tensor(x, name="x")
         tiny = np.finfo(x.dtype.as_numpy_dtype).tiny
-        return ops.exp(ops.cumsum(ops.log(ops.clip_by_value(x, tiny, 1)), *args, **kwargs))
+        bounded: Any = ops.clip_by_value(x, tiny, 1)
+        return ops.exp(ops.cumsum(ops.log(bounded), *args, **kwargs))
 
 
-def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, mode: str) -> Any:
+def monotonic_attention(
+    p_choose_i: TensorLike, previous_attention: TensorLike, mode: str
+) -> Tensor:
     """The distribution over memory entries where attention may only move forward.
 
     ``mode``: "recursive" (exact, a loop), "parallel" (fast, less exact for long memories) or "hard"
@@ -346,7 +349,7 @@ def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, 
 
 def _monotonic_probability(
     score: Tensor, before: Tensor, sigmoid_noise: float, mode: str, seed: int | None = None
-) -> Any:
+) -> Tensor:
     if sigmoid_noise > 0:
         noise = ops.random_normal(ops.shape(score), dtype=score.dtype, seed=seed)
         score = score + sigmoid_noise * noise
@@ -359,11 +362,11 @@ class _Monotonic(BaseAttentionMechanism):
 
     _score_bias_init: Any
 
-    def initial_alignments(self, batch_size: TensorLike, dtype: DType) -> Any:
+    def initial_alignments(self, batch_size: TensorLike, dtype: DType) -> Tensor:
         first = ops.zeros((batch_size,), dtype=dtypes.int32)
         return ops.one_hot(first, self._alignments_size, dtype=dtype)
 
-    def _biased(self, score: Tensor, dtype: DTypeLike) -> Any:
+    def _biased(self, score: Tensor, dtype: DTypeLike) -> Tensor:
         return score + get_variable(
             "attention_score_bias", dtype=dtype, initializer=self._score_bias_init
         )
@@ -378,7 +381,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: object = None,
+        memory_sequence_length: TensorLike | None = None,
         normalize: bool = False,
         score_mask_value: Any = None,
         sigmoid_noise: float = 0.0,
@@ -417,7 +420,7 @@ class LuongMonotonicAttention(_Monotonic):
         self,
         num_units: int,
         memory: object,
-        memory_sequence_length: object = None,
+        memory_sequence_length: TensorLike | None = None,
         scale: bool = False,
         score_mask_value: Any = None,
         sigmoid_noise: float = 0.0,
@@ -450,10 +453,10 @@ class LuongMonotonicAttention(_Monotonic):
         return alignments, alignments
 
 
-def hardmax(logits: Tensor, name: str | None = None) -> Any:
+def hardmax(logits: Tensor, name: str | None = None) -> Tensor:
     """1 at the largest entry of each row, 0 elsewhere."""
     with name_scope(name, "Hardmax", [logits]):
         logits = ops.convert_to_tensor(logits, name="logits")
-        depth = dimension_value(logits.shape[-1])
-        depth = ops.shape(logits)[-1] if depth is None else depth
+        known = dimension_value(logits.shape[-1])
+        depth = ops.shape(logits)[-1] if known is None else known
         return ops.one_hot(ops.argmax(logits, -1), depth, dtype=logits.dtype)

@@ -43,7 +43,7 @@ class AttentionWrapperState(_Fields):
         Example: ``decoder_cell.zero_state(n, tf.float32).clone(cell_state=encoder_state)``.
         """
 
-        def checked(old: Tensor, new: Tensor) -> Any:
+        def checked(old: Tensor, new: Tensor) -> Tensor:
             if isinstance(old, Tensor) and isinstance(new, Tensor):
                 return _with_same_shape(old, new)
             return new
@@ -52,7 +52,7 @@ class AttentionWrapperState(_Fields):
         return copy
 
 
-def _with_same_shape(old: Tensor, new: Tensor) -> Any:
+def _with_same_shape(old: Tensor, new: Tensor) -> Tensor:
     if old.shape.is_fully_defined() and new.shape.is_fully_defined():
         new.shape.assert_is_compatible_with(old.shape)
         return new

@@ -67,7 +67,7 @@ def tile_batch(t: TensorLike, multiplier: int, name: str | None = None) -> Any:
         return nest.map_structure(lambda x: _tiled(x, multiplier), t)
 
 
-def _tiled(t: Tensor, multiplier: int) -> Any:
+def _tiled(t: Tensor, multiplier: int) -> Tensor:
     t = ops.convert_to_tensor(t, name="t")
     shape = ops.shape(t)
     if t.shape.ndims is None or t.shape.ndims < 1:
@@ -82,7 +82,7 @@ def _tiled(t: Tensor, multiplier: int) -> Any:
     return tiled
 
 
-def gather_tree_from_array(t: TensorLike, parent_ids: Any, sequence_length: object) -> Any:
+def gather_tree_from_array(t: TensorLike, parent_ids: Any, sequence_length: TensorLike) -> Tensor:
     """A stacked TensorArray (time, batch, beam, …) in the order of the final sequences."""
     known = parent_ids.shape.as_list()
     sizes = ops.shape(parent_ids)
@@ -161,7 +161,7 @@ class BeamSearchDecoder(Decoder):
         self._finished = _only_first_beam_runs(self._batch_size, beam_width)
 
     @property
-    def batch_size(self) -> Any:
+    def batch_size(self) -> Tensor:
         return self._batch_size
 
     @property
@@ -252,7 +252,7 @@ class BeamSearchDecoder(Decoder):
         known = ops.static_value(self._batch_size)
         return None if known is None else int(known)
 
-    def _merge(self, t: Tensor, size: int | TensorShape) -> Any:
+    def _merge(self, t: Tensor, size: int | TensorShape) -> Tensor:
         sizes = ops.shape(t)
         batch = self._static_batch()
         merged = ops.reshape(t, ops.concat(([self._batch_size * self._beam_width], sizes[2:]), 0))
@@ -260,7 +260,7 @@ class BeamSearchDecoder(Decoder):
         merged.set_shape(TensorShape([whole]).concatenate(_static(size)))
         return merged
 
-    def _split(self, t: Tensor, size: int | TensorShape) -> Any:
+    def _split(self, t: Tensor, size: int | TensorShape) -> Tensor:
         sizes = ops.shape(t)
         split = ops.reshape(t, ops.concat(([self._batch_size, self._beam_width], sizes[1:]), 0))
         want = TensorShape([self._static_batch(), self._beam_width]).concatenate(_static(size))

@@ -53,7 +53,7 @@ def beam_search_step(
 
     def gathered(
         indices: Tensor, source: Tensor, size: Any, shape: object, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         return _gather(indices, source, batch_size, size, shape, static_batch, name)
 
     next_probs = gathered(words, total_probs, beam_width * vocabulary, [-1], "next_beam_probs")
@@ -139,7 +139,7 @@ def _scores(
     length_weight: TensorLike,
     coverage_weight: TensorLike,
     finished: TensorLike,
-    accumulated: object,
+    accumulated: TensorLike,
 ) -> Any:
     scores = log_probs / ops.cast(_length_penalty(lengths, length_weight), log_probs.dtype)
     weight = ops.convert_to_tensor(coverage_weight, name="coverage_penalty_weight")
@@ -168,7 +168,7 @@ def _length_penalty(lengths: TensorLike, factor: Any) -> Any:
     return ops.div((5.0 + ops.cast(lengths, dtypes.float32)) ** factor, (5.0 + 1.0) ** factor)
 
 
-def _mask_probs(probs: Tensor, end_token: TensorLike, finished: Tensor) -> Any:
+def _mask_probs(probs: Tensor, end_token: TensorLike, finished: Tensor) -> Tensor:
     """A finished beam goes on with the end token alone, at no cost."""
     vocabulary = ops.shape(probs)[2]
     row = ops.one_hot(
@@ -191,7 +191,7 @@ def _gather(
     shape: Any,
     static_batch: int | None,
     name: str | None,
-) -> Any:
+) -> Tensor:
     """Rows of ``source`` by beam, within each row of the batch."""
     with name_scope(name, "tensor_gather_helper"):
         first = ops.expand_dims(ops.range(batch_size) * size, 1)

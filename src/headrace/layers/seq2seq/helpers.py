@@ -36,12 +36,12 @@ def _lookup(embedding: Any) -> Callable[[Any], Any]:
     return embedding if callable(embedding) else lambda ids: ops.embedding_lookup(embedding, ids)
 
 
-def _categorical(logits: Any, seed: int | None) -> Any:
+def _categorical(logits: Any, seed: int | None) -> Tensor:
     drawn = ops.multinomial(logits, 1, seed=seed, output_dtype=dtypes.int32)
     return ops.reshape(drawn, ops.shape(logits)[:-1])
 
 
-def _bernoulli(probability: Tensor, n: object, seed: int | None) -> Any:
+def _bernoulli(probability: Tensor, n: TensorLike, seed: int | None) -> Tensor:
     shape = ops.concat([ops.reshape(n, [1]), ops.shape(probability)], 0)
     noise = ops.random_uniform(shape, seed=seed, dtype=probability.dtype)
     return ops.less(noise, probability)
@@ -71,7 +71,7 @@ class Helper:
         raise NotImplementedError
 
     def next_inputs(
-        self, time: object, outputs: object, state: Any, sample_ids: object, name: str | None = None
+        self, time: object, outputs: object, state: Any, sample_ids: Any, name: str | None = None
     ) -> Any:
         """``(finished, next_inputs, next_state)``."""
         raise NotImplementedError
@@ -91,12 +91,12 @@ class CustomHelper(Helper):
         self._initialize_fn = initialize_fn
         self._sample_fn = sample_fn
         self._next_inputs_fn = next_inputs_fn
-        self._batch_size = None
+        self._batch_size: Tensor | None = None
         self._sample_ids_shape = TensorShape(sample_ids_shape or [])
         self._sample_ids_dtype = sample_ids_dtype or dtypes.int32
 
     @property
-    def batch_size(self) -> Any:
+    def batch_size(self) -> Tensor:
         if self._batch_size is None:
             raise ValueError("batch_size accessed before initialize was called")
         return self._batch_size
@@ -121,7 +121,7 @@ class CustomHelper(Helper):
             return self._sample_fn(time=time, outputs=outputs, state=state)
 
     def next_inputs(
-        self, time: object, outputs: object, state: Any, sample_ids: object, name: str | None = None
+        self, time: object, outputs: object, state: Any, sample_ids: Any, name: str | None = None
     ) -> Any:
         with name_scope(name, f"{type(self).__name__}NextInputs", [time]):
             return self._next_inputs_fn(
@@ -160,15 +160,15 @@ class TrainingHelper(Helper):
         return self._inputs
 
     @property
-    def sequence_length(self) -> Any:
+    def sequence_length(self) -> Tensor:
         return self._sequence_length
 
     @property
-    def batch_size(self) -> Any:
+    def batch_size(self) -> Tensor:
         return self._batch_size
 
     @property
-    def sample_ids_shape(self) -> Any:
+    def sample_ids_shape(self) -> TensorShape:
         return TensorShape([])
 
     @property
@@ -185,7 +185,9 @@ class TrainingHelper(Helper):
             )
             return finished, following
 
-    def sample(self, time: Tensor, outputs: Tensor, state: object, name: str | None = None) -> Any:
+    def sample(
+        self, time: Tensor, outputs: Tensor, state: object, name: str | None = None
+    ) -> Tensor:
         with name_scope(name, "TrainingHelperSample", [time]):
             return ops.cast(ops.argmax(outputs, axis=-1), dtypes.int32)
 
@@ -194,14 +196,14 @@ class TrainingHelper(Helper):
         time: Any,
         outputs: object,
         state: Any,
-        sample_ids: object = None,
+        sample_ids: Any = None,
         name: str | None = None,
     ) -> Any:
         with name_scope(name, "TrainingHelperNextInputs", [time]):
             next_time = time + 1
             finished = next_time >= self._sequence_length
 
-            def read(ta: TensorArray) -> Any:
+            def read(ta: TensorArray) -> Tensor:
                 return ta.read(next_time)
 
             following = ops.cond(
@@ -212,7 +214,7 @@ class TrainingHelper(Helper):
             return finished, following, state
 
 
-def _probability(given: Any) -> Any:
+def _probability(given: Any) -> Tensor:
     probability = ops.convert_to_tensor(given, name="sampling_probability")
     if probability.shape.ndims not in (0, 1):
         raise ValueError(
@@ -222,7 +224,9 @@ def _probability(given: Any) -> Any:
     return probability
 
 
-def _mixed(chosen: object, others: object, sampled: object, given: object, like: object) -> Any:
+def _mixed(
+    chosen: TensorLike, others: TensorLike, sampled: TensorLike, given: TensorLike, like: TensorLike
+) -> Tensor:
     """Rows ``chosen`` from ``sampled``, the other rows from ``given``."""
     shape = ops.shape(like)
     return ops.scatter_nd(indices=chosen, updates=sampled, shape=shape) + ops.scatter_nd(
@@ -230,7 +234,7 @@ def _mixed(chosen: object, others: object, sampled: object, given: object, like:
     )
 
 
-def _rows(mask: object) -> Any:
+def _rows(mask: TensorLike) -> Tensor:
     return ops.cast(ops.where(mask), dtypes.int32)
 
 
@@ -257,7 +261,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             self._seed, self._scheduling_seed = seed, scheduling_seed
             super().__init__(inputs, sequence_length, time_major, name)
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         with name_scope(name, "ScheduledEmbeddingTrainingHelperSample", [time]):
             choose = _bernoulli(self._sampling_probability, self.batch_size, self._scheduling_seed)
             none = ops.fill([self.batch_size], -1)
@@ -274,7 +278,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         with name_scope(name, "ScheduledEmbeddingTrainingHelperNextInputs", [time]):
             finished, given, state = super().next_inputs(time, outputs, state, sample_ids, name)
 
-            def mixed() -> Any:
+            def mixed() -> Tensor:
                 chosen, others = _rows(sample_ids > -1), _rows(sample_ids <= -1)
                 sampled = self._embedding_fn(ops.gather_nd(sample_ids, chosen))
                 return _mixed(chosen, others, sampled, ops.gather_nd(given, others), given)
@@ -310,7 +314,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             self._next_inputs_fn = next_inputs_fn
             super().__init__(inputs, sequence_length, time_major, name)
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         with name_scope(name, "ScheduledOutputTrainingHelperSample", [time]):
             choose = _bernoulli(self._sampling_probability, self.batch_size, self._seed)
             return ops.cast(choose, dtypes.int32)
@@ -320,7 +324,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         time: Any,
         outputs: Any,
         state: Any,
-        sample_ids: object = None,
+        sample_ids: Any = None,
         name: str | None = None,
     ) -> Any:
         with name_scope(name, "ScheduledOutputTrainingHelperNextInputs", [time]):
@@ -334,7 +338,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
                 extra = extra if rows is None else ops.gather_nd(extra, rows)
                 return ops.concat((values, extra), -1)
 
-            def mixed() -> Any:
+            def mixed() -> Tensor:
                 if self._next_inputs_fn is None:
                     return ops.where(choose, with_extra(outputs), given)
                 chosen, others = _rows(choose), _rows(ops.logical_not(choose))
@@ -364,11 +368,11 @@ class GreedyEmbeddingHelper(Helper):
         self._start_inputs = self._embedding_fn(self._start_tokens)
 
     @property
-    def batch_size(self) -> Any:
+    def batch_size(self) -> Tensor:
         return self._batch_size
 
     @property
-    def sample_ids_shape(self) -> Any:
+    def sample_ids_shape(self) -> TensorShape:
         return TensorShape([])
 
     @property
@@ -378,7 +382,9 @@ class GreedyEmbeddingHelper(Helper):
     def initialize(self, name: str | None = None) -> tuple[Tensor, ...]:
         return ops.tile([False], [self._batch_size]), self._start_inputs
 
-    def sample(self, time: Tensor, outputs: Tensor, state: Tensor, name: str | None = None) -> Any:
+    def sample(
+        self, time: Tensor, outputs: Tensor, state: Tensor, name: str | None = None
+    ) -> Tensor:
         _check_single(outputs)
         return ops.argmax(outputs, axis=-1, output_type=dtypes.int32)
 
@@ -387,7 +393,7 @@ class GreedyEmbeddingHelper(Helper):
         time: object,
         outputs: object,
         state: object,
-        sample_ids: object,
+        sample_ids: Any,
         name: str | None = None,
     ) -> tuple[Any, ...]:
         finished = ops.equal(sample_ids, self._end_token)
@@ -419,7 +425,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self._softmax_temperature = softmax_temperature
         self._seed = seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         _check_single(outputs)
         logits = outputs
         if self._softmax_temperature is not None:
@@ -448,7 +454,7 @@ class InferenceHelper(Helper):
         self._start_inputs = ops.convert_to_tensor(start_inputs, name="start_inputs")
 
     @property
-    def batch_size(self) -> Any:
+    def batch_size(self) -> Tensor:
         return self._batch_size
 
     @property
@@ -466,7 +472,7 @@ class InferenceHelper(Helper):
         return self._sample_fn(outputs)
 
     def next_inputs(
-        self, time: object, outputs: object, state: Any, sample_ids: object, name: str | None = None
+        self, time: object, outputs: object, state: Any, sample_ids: Any, name: str | None = None
     ) -> Any:
         following = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
         return self._end_fn(sample_ids), following, state

@@ -24,7 +24,7 @@ def sequence_loss(
     sum_over_batch: bool = False,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Weighted cross entropy of logits (batch, time, classes) and targets (batch, time).
 
     Averages divide by the sum of the weights, sums by the number of weights that are not zero; with

@@ -288,7 +288,7 @@ def range(
     delta: TensorLike = 1,
     dtype: DType | None = None,
     name: str | None = "range",
-) -> Any:
+) -> Tensor:
     """Numbers from ``start`` (0, if only a limit is given) up to, without, ``limit``."""
     if limit is None:
         start, limit = 0, start

@@ -159,7 +159,7 @@ def _fold(
             value = fn(so_far, _pack(elems, [a.read(i) for a in arrays]))
             return apply_op("AddV2", i, step), value
 
-        def test(i: Tensor, _: TensorLike) -> Any:
+        def test(i: Tensor, _: TensorLike) -> Tensor:
             return apply_op("GreaterEqual", i, 0) if back else apply_op("Less", i, n)
 
         _, result = _loop(test, body, [first, start], known, **options)
@@ -267,7 +267,7 @@ def scan(
                 [o.write(i, v) for o, v in zip(outs, nest.flatten(value))],
             )
 
-        def test(i: Tensor, *_: Tensor | Sequence[Tensor | TensorArray]) -> Any:
+        def test(i: Tensor, *_: Tensor | Sequence[Tensor | TensorArray]) -> Tensor:
             return apply_op("GreaterEqual", i, 0) if reverse else apply_op("Less", i, n)
 
         _, _, done = _loop(

@@ -60,7 +60,7 @@ class TensorList:
         pairs = zip(self.elements, other.elements)
         return self.having([a if b is None else b if a is None else a + b for a, b in pairs])
 
-    def zeros(self, wanted: Shape) -> Any:
+    def zeros(self, wanted: Shape) -> np.ndarray[Any, Any]:
         """What an element is that was never set; its shape must be known by then."""
         shape = _narrowed(self.element_shape, wanted)
         if shape is None or None in shape:
@@ -207,7 +207,9 @@ def _stack(
     return _stacked(handle, handle.elements, _shape(element_shape))
 
 
-def _gather(xp: ArrayNamespace, handle: TensorList, indices: Array, element_shape: Array) -> Any:
+def _gather(
+    xp: ArrayNamespace, handle: TensorList, indices: Array, element_shape: Array
+) -> np.ndarray[Any, Any]:
     found = [handle.elements[_index(handle, i)] for i in np.asarray(indices).reshape(-1)]
     return _stacked(handle, found, _shape(element_shape))
 

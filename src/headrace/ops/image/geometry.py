@@ -338,5 +338,5 @@ def _halves(size: Tensor, target: Tensor) -> tuple[Any, Any]:
     return apply_op("Maximum", -difference // 2, 0), apply_op("Maximum", difference // 2, 0)
 
 
-def _least(a: Any, b: Any) -> Any:
+def _least(a: Any, b: Any) -> Tensor:
     return apply_op("Minimum", a, b) if _is_tensor(a, b) else min(a, b)

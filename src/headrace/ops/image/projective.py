@@ -84,7 +84,7 @@ def _round_away(v: Array) -> Array:
 
 def _kernel(
     xp: ArrayNamespace, images: Array, rows: Array, size: Array, *, interpolation: str
-) -> Any:
+) -> np.ndarray[Any, Any]:
     if rows.ndim != 2 or rows.shape[1] != 8 or rows.shape[0] not in (1, images.shape[0]):
         raise errors.InvalidArgumentError(
             None,
@@ -175,7 +175,7 @@ def transform(
     interpolation: str = "NEAREST",
     output_shape: TensorLike | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Images (HW, HWC or NHWC) under a transform, or one for each of them.
 
     ``interpolation``: "NEAREST" or "BILINEAR"; ``output_shape``: [height, width], by default the
@@ -219,7 +219,7 @@ def translate(
     translations: TensorLike,
     interpolation: str = "NEAREST",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Images moved by [dx, dy], one or one each."""
     with name_scope(name, "translate"):
         rows = translations_to_projective_transforms(translations)

@@ -198,8 +198,8 @@ def _fitting(batch: Tensor, size: Tensor) -> Tensor:
     whole = shape(batch)
     have = cast(whole[1:3], dtypes.float32)
     scales: Any = cast(size, dtypes.float32) / have
-    scale = minimum(scales[0], scales[1])
-    return cast(round(have * scale), dtypes.int32)
+    least = minimum(scales[0], scales[1])
+    return cast(round(have * least), dtypes.int32)
 
 
 def resize_image_with_pad(

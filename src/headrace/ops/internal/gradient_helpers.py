@@ -98,7 +98,7 @@ BROADCAST_GRADIENT_ARGS = define(
 
 
 def _builder(op_type: str) -> Callable[[Any, Any], Any]:
-    def build(x: Tensor, y: Tensor) -> Any:
+    def build(x: Tensor, y: Tensor) -> Tensor:
         if isinstance(x, (int, float)):
             return apply_op(op_type, x, y, T=y.dtype)
         return apply_op(op_type, x, y)

@@ -119,7 +119,7 @@ def outputs(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def strings(values: Sequence[bytes]) -> Any:
+def strings(values: Sequence[bytes]) -> np.ndarray[Any, Any]:
     out = np.empty(len(values), object)
     out[:] = values
     return out
@@ -290,7 +290,9 @@ class Batch:
         flat = strings(values) if feature.kind == BYTES else values.reshape(-1)
         return indices, flat, np.array([self.size, width], np.int64)
 
-    def dense_column(self, feature: Dense, column: Any, default: TensorLike) -> Any:
+    def dense_column(
+        self, feature: Dense, column: Any, default: TensorLike
+    ) -> np.ndarray[Any, Any]:
         if column is None:
             return self.dense_rows(feature, [None] * self.size, default)
         kind, values = column
@@ -309,7 +311,9 @@ class Batch:
         values = strings(column.values) if column.kind == BYTES else own(column.kind, column.values)
         return self._sparse(values, column.counts)
 
-    def dense_flat(self, feature: Dense, column: Column | None, default: TensorLike) -> Any:
+    def dense_flat(
+        self, feature: Dense, column: Column | None, default: TensorLike
+    ) -> np.ndarray[Any, Any]:
         if column is None:
             return self.dense_rows(feature, [None] * self.size, default)
         kind, values, counts = column

@@ -184,7 +184,7 @@ def _list_dense(example: Sequences, feature: Dense, optional: frozenset[str]) ->
     return out.reshape((len(steps), *feature.shape))
 
 
-def _joined(kind: int, parts: Sequence[Any]) -> Any:
+def _joined(kind: int, parts: Sequence[Any]) -> np.ndarray[Any, Any]:
     if kind == BYTES:
         return strings([v for part in parts for v in part])
     parts = [p for p in parts if len(p)]

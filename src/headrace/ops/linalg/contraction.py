@@ -176,7 +176,7 @@ def _multiplied(a: _Part, b: _Part, batch: Labels) -> _Part:
 # einsum -----------------------------------------------------------------------------------------
 
 
-def einsum(equation: str, *inputs: object, **kwargs: Any) -> Any:
+def einsum(equation: str, *inputs: object, **kwargs: Any) -> Tensor:
     """Einstein's summation.
 
     ``einsum("ij,jk->ik", a, b)``. Ellipses broadcast; a repeated label is a diagonal.
@@ -200,7 +200,7 @@ def einsum(equation: str, *inputs: object, **kwargs: Any) -> Any:
         return joined.summed(output).ordered(output).tensor
 
 
-def einsum_v1(equation: str, *inputs: object, **kwargs: Any) -> Any:
+def einsum_v1(equation: str, *inputs: object, **kwargs: Any) -> Tensor:
     """``einsum`` as TensorFlow 1.15 has it: a label occurs once in an input.
 
     The exception is a single input that reads the same backwards (``"ii"``, ``"ijji"``), without an

@@ -54,7 +54,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _wide(x: Array) -> Any:
+def _wide(x: Array) -> np.ndarray[Any, Any]:
     """LAPACK has no half precision."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 

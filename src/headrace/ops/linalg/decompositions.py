@@ -179,7 +179,7 @@ def _wide_svd_grad(
     diagonal: Tensor,
     g_u: TensorLike,
     g_v: Tensor,
-) -> Any:
+) -> Tensor:
     """For m <= n; v1 are the first m columns of v."""
     gaps = _reciprocal_gaps(apply_op("Square", s))
     scale = apply_op("MatrixDiag", s)
@@ -432,7 +432,7 @@ def _matrix(a: Tensor, validate_args: bool) -> Tensor:
 
 def pinv(
     a: Tensor, rcond: object = None, validate_args: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as
     zero.
     """

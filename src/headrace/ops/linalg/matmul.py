@@ -366,7 +366,7 @@ def matmul(
     return apply(MATMUL, a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
 
 
-def _eager_value(value: TensorLike, name: str) -> Any:
+def _eager_value(value: TensorLike, name: str) -> Tensor:
     """A tensor; a variable's value without the detour of a conversion."""
     if isinstance(value, Tensor):
         return value

@@ -98,7 +98,7 @@ def _absolute(x: Tensor) -> Tensor:
     return apply_op("Abs", x)
 
 
-def _vector_norm(x: Tensor, ord: Any, axis: object) -> Any:
+def _vector_norm(x: Tensor, ord: Any, axis: object) -> Tensor:
     if ord in ("euclidean", 2):
         return _frobenius(x, axis)
     size = _absolute(x)
@@ -110,7 +110,7 @@ def _vector_norm(x: Tensor, ord: Any, axis: object) -> Any:
     return apply_op("Pow", total, 1.0 / ord)
 
 
-def _matrix_norm(x: Tensor, ord: object, axes: tuple[int, int]) -> Any:
+def _matrix_norm(x: Tensor, ord: object, axes: tuple[int, int]) -> Tensor:
     if ord in ("euclidean", "fro"):
         return _frobenius(x, list(axes))
     if ord == 2:

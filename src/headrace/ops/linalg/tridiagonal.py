@@ -240,7 +240,7 @@ def tridiagonal_solve(
     conjugate_rhs: bool = False,
     name: str | None = None,
     partial_pivoting: bool = True,
-) -> Any:
+) -> Tensor:
     """``x`` with ``matrix @ x = rhs`` for a matrix with three diagonals; ``rhs`` is [..., n] or
     [..., n, k].
 

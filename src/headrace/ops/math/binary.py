@@ -281,7 +281,7 @@ NEXT_AFTER = define(
 
 
 @dispatched("binary")
-def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x + y`` element by element, broadcast; strings are joined."""
     return apply(ADD, x, y, name=name)
 
@@ -460,13 +460,13 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @dispatched("binary")
-def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The larger of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MAXIMUM, x, y, name=name)
 
 
 @dispatched("binary")
-def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The smaller of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MINIMUM, x, y, name=name)
 

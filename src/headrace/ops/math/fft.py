@@ -313,7 +313,7 @@ def rfft3d(input_tensor: TensorLike, fft_length: object = None, name: str | None
 
 def irfft(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The real numbers whose ``rfft`` is the input; ``fft_length`` says how many, if it is odd."""
     return _real_transform(IRFFT, 1, input_tensor, fft_length, name)
 

@@ -89,7 +89,7 @@ def _radd(y: Tensor, x: float | Array) -> Tensor:
     return apply(_add_op(y.dtype), _like(x, y), y, T=y.dtype.base_dtype, name="add")
 
 
-def _like(x: Any, y: Tensor) -> Any:
+def _like(x: Any, y: Tensor) -> Tensor:
     """``x`` as it stands left of ``y``: a tensor of another dtype is refused, as in TensorFlow."""
     return convert(x, y.dtype.base_dtype, "x") if isinstance(x, Tensor) else x
 

@@ -454,7 +454,7 @@ def reduce_any(
     name: str | None = None,
     reduction_indices: AxisLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> Tensor:
     """True where a boolean along ``axis`` is True; of nothing False.
 
     ``axis`` is a number, a list, or None for all. ``keepdims`` keeps the reduced axes with length

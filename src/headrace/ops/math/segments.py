@@ -169,7 +169,7 @@ class _Gatherer:
         self.clipped = apply_op("Maximum", ids, apply_op("ZerosLike", ids))
         self.positive = apply_op("GreaterEqual", ids, apply_op("ZerosLike", ids))
 
-    def rows(self, params: TensorLike) -> Any:
+    def rows(self, params: TensorLike) -> Tensor:
         return _gather(params, self.clipped)
 
     def mask(self, rows: Tensor) -> Tensor:

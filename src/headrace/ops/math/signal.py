@@ -200,7 +200,7 @@ def _at_least_zero(value: int | Tensor) -> int | Tensor:
     return max(value, 0) if isinstance(value, int) else apply_op("Maximum", value, 0)
 
 
-def _padded_end(x: Tensor, axis: int, missing: object, value: object) -> Any:
+def _padded_end(x: Tensor, axis: int, missing: object, value: object) -> Tensor:
     rank = len(x._shape or ())
     rows: list[Any] = [[0, 0] for _ in range(rank)]
     rows[axis] = [0, missing]
@@ -297,7 +297,7 @@ def inverse_stft(
         )
         frames = irfft(stfts, [size])
         if length > size:
-            frames = _padded_end(frames, len(frames._shape) - 1, length - size, 0)
+            frames = _padded_end(frames, len(frames._shape or ()) - 1, length - size, 0)
         elif length < size:
             frames = frames[..., :length]
         if window_fn is not None:
@@ -315,7 +315,7 @@ def dct(
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The cosine transform of type I, II or III over the last axis.
 
     ``norm="ortho"`` makes II and III orthogonal.
@@ -366,7 +366,7 @@ def idct(
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The inverse of ``dct`` (but for a factor, unless ``norm="ortho"``)."""
     _check_dct(type, n, axis, norm)
     return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)
@@ -419,7 +419,7 @@ def linear_to_mel_weight_matrix(
 
 def mfccs_from_log_mel_spectrograms(
     log_mel_spectrograms: TensorLike, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Mel-frequency cepstral coefficients of [..., frames, mel bins], as many as bins."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = convert.convert(log_mel_spectrograms)

@@ -242,7 +242,7 @@ def fractional_max_pool(
     seed: int = 0,
     seed2: int = 0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The greatest of windows that make images smaller by ``pooling_ratio``, between 1 and 2 as a
     rule; with where the windows begin along rows and columns.
 
@@ -263,7 +263,7 @@ def fractional_avg_pool(
     seed: int = 0,
     seed2: int = 0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The means of windows that make images smaller by ``pooling_ratio``; see
     `fractional_max_pool`.
     """
@@ -272,7 +272,7 @@ def fractional_avg_pool(
     )
 
 
-def _pool(op: Any, value: TensorLike, ratio: Sequence[float], *rest: Any) -> Any:
+def _pool(op: Any, value: TensorLike, ratio: Sequence[float], *rest: Any) -> Tensor:
     pseudo_random, overlapping, deterministic, seed, seed2, name = rest
     return apply(
         op,

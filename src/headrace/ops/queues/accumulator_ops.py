@@ -60,7 +60,7 @@ class Accumulator(WaitingResource):
             self.count += 1
             self.changed()
 
-    def take(self, required: int) -> Any:
+    def take(self, required: int) -> np.ndarray[Any, Any]:
         """The mean (or sum) of all gradients that have come, once there are ``required``."""
         if required <= 0:
             raise _invalid(f"Argument num_required must be positive: {required}")
@@ -205,7 +205,7 @@ def _of(handle: Array) -> Accumulator:
     return found
 
 
-def _take(xp: ArrayNamespace, handle: Array, required: Array) -> Any:
+def _take(xp: ArrayNamespace, handle: Array, required: Array) -> np.ndarray[Any, Any]:
     return _of(handle).take(int(required))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]
 
 
-def _int64(value: TensorLike) -> Any:
+def _int64(value: TensorLike) -> Tensor:
     return cast(convert_to_tensor(value), dtypes.int64)
 
 

@@ -103,7 +103,7 @@ FIXED_LENGTH_RECORD_READER = _reader(
 )
 
 
-def _text(value: bytes) -> Any:
+def _text(value: bytes) -> np.ndarray[Any, Any]:
     out = np.empty((), object)
     out[()] = value
     return out

@@ -239,7 +239,7 @@ def _expanded(given: Arguments) -> Any:
 
 
 def _added(given: Arguments) -> Any:
-    def total(*flat: Any) -> Any:
+    def total(*flat: Any) -> Tensor:
         return apply_op("AddN", list(flat))
 
     return map_flat_values(total, *given["inputs"])

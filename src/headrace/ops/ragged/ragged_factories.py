@@ -94,7 +94,7 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return op(*args, **kwargs)
     checks = _checks_of_same_rows(ragged)
 
-    def flat(argument: Any) -> Any:
+    def flat(argument: Any) -> Tensor:
         return argument.flat_values if isinstance(argument, RaggedTensor) else argument
 
     def call() -> Any:

@@ -126,7 +126,7 @@ def _total(ragged: RaggedTensor) -> Tensor:
     return ragged.row_splits[-1]
 
 
-def _by_segments(what: str, values: TensorLike, segments: Tensor, count: Tensor) -> Any:
+def _by_segments(what: str, values: TensorLike, segments: Tensor, count: Tensor) -> Tensor:
     """Of dense values, or of ragged ones whose columns are reduced together."""
     if not isinstance(values, RaggedTensor):
         return apply_op(_PAIRS[what], values, segments, count)

@@ -170,7 +170,7 @@ def _size(vector: Tensor) -> Tensor:
     return shape(vector, out_type=dtypes.int64)[0]
 
 
-def _joined(value: TensorLike) -> Any:
+def _joined(value: TensorLike) -> Tensor:
     """The two outermost dimensions as one."""
     if isinstance(value, RaggedTensor):
         return value.values

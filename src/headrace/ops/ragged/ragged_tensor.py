@@ -508,7 +508,7 @@ class RaggedTensor:
         return value
 
     @staticmethod
-    def _fed_part(value: TensorLike, index: int) -> Any:
+    def _fed_part(value: TensorLike, index: int) -> Tensor:
         if not isinstance(value, RaggedTensorValue):
             raise ValueError(f"Feed a RaggedTensorValue for a RaggedTensor, not {value!r}.")
         return (value.flat_values, *value.nested_row_splits)[index]

@@ -43,7 +43,7 @@ class RaggedTensorValue:
         return self._row_splits
 
     @property
-    def flat_values(self) -> Any:
+    def flat_values(self) -> np.ndarray[Any, Any]:
         """The values inside of all ragged dimensions."""
         return (
             self.values.flat_values if isinstance(self.values, RaggedTensorValue) else self.values

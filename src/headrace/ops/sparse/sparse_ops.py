@@ -29,7 +29,7 @@ __all__: list[str] = []
 _ENTRIES = (None, None)
 
 
-def linear(indices: Array, dims: Sequence[int]) -> Any:
+def linear(indices: Array, dims: Sequence[int]) -> np.ndarray[Any, Any]:
     """Row-major positions of coordinates, checked against the shape."""
     if not len(indices):
         return np.empty(0, np.int64)

@@ -307,7 +307,7 @@ def sparse_map_values(op: Callable[..., Any], *args: object, **kwargs: object) -
     if not given:
         raise ValueError("No SparseTensor in argument list of map_values")
 
-    def values(argument: Any) -> Any:
+    def values(argument: Any) -> Tensor:
         return argument.values if isinstance(argument, SparseTensor) else argument
 
     made = op(*map(values, args), **{k: values(v) for k, v in kwargs.items()})

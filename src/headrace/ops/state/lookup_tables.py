@@ -144,7 +144,7 @@ class InitializableLookupTableBase(LookupInterface):
         """The operation that fills the table."""
         return self._init_op
 
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """The values of ``keys`` (a tensor or a sparse tensor), the default value where there is
         none.
         """
@@ -260,7 +260,7 @@ class TableSaveable:
         restored_tensors: Sequence[Tensor],
         restored_shapes: TensorLike,
         name: str | None = None,
-    ) -> Any:
+    ) -> Operation:
         """An operation that replaces the entries.
 
         The shapes are those of the tensors: they are not needed.
@@ -288,7 +288,7 @@ class _ChangingTable(LookupInterface):
         """The types of keys and of values."""
         return self._key_dtype, self._value_dtype
 
-    def import_entries(self, keys: Tensor, values: Tensor) -> Any:
+    def import_entries(self, keys: Tensor, values: Tensor) -> Operation:
         """An operation that replaces the entries by those of an export."""
         return import_entries(self.resource_handle, keys, values)
 

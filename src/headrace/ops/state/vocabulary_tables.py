@@ -176,7 +176,7 @@ class IdTableWithHashBuckets(LookupInterface):
             return SparseTensor(keys.indices, ids, keys.dense_shape)
         return ids
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Any) -> Tensor:
         text = values if values.dtype.base_dtype == dtypes.string else as_string(values)
         hashed = _hash_function(self._hasher_spec)
         buckets = hashed(text, num_buckets=self._num_oov_buckets, name="hash_bucket")

@@ -202,7 +202,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
             values = ops.where(outside, defaults, values)
         return SparseTensor(tensor.indices, values, tensor.dense_shape)
 
-    def _asserted(self, values: Tensor, limit: Tensor, zero: Tensor) -> Any:
+    def _asserted(self, values: Tensor, limit: Tensor, zero: Tensor) -> Tensor:
         less = ops.assert_less(
             values,
             limit,

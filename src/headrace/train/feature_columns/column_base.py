@@ -123,7 +123,7 @@ class Builder:
             return ops.cond(ops.equal(1, known_rank), lambda: _as_column(tensor), lambda: tensor)
 
 
-def _as_column(tensor: Tensor) -> Any:
+def _as_column(tensor: Tensor) -> Tensor:
     if isinstance(tensor, SparseTensor):
         return sparse_reshape(tensor, [tensor.dense_shape[0], 1])
     return ops.expand_dims(tensor, -1)

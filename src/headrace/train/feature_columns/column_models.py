@@ -41,7 +41,8 @@ def check_batches(tensors: list[Any], columns: list[Any]) -> None:
 
 def _matrix(column: DenseColumn, builder: Builder, collections: list[str], train: bool) -> Any:
     tensor = column._get_dense_tensor(builder, collections, train)
-    return ops.reshape(tensor, (ops.shape(tensor)[0], column.variable_shape.num_elements()))
+    size: Any = column.variable_shape.num_elements()
+    return ops.reshape(tensor, (ops.shape(tensor)[0], size))
 
 
 def input_layer(

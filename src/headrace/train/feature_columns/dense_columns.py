@@ -178,11 +178,11 @@ class IndicatorColumn(DenseColumn):
     def variable_shape(self) -> TensorShape:
         return TensorShape([1, self.categorical_column.num_buckets])
 
-    def _transform_feature(self, inputs: Builder) -> Any:
+    def _transform_feature(self, inputs: Builder) -> Tensor:
         _refuse_steps("indicator_column", self)
         return self._dense_of(self.categorical_column._get_sparse_tensors(inputs), [], False)
 
-    def _dense_of(self, pair: IdWeightPair, collections: list[str], trainable: bool) -> Any:
+    def _dense_of(self, pair: IdWeightPair, collections: list[str], trainable: bool) -> Tensor:
         ids, weights = pair
         depth = self.categorical_column.num_buckets
         if weights is None:

@@ -99,7 +99,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     def variable_shape(self) -> TensorShape:
         return TensorShape([*self.source_column.shape, len(self.boundaries) + 1])
 
-    def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Any:
+    def _get_dense_tensor(self, inputs: Builder, collections: list[str], trainable: bool) -> Tensor:
         buckets = ops.cast(inputs.get(self), dtypes.int64)
         depth = len(self.boundaries) + 1
         return ops.one_hot(buckets, depth=depth, on_value=1.0, off_value=0.0)

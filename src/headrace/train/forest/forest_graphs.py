@@ -68,7 +68,7 @@ class RandomForestGraphs:
     def _on(self, tree: int) -> Any:
         return device(self.variables.device_dummies[tree].device)
 
-    def _bag_features(self, tree_num: int, input_data: Any) -> Any:
+    def _bag_features(self, tree_num: int, input_data: Any) -> Tensor:
         columns = ops.split(input_data, self.params.num_features, axis=1)
         return ops.concat([columns[i] for i in self.params.bagged_features[tree_num]], 1)
 

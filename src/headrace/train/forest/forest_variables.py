@@ -32,7 +32,7 @@ class _ResourceSaveable(SaveableObject):
         super().__init__(handle, [SaveSpec(text, "", name)], name)
         self._more, self._create, self._prefix = more, create, prefix
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         with control_dependencies([self._create]):
             read = lookup(f"{self._prefix}Deserialize")
             return apply_operation(read, self.op, restored_tensors[0], **self._more)

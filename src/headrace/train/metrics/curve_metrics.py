@@ -147,7 +147,7 @@ def sensitivity_at_specificity(
         limits = _spread(num_thresholds)
         values, updates = confusion_at_thresholds(labels, predictions, limits, weights)
 
-        def point(counts: dict[str, Any], part: str) -> Any:
+        def point(counts: dict[str, Any], part: str) -> Tensor:
             tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
             specificities = div(tn, tn + fp + _EPSILON)
             nearest = argmin(abs_of(specificities - specificity), 0)
@@ -185,7 +185,7 @@ def specificity_at_sensitivity(
         limits = _spread(num_thresholds, last=1.0 - _EPSILON)
         values, updates = confusion_at_thresholds(labels, predictions, limits, weights)
 
-        def point(counts: dict[str, Any], part: str) -> Any:
+        def point(counts: dict[str, Any], part: str) -> Tensor:
             tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
             sensitivities = div(tp, tp + fn + _EPSILON)
             smallest = reduce_min(abs_of(sensitivities - sensitivity))

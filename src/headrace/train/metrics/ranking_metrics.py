@@ -326,7 +326,7 @@ def _repeat_last(tensor: Tensor | SparseTensor, multiple: int, name: str) -> Ten
         return tile(expanded, times, name=scope)
 
 
-def _number_relevant(labels: SparseTensor | Tensor, k: int) -> Any:
+def _number_relevant(labels: SparseTensor | Tensor, k: int) -> Tensor:
     with name_scope(None, "num_relevant", (labels,)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):

@@ -169,7 +169,7 @@ class AdaMaxOptimizer(_SparseRows):
         step = -rate / (1 - power) * (m_rows / (v_rows + epsilon))
         return group(rows.add(var, step), rows.update(m, m_rows), rows.update(v, v_rows))
 
-    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         with control_dependencies(update_ops):
             (power,) = self._get_beta_accumulators()
             with colocate_with(op_of(power)):

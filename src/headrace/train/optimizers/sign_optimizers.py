@@ -168,7 +168,7 @@ def _float(value: TensorLike) -> Any:
     return cast(convert_to_tensor(value), dtypes.float32)
 
 
-def _limited(global_step: Variable | Tensor, decay_steps: Any, what: str) -> Any:
+def _limited(global_step: Variable | Tensor, decay_steps: Any, what: str) -> Tensor:
     if global_step is None:
         raise ValueError(f"global_step is required for {what}.")
     return binary.minimum(global_step, decay_steps)
@@ -186,7 +186,7 @@ def _zero_from(decayed: Tensor, at: Tensor, limit: float | None) -> Tensor:
 def get_linear_decay_fn(decay_steps: TensorLike) -> DecayFn:
     """A decay from 1 to 0 over ``decay_steps`` steps."""
 
-    def decay(global_step: Variable | Tensor) -> Any:
+    def decay(global_step: Variable | Tensor) -> Tensor:
         step = _limited(global_step, decay_steps, "linear_decay")
         return binary.maximum(0.0, (_float(decay_steps) - _float(step)) / _float(decay_steps))
 

@@ -92,15 +92,15 @@ class DecoupledWeightDecayExtension(_Mixed):
         with control_dependencies([self._decay(var)]):
             return super()._apply_dense(grad, var)
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Tensor:
         with control_dependencies([self._decay(handle)]):
             return super()._resource_apply_dense(grad, handle)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Tensor:
         with control_dependencies([self._decay_rows(var, grad.indices)]):
             return super()._apply_sparse(grad, var)
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Tensor:
         with control_dependencies([self._decay_rows(handle, indices)]):
             return super()._resource_apply_sparse(grad, handle, indices)
 

@@ -155,7 +155,7 @@ class VariableClippingOptimizer(_Wrapping):
         grads_and_vars: Any,
         global_step: Tensor | Variable | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Operation:
         """The wrapped optimizer's step, then the clipping."""
         pairs = list(grads_and_vars)
         with name_scope(name, self._name) as scope:
@@ -357,7 +357,7 @@ def clip_gradients_by_global_norm(
     """Clip by the norm of all gradients; gradients of zeros do not count for it."""
     gradients, variables = zip(*gradients_variables)
 
-    def counted(grad: Tensor) -> Any:
+    def counted(grad: Tensor) -> Tensor:
         if grad is None:
             return None
         return cond(_all_zero(grad), lambda: zeros([], dtype=grad.dtype), lambda: grad)
