@@ -11,7 +11,23 @@ version.
 """
 
 import gc as _gc
+import sys as _sys
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING, Any
+
+
+class _Namespace(_ModuleType):
+    """``tf`` itself.
+
+    ``tf.layers`` is TensorFlow's namespace also after ``headrace.layers``, a package of ours, was
+    imported for the first time, when Python binds the package to its name here.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        own = isinstance(value, _ModuleType) and value.__name__ == f"{__name__}.{name}"
+        if not own or name not in ("distributions", "layers", "profiler", "train"):
+            super().__setattr__(name, value)
+
 
 # Importing makes many objects and no garbage: collections in between only cost time. At the end the
 # new objects go to the oldest generation as they are (freeze and unfreeze move them without looking
@@ -22,19 +38,12 @@ try:
     from headrace.runtime.numpy_threads import import_numpy as _import_numpy
 
     _import_numpy()
-    import headrace.layers
-    import headrace.profiler
-    import headrace.train  # noqa: F401
+    _sys.modules[__name__].__class__ = _Namespace
     from headrace.api import v1 as _v1
     from headrace.api.v1 import __all__ as __all__
 
     if TYPE_CHECKING:
         from headrace.api.v1 import *  # noqa: F403
-    else:
-        # now that they are loaded, nothing binds the names again: they are for the namespaces
-        # tf.layers, tf.profiler and tf.train
-        for _name in ("layers", "profiler", "train"):
-            globals().pop(_name, None)
     globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:
     if _collecting:

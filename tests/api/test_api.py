@@ -569,3 +569,27 @@ def test_nest_flatten_dict_items() -> None:
         6: "c",
         8: "d",
     }
+
+
+def test_packages_do_not_hide_namespaces_of_their_name() -> None:
+    """Whichever is imported first, and whether or not the namespace was asked for before."""
+    program = """
+        import importlib, pkgutil, sys
+        first = sys.argv[1] == "packages"
+        import headrace as tf
+        from headrace.api.lazy_names import LAZY_MODULES
+        names = [m.name for m in pkgutil.iter_modules(tf.__path__) if m.name in LAZY_MODULES]
+        assert {"layers", "train", "distributions", "profiler", "data"} <= set(names), names
+        if not first:
+            before = {n: getattr(tf, n) for n in names}
+        for name in names:
+            package = importlib.import_module(f"headrace.{name}")
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"headrace.{name}.{module.name}")
+        if not first:
+            assert all(getattr(tf, n) is before[n] for n in names)
+        tf.layers.dense, tf.train.Saver, tf.distributions.Normal, tf.data.Dataset
+        tf.profiler.profile, tf.autograph.to_graph, tf.compat.v1
+    """
+    python(program, "packages")
+    python(program, "namespaces")

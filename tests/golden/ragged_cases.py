@@ -188,3 +188,28 @@ def refused(tf):
         error(lambda: tf.convert_to_tensor(x)),
         error(lambda: R.from_tensor([[1]], lengths=[1], padding=0)),
     ]
+
+
+def constants_of_empty_lists(tf):
+    """Ranks, shapes and values of lists that hold no value; None where TensorFlow refuses."""
+    given = [
+        ([], {}), ([], {"ragged_rank": 1}), ([], {"ragged_rank": 2}), ([[], []], {}),
+        ([[], []], {"ragged_rank": 1}), ([[], []], {"ragged_rank": 2}), ([[[]], []], {}),
+        ([], {"ragged_rank": 1, "inner_shape": (100, 20)}),
+        ([], {"ragged_rank": 2, "inner_shape": (100, 20)}),
+        ([], {"inner_shape": (0,)}), ([], {"inner_shape": (3,)}), ([[], []], {"inner_shape": (2,)}),
+        ([[], []], {"ragged_rank": 0}), ([], {"ragged_rank": 0}), ([[], [[]]], {}),
+        ([[[1, 2]]], {"inner_shape": (2,)}), ([[1, 2], [3]], {"inner_shape": (2,)}),
+    ]
+    found = []
+    for pylist, how in given:
+        for make in (tf.ragged.constant, tf.ragged.constant_value):
+            try:
+                made = make(pylist, **how)
+            except ValueError:
+                found.append(None)
+                continue
+            shape = made.shape.as_list() if hasattr(made.shape, "as_list") else list(made.shape)
+            value = _run(tf, made) if make is tf.ragged.constant else _plain(made)
+            found.append([shape, value, getattr(made, "ragged_rank", 0)])
+    return found

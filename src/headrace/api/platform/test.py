@@ -22,6 +22,11 @@ import numpy as np
 from absl.testing import absltest
 
 from headrace import errors
+from headrace.api.platform.ragged_assertions import (
+    any_is_ragged,
+    assert_rows_close,
+    assert_rows_equal,
+)
 from headrace.api.version import GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER
 from headrace.autodiff.gradients import gradients
 from headrace.core import nest
@@ -184,6 +189,10 @@ class TestCase(absltest.TestCase):
 
     # arrays
     def assertAllEqual(self, a: TensorLike, b: Any, msg: str | None = None) -> None:
+        """Arrays, tensors, ragged tensors or lists with the same shape and the same elements."""
+        if any_is_ragged(a, b):
+            assert_rows_equal(self, a, b, msg)
+            return
         a, b = self._array(a), self._array(b)
         self.assertEqual(
             a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}"
@@ -199,6 +208,9 @@ class TestCase(absltest.TestCase):
         self, a: TensorLike, b: TensorLike, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
     ) -> None:
         """Arrays, or structures of them, equal within the tolerances."""
+        if any_is_ragged(a, b):
+            assert_rows_close(self, a, b, rtol, atol, msg)
+            return
         if isinstance(a, dict) or isinstance(b, dict):
             self.assertEqual(sorted(a), sorted(b), msg)
             for key in a:

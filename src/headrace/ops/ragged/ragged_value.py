@@ -125,8 +125,8 @@ def flat_parts(
     """The flat values, the row splits of each ragged dimension and the shape of one flat value."""
     depth = _depth(pylist)
     least = _least_depth(pylist)
-    if depth is None:
-        depth = max(least, (ragged_rank or 0) + 1) if inner_shape is None else least
+    if depth is None:  # nothing but empty lists: as deep as is asked for
+        depth = max(least, (ragged_rank or 0) + 1)
     if least > depth:
         raise ValueError("all scalar values must have the same nesting depth")
     if ragged_rank is None:
