@@ -142,6 +142,10 @@ def flat_parts(
         level = [x for row in level for x in row]
     if inner_shape is None:
         inner_shape = _uniform_shape(level[0]) if len(level) else ()
+    elif ragged_rank == 0:  # of the whole
+        if len(inner_shape) == 0 or inner_shape[0] != len(level):
+            raise ValueError(f"Invalid pylist={pylist}: incompatible with {inner_shape=}")
+        inner_shape = inner_shape[1:]
     for value in level:
         if np.shape(value) != tuple(inner_shape):
             raise ValueError(
