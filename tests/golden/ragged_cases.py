@@ -193,12 +193,21 @@ def refused(tf):
 def constants_of_empty_lists(tf):
     """Ranks, shapes and values of lists that hold no value; None where TensorFlow refuses."""
     given = [
-        ([], {}), ([], {"ragged_rank": 1}), ([], {"ragged_rank": 2}), ([[], []], {}),
-        ([[], []], {"ragged_rank": 1}), ([[], []], {"ragged_rank": 2}), ([[[]], []], {}),
+        ([], {}),
+        ([], {"ragged_rank": 1}),
+        ([], {"ragged_rank": 2}),
+        ([[], []], {}),
+        ([[], []], {"ragged_rank": 1}),
+        ([[], []], {"ragged_rank": 2}),
+        ([[[]], []], {}),
         ([], {"ragged_rank": 1, "inner_shape": (100, 20)}),
         ([], {"ragged_rank": 2, "inner_shape": (100, 20)}),
-        ([], {"inner_shape": (0,)}), ([], {"inner_shape": (3,)}), ([[], []], {"inner_shape": (2,)}),
-        ([[], []], {"ragged_rank": 0}), ([], {"ragged_rank": 0}), ([[], [[]]], {}),
+        ([], {"inner_shape": (0,)}),
+        ([], {"inner_shape": (3,)}),
+        ([[], []], {"inner_shape": (2,)}),
+        ([[], []], {"ragged_rank": 0}),
+        ([], {"ragged_rank": 0}),
+        ([[], [[]]], {}),
         ([[[1, 2]]], {"inner_shape": (2,)}),
     ]
     found = []
