@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from headrace.kernels.native import llvm_library
+from headrace.kernels.native import llvm_library, object_loader, vector_math
 from headrace.kernels.native.element_loops import GRAIN, Access, element_loop
 from headrace.kernels.native.kernel import Kernel
 
@@ -184,3 +185,72 @@ def test_casts_are_numpys(source_type, target):
         assert out[~nan].tobytes() == expected[~nan].tobytes()
     else:
         assert out.tobytes() == expected.tobytes()
+
+
+LOADED = SCALED + "import sys; print('llvmlite.binding' in sys.modules)"
+
+
+@pytest.mark.once
+@needs_llvm
+@pytest.mark.skipif(sys.platform != "linux", reason="LLVM links objects elsewhere")
+def test_code_from_the_cache_needs_no_compiler(tmp_path):
+    folder = str(tmp_path)
+    assert in_process(LOADED, HEADRACE_CACHE_DIR=folder).split() == ["False", "True"]
+    assert in_process(LOADED, HEADRACE_CACHE_DIR=folder).split() == ["True", "False"]
+
+
+def machine_code(source):
+    llvm = llvm_library.load()
+    return llvm._emit(source, False)
+
+
+def exponential(name="f"):
+    """A kernel with constants."""
+    x = Access("f32")
+    return element_loop(name, [x], [x], lambda f, v: [vector_math.exp(f, v[0] * 3.0)])
+
+
+@needs_llvm
+def test_a_loaded_object_computes_what_llvm_links(monkeypatch):
+    x = np.linspace(-3, 3, 1001, dtype=np.float32)
+    found = []
+    for n, refuses in enumerate((False, True)):
+        if refuses:
+            monkeypatch.setattr(llvm_library, "LoadedObject", _refusing)
+        kernel, y = Kernel(exponential(f"f{n}"), f"f{n}"), np.empty_like(x)
+        assert (type(kernel.code._engine) is object_loader.LoadedObject) is not refuses
+        kernel.run([x, y], [], x.size, 1 << 20)
+        found.append(y)
+        with pytest.raises(LookupError):
+            kernel.code.address("g")
+    np.testing.assert_array_equal(*found)
+
+
+def _refusing(code):
+    raise object_loader.CannotLoad("as on another system")
+
+
+@needs_llvm
+def test_what_is_not_in_the_object_is_left_to_llvm():
+    source = (
+        "declare double @cos(double)\n"
+        "define double @both(double %x) { %y = call double @cos(double %x) ret double %y }"
+    )
+    with pytest.raises(object_loader.CannotLoad):
+        object_loader.LoadedObject(machine_code(source))
+    llvm = llvm_library.load()
+    assert llvm.function(llvm.compile(source), "both", "double(*)(double)")(0.0) == 1.0
+
+
+@needs_llvm
+def test_damaged_objects_are_refused_or_loaded_but_never_written_beyond():
+    whole = machine_code(exponential())
+    random = np.random.default_rng(0)
+    for end in random.integers(0, len(whole), 60):
+        with pytest.raises(object_loader.CannotLoad):
+            object_loader.LoadedObject(whole[:end])
+    for _ in range(300):  # (their code is not called)
+        damaged = bytearray(whole)
+        damaged[random.integers(len(whole))] ^= 1 << random.integers(8)
+        with contextlib.suppress(object_loader.CannotLoad):
+            object_loader.LoadedObject(bytes(damaged))

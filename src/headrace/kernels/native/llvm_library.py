@@ -6,7 +6,7 @@ is none: switched off (HEADRACE_NATIVE=0), not installed, a CPU without AVX2, FM
 
 Code is made for the CPU that the process runs on, limited as oneDNN is (ONEDNN_MAX_CPU_ISA): with
 ``AVX2``, LLVM may use no AVX-512. Machine code comes from the disk cache where it has been compiled
-before (object_cache.py).
+before (object_cache.py), and is then loaded without LLVM (object_loader.py).
 
     >>> llvm = load()
     >>> code = llvm.compile("define i64 @twice(i64 %x) { %y = add i64 %x, %x ret i64 %y }")
@@ -19,15 +19,19 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 import platform
+import sys
 import threading
 from collections import OrderedDict
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from headrace.env import cache_folder, cache_limit, native_setting, onednn_isa_setting
 from headrace.kernels.native.object_cache import ObjectCache
-from headrace.runtime.cpu_features import AVX2, AVX512, setting_bits
+from headrace.kernels.native.object_loader import CannotLoad, LoadedObject
+from headrace.runtime.cpu_features import AVX2, AVX512, cpu, setting_bits
 from headrace.runtime.foreign_functions import make_ffi
 
 __all__ = ["Code", "Llvm", "available", "load", "status", "why_not"]
@@ -56,8 +60,19 @@ class Code:
         return found
 
 
+class _Host(NamedTuple):
+    """LLVM's version, and what it says of the machine."""
+
+    llvm_version: str
+    triple: str
+    cpu: str
+    features: dict[str, bool]
+
+
 class Llvm:
     """The compiler, for one CPU.
+
+    LLVM is loaded when there is something to compile: code from the cache does without.
 
     ``vector_bits`` is the width of its registers: 512, 256 or 128. ``features`` is LLVM's list of
     what the CPU has, after the limit.
@@ -65,29 +80,53 @@ class Llvm:
 
     def __init__(self) -> None:
         import llvmlite
-        import llvmlite.binding as binding
 
-        self.binding = binding
         self.version = str(llvmlite.__version__)
-        self.llvm_version = ".".join(map(str, binding.llvm_version_info))
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        self.triple = str(binding.get_process_triple())
-        self.cpu = str(binding.get_host_cpu_name())
-        features = _limited(dict(binding.get_host_cpu_features()), onednn_isa_setting())
+        self.cache = ObjectCache(_native_folder(), cache_limit())
+        host = self._host()
+        self.llvm_version, self.triple, self.cpu = host.llvm_version, host.triple, host.cpu
+        features = _limited(host.features, onednn_isa_setting())
         self.vector_bits = _vector_bits(features)
         self.features = ",".join(("+" if on else "-") + n for n, on in sorted(features.items()))
-        self.cache = ObjectCache(_native_folder(), cache_limit())
         self.ffi = make_ffi()
         self.compiled = 0
         self._lock = threading.RLock()
         self._modules: OrderedDict[str, Code] = OrderedDict()
         about = (FORMAT, self.version, self.llvm_version, self.triple, self.cpu, self.features)
         self._about = hashlib.sha256(repr(about).encode())
-        target = binding.Target.from_triple(self.triple)
-        self._machine = target.create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="default", jit=True
+
+    @functools.cached_property
+    def binding(self) -> Any:
+        """LLVM itself, which is loaded when there is something to compile."""
+        import llvmlite.binding as binding
+
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        return binding
+
+    @functools.cached_property
+    def _machine(self) -> Any:
+        return self._new_machine()
+
+    def _host(self) -> _Host:
+        """What LLVM says of this machine, from the cache if it has been asked before."""
+        machine = cpu()
+        known = machine.model, machine.vendor, sorted(machine.flags), machine.max_leaf
+        about = FORMAT, self.version, platform.machine(), sys.platform, known
+        key = hashlib.sha256(f"host {about!r}".encode()).hexdigest()
+        found = self.cache.get(key) if machine.flags else None
+        if found is not None:
+            return _Host(*json.loads(found))
+        binding = self.binding
+        host = _Host(
+            ".".join(map(str, binding.llvm_version_info)),
+            str(binding.get_process_triple()),
+            str(binding.get_host_cpu_name()),
+            dict(binding.get_host_cpu_features()),
         )
+        if machine.flags:
+            self.cache.put(key, json.dumps(host).encode())
+        return host
 
     @property
     def name(self) -> str:
@@ -160,14 +199,16 @@ class Llvm:
         return bytes(self._machine.emit_object(self._optimised(source, vectorize)))
 
     def _link(self, key: str, machine_code: bytes, from_cache: bool) -> Code:
+        with suppress(CannotLoad):
+            return Code(LoadedObject(machine_code), key, len(machine_code), from_cache)
         engine = self.binding.create_mcjit_compiler(
-            self.binding.parse_assembly(f'target triple = "{self.triple}"'), self._machine_for_jit()
+            self.binding.parse_assembly(f'target triple = "{self.triple}"'), self._new_machine()
         )
         engine.add_object_file(self.binding.ObjectFileRef.from_data(machine_code))
         engine.finalize_object()
         return Code(engine, key, len(machine_code), from_cache)
 
-    def _machine_for_jit(self) -> Any:
+    def _new_machine(self) -> Any:
         """An engine takes its machine over, so each needs its own."""
         target = self.binding.Target.from_triple(self.triple)
         return target.create_target_machine(
