@@ -42,6 +42,37 @@ def test_a_program_finds_them(tmp_path: Path) -> None:
     assert "old.py:5: FutureWarning: numpy.float" in done.stderr
 
 
+_NUMPYS = """
+import tensorflow as tf
+import xml.etree.ElementTree as tree
+import numpy as np
+import numpy.lib.arraypad as arraypad
+from numpy.lib.index_tricks import s_
+from numpy.linalg.linalg import LinAlgError
+from numpy.testing.utils import assert_allclose
+print(np.lib.pad([1], 1, "constant"), arraypad.pad([2], 1, "constant"), s_[1:2], np.alen([1, 2]))
+print(np.math.sqrt(4.0), np.warnings.__name__, np.core.float_ is np.float64, np.typeDict["int8"])
+print(np.sctypes["float"][1], np.obj2sctype("f4"), issubclass(np.RankWarning, Warning))
+print(np.lib.DataSource is np.DataSource, LinAlgError is np.linalg.LinAlgError)
+print(len(tree.fromstring("<a><b/></a>").getchildren()), np.recfromcsv(["A,b", "1,2"]).a)
+"""
+_NUMPYS_PRINTED = """\
+[0 1 0] [0 2 0] slice(1, 2, None) 2
+2.0 warnings True <class 'numpy.int8'>
+<class 'numpy.float32'> <class 'numpy.float32'> True
+True True
+1 1
+"""
+
+
+def test_modules_of_numpy_have_what_they_had(tmp_path: Path) -> None:
+    file = tmp_path / "old.py"
+    file.write_text(_NUMPYS)
+    command = [sys.executable, "-m", "headrace", "run", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, _NUMPYS_PRINTED), done.stderr
+
+
 def test_they_are_gone_after_uninstall() -> None:
     before = np.__dict__["__getattr__"]
     dropin.install()

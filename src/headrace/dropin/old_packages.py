@@ -234,6 +234,18 @@ CALLS: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] 
 }
 #: Modules that are no more -> where their functions are.
 MOVED = {
+    "numpy.lib.arraypad": "numpy",
+    "numpy.lib.arraysetops": "numpy",
+    "numpy.lib.function_base": "numpy",
+    "numpy.lib.histograms": "numpy",
+    "numpy.lib.index_tricks": "numpy",
+    "numpy.lib.nanfunctions": "numpy",
+    "numpy.lib.polynomial": "numpy",
+    "numpy.lib.shape_base": "numpy",
+    "numpy.lib.twodim_base": "numpy",
+    "numpy.lib.type_check": "numpy",
+    "numpy.linalg.linalg": "numpy.linalg",
+    "numpy.testing.utils": "numpy.testing",
     "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
     "scipy.sparse.linalg.eigen.lobpcg": "scipy.sparse.linalg",
     "sklearn.cross_validation": "sklearn.model_selection",

@@ -7,7 +7,7 @@ that again, with a warning for each line; installed packages get NumPy's error.
 Arrays are a type written in C, whose ``__float__`` Python does not look up: its table of number
 functions has a C function. The table gets the function that Python gives classes with a
 ``__float__`` of their own, and :func:`uninstall` puts NumPy's back. On an interpreter whose types
-are not laid out as expected nothing is changed.
+are not laid out as expected (:func:`_is_laid_out`) nothing is changed, and NumPy's error stands.
 
     >>> print("loss %.3f" % np.array([[0.5]]))
     loss 0.500
@@ -16,6 +16,7 @@ are not laid out as expected nothing is changed.
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 import warnings
 from collections.abc import Callable
@@ -24,8 +25,11 @@ from typing import Any
 __all__ = ["install", "uninstall"]
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-#: Places of pointers in a type object, and in its table of number functions (CPython 3.11 to 3.14).
-_NAME, _NUMBERS = 3, 12
+#: The releases of CPython whose type objects were looked at.
+_RELEASES = ((3, 10), (3, 14))
+#: Places of words in a type object (its sizes, its table of number functions), and of functions in
+#: that table.
+_SIZES, _NUMBERS = (4, 5), 12
 _SLOTS = {"__int__": 16, "__float__": 18}
 #: Method -> what was there: the entry of the type's dictionary and the pointer in the table.
 _replaced: dict[str, tuple[Any, int]] = {}
@@ -47,10 +51,7 @@ def install(is_package: Callable[[str], bool]) -> None:
 
     from headrace.dropin.old_calls import set_method
 
-    laid_out = _is_laid_out(np.ndarray, b"numpy.ndarray") and _is_laid_out(
-        _Convertible, _Convertible.__name__.encode()
-    )
-    if _replaced or _converts(np.zeros(1)) or not laid_out:
+    if _replaced or _converts(np.zeros(1)) or not _is_laid_out():
         return
     for name, place in _SLOTS.items():
         own = np.ndarray.__dict__[name]
@@ -81,13 +82,29 @@ def _slot(kind: type, place: int) -> ctypes.c_size_t:
     return _word(_word(id(kind) + _NUMBERS * _WORD).value + place * _WORD)
 
 
-def _is_laid_out(kind: type, name: bytes) -> bool:
-    """Whether the type's name stands where it is expected, which tells other layouts apart."""
-    threads_share_types = getattr(sys, "_is_gil_enabled", lambda: True)
-    if sys.implementation.name != "cpython" or not threads_share_types():
+def _is_laid_out() -> bool:
+    """Whether the functions stand where they are expected.
+
+    A release that nobody has looked at, another interpreter, and builds whose objects have a longer
+    head (without the lock, or tracing references) are told apart without reading any memory. Then
+    three types must show what is known of them: their sizes and which number functions they have.
+    """
+    release = sys.version_info[:2]
+    known = sys.implementation.name == "cpython" and _RELEASES[0] <= release <= _RELEASES[1]
+    if not known or object.__basicsize__ != 2 * _WORD or struct.calcsize("n") != _WORD:
         return False
-    address = _word(id(kind) + _NAME * _WORD).value
-    return address != 0 and ctypes.string_at(address) == name
+    import numpy as np
+
+    for kind in (np.ndarray, _Convertible, float):
+        if [_word(id(kind) + p * _WORD).value for p in _SIZES] != [
+            kind.__basicsize__,
+            kind.__itemsize__,
+        ]:
+            return False
+    places = _SLOTS.values()
+    return all(_slot(k, p).value for k in (np.ndarray, _Convertible, float) for p in places) and (
+        _slot(np.ndarray, _SLOTS["__float__"]).value != _slot(float, _SLOTS["__float__"]).value
+    )
 
 
 def _converts(array: Any) -> bool:

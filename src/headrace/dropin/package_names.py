@@ -57,8 +57,9 @@ _LATE: dict[str, Callable[[ModuleType], dict[str, Any]]] = {
 #: What was added, by module: owner, name, and what was there before.
 _added: dict[str, list[tuple[Any, str, Any, Any]]] = {}
 _NOTHING = object()
-#: The bit of ``__flags__`` of types that Python code made, whose members can be set.
-_HEAP_TYPE = 1 << 9
+#: Bits of ``__flags__``: types whose members cannot be set (Python 3.12 has more of them), and those
+#: that are made while Python runs. Members of other types cannot be set either.
+_IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9
 
 
 class _MovedLoader(importlib.abc.Loader):
@@ -125,7 +126,7 @@ def _add(module: ModuleType) -> None:
 
 def _set(owner: Any, name: str, value: Any) -> None:
     """Set a member of a module or a class, which may be written in C; :data:`_NOTHING` deletes."""
-    if isinstance(owner, type) and not owner.__flags__ & _HEAP_TYPE:
+    if isinstance(owner, type) and owner.__flags__ & (_IMMUTABLE | _HEAP_TYPE) != _HEAP_TYPE:
         set_method(owner, name, None if value is _NOTHING else value)
     elif value is _NOTHING:
         delattr(owner, name)

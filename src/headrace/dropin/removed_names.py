@@ -12,6 +12,7 @@ which version they run with. :func:`uninstall` takes the names back.
 
 from __future__ import annotations
 
+import ast
 import base64
 import builtins
 import collections
@@ -19,6 +20,7 @@ import functools
 import inspect
 import math
 import os
+import pickle
 import re
 import sys
 import sysconfig
@@ -76,6 +78,36 @@ _NUMPY = {
     "cast": "Casts(numpy)",
     "find_common_type": "lambda a, s: numpy.result_type(*a, *s)",
     "msort": "lambda a: numpy.sort(a, axis=0)",
+    "math": "math",
+    "warnings": "warnings",
+    "ComplexWarning": "numpy.exceptions.ComplexWarning",
+    "RankWarning": "numpy.exceptions.RankWarning",
+    "VisibleDeprecationWarning": "numpy.exceptions.VisibleDeprecationWarning",
+    "AxisError": "numpy.exceptions.AxisError",
+    "DataSource": "numpy.lib.npyio.DataSource",
+    "alen": "len",
+    "byte_bounds": "numpy.lib.array_utils.byte_bounds",
+    "cfloat": "numpy.complex128",
+    "longcomplex": "numpy.clongdouble",
+    "disp": "lambda message, device=None, linefeed=True: print(message, file=device, "
+    "end='\\n' if linefeed else '')",
+    "fastCopyAndTranspose": "lambda a: a.T.copy()",
+    "issctype": "lambda t: isinstance(t, type) and issubclass(t, numpy.generic)",
+    "issubclass_": "issubclass",
+    "issubsctype": "numpy.issubdtype",
+    "obj2sctype": "lambda t: numpy.dtype(t).type",
+    "loads": "pickle.loads",
+    "recfromcsv": "lambda f, **k: numpy.genfromtxt(f, **{'delimiter': ',', 'names': True, "
+    "'dtype': None, 'case_sensitive': 'lower', **k}).view(numpy.recarray)",
+    "recfromtxt": "lambda f, **k: numpy.genfromtxt(f, **{'dtype': None, **k}).view("
+    "numpy.recarray)",
+    "safe_eval": "ast.literal_eval",
+    "sctypes": "scalar_types(numpy)",
+    "set_string_function": "lambda f, repr=True: numpy.set_printoptions("
+    "override_repr=f if repr else None)",
+    "typeDict": "numpy.sctypeDict",
+    "NZERO": "-0.0",
+    "PZERO": "0.0",
 }
 _COLLECTIONS = {
     name: f"collections.abc.{name}"
@@ -101,6 +133,8 @@ _COLLECTIONS = {
 }
 _TABLES = {
     "numpy": _NUMPY,
+    "numpy.core": _NUMPY,
+    "numpy.lib": _NUMPY,
     "collections": _COLLECTIONS,
     "time": {"clock": "time.perf_counter"},
     "fractions": {"gcd": "math.gcd"},
@@ -136,9 +170,29 @@ def getargspec(function: Callable[..., Any]) -> ArgSpec:
     return ArgSpec(full.args, full.varargs, full.varkw, full.defaults)
 
 
+def scalar_types(numpy: ModuleType) -> dict[str, list[type]]:
+    """``np.sctypes``: the types of each kind."""
+    kinds = {"int": "bhilq", "uint": "BHILQ", "float": "efdg", "complex": "FDG"}
+    types = {k: [numpy.dtype(c).type for c in codes] for k, codes in kinds.items()}
+    for k in ("int", "uint"):  # two C types may have one width
+        types[k] = list({numpy.dtype(t).itemsize: t for t in types[k]}.values())
+    return {**types, "others": [bool, object, bytes, str, numpy.void]}
+
+
+def _moved_out_of_lib() -> dict[str, str]:
+    """``np.lib.pad``: numpy.lib had the functions that it defines for numpy."""
+    numpy = sys.modules["numpy"]
+    public = {n: f"numpy.{n}" for n in numpy.__all__ if not isinstance(getattr(numpy, n), type)}
+    return {**public, **_NUMPY}
+
+
 #: What the tables' expressions use.
 _KNOWN = {
     "Casts": Casts,
+    "ast": ast,
+    "pickle": pickle,
+    "scalar_types": scalar_types,
+    "warnings": warnings,
     "base64": base64,
     "builtins": builtins,
     "collections": collections,
@@ -159,6 +213,8 @@ def install() -> None:
     for name, table in _TABLES.items():
         if name not in _replaced:
             module = importlib.import_module(name)
+            if name == "numpy.lib":
+                table = _moved_out_of_lib()
             own = module.__dict__.get("__getattr__")
             _replaced[name] = own
             module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
@@ -200,13 +256,19 @@ def _is_package(file: str) -> bool:
     """Whether a file belongs to Python or to an installed package that does not use TensorFlow."""
     if file.startswith("<frozen"):
         return True
-    return file.startswith(_PACKAGES) and not _uses_tensorflow(os.path.dirname(file))
+    installed = file.startswith(_PACKAGES) or _has_packages(file)
+    return installed and not _uses_tensorflow(os.path.dirname(file))
+
+
+def _has_packages(path: str) -> bool:
+    """Whether a path is below some environment's packages, perhaps not this one's."""
+    return "site-packages" in path or "dist-packages" in path
 
 
 @functools.lru_cache(maxsize=1024)
 def _uses_tensorflow(folder: str) -> bool:
     """Whether a module in a folder imports TensorFlow. Python's own folders have none."""
-    if "site-packages" not in folder and "dist-packages" not in folder:
+    if not _has_packages(folder):
         return False
     return any(_imports_tensorflow(p) for p in sorted(Path(folder).glob("*.py")))
 
