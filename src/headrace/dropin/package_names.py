@@ -57,8 +57,8 @@ _LATE: dict[str, Callable[[ModuleType], dict[str, Any]]] = {
 #: What was added, by module: owner, name, and what was there before.
 _added: dict[str, list[tuple[Any, str, Any, Any]]] = {}
 _NOTHING = object()
-#: Bits of ``__flags__``: types whose members cannot be set (Python 3.12 has more of them), and those
-#: that are made while Python runs. Members of other types cannot be set either.
+#: Bits of ``__flags__``: types whose members cannot be set (more of them since Python 3.12), and
+#: types that are made while Python runs. Members of other types cannot be set either.
 _IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9
 
 

@@ -99,8 +99,7 @@ _NUMPY = {
     "loads": "pickle.loads",
     "recfromcsv": "lambda f, **k: numpy.genfromtxt(f, **{'delimiter': ',', 'names': True, "
     "'dtype': None, 'case_sensitive': 'lower', **k}).view(numpy.recarray)",
-    "recfromtxt": "lambda f, **k: numpy.genfromtxt(f, **{'dtype': None, **k}).view("
-    "numpy.recarray)",
+    "recfromtxt": "lambda f, **k: numpy.genfromtxt(f, **{'dtype': None, **k}).view(numpy.recarray)",
     "safe_eval": "ast.literal_eval",
     "sctypes": "scalar_types(numpy)",
     "set_string_function": "lambda f, repr=True: numpy.set_printoptions("
