@@ -152,7 +152,7 @@ def _notebook_code(file: Path) -> str:
 
 def _add_data(kind: str, folder: Path) -> None:
     """Put the files of a folder of data beside what the repository has in that folder."""
-    with tempfile.TemporaryDirectory(dir=folder) as made:
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:  # a copy may be of this folder
         make_data(kind, Path(made, "data"))
         for file in Path(made, "data").iterdir():
             if not (folder / file.name).exists():

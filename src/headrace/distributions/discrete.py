@@ -31,6 +31,8 @@ from headrace.ops.array.joining import concat
 from headrace.ops.array.masking import sequence_mask
 from headrace.ops.array.one_hot import one_hot
 from headrace.ops.array.selecting import where
+from headrace.ops.control.assertions import assert_less_equal
+from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.linalg.diagonals import matrix_set_diag
 from headrace.ops.linalg.matmul import matmul
 from headrace.ops.math.arg_reductions import argmax
@@ -363,8 +365,7 @@ class Binomial(_Scalars):
         return shape_of(self.total_count + self.probs)
 
     def _log_prob(self, counts: Tensor) -> Tensor:
-        if self.validate_args:
-            counts = check_counts(counts)
+        counts = self._checked(counts)
         density = counts * log(self.probs) + (self.total_count - counts) * log1p(-self.probs)
         normal = (
             lgamma(1.0 + self.total_count - counts)
@@ -373,7 +374,17 @@ class Binomial(_Scalars):
         )
         return density - normal
 
+    def _checked(self, counts: Tensor) -> Tensor:
+        if not self.validate_args:
+            return counts
+        counts = check_counts(counts)
+        message = "counts are not less than or equal to n."
+        checks = [assert_less_equal(counts, self.total_count, message=message)]
+        found: Tensor = with_dependencies(checks, counts)
+        return found
+
     def _cdf(self, counts: Tensor) -> Tensor:
+        counts = self._checked(counts)
         probs = self.probs
         if not probs.shape.is_compatible_with(counts.shape):
             probs += zeros_like(counts)
@@ -435,6 +446,8 @@ class Geometric(_Scalars):
         return counts * log1p(-safe) + log(probs)
 
     def _cdf(self, counts: Tensor) -> Tensor:
+        if self.validate_args:
+            counts = check_counts(counts)
         counts *= ones_like(self.probs)
         inner = -expm1((floor(counts) + 1.0) * log1p(-self.probs))
         return where(counts < 0.0, zeros_like(inner), inner)

@@ -22,6 +22,8 @@ from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
 from headrace.ops.array.filling import ones
 from headrace.ops.array.joining import concat, stack
+from headrace.ops.control.assertions import assert_non_negative
+from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.math.comparison import less_equal
 from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
 from headrace.ops.math.unary import abs as abs_of
@@ -29,6 +31,7 @@ from headrace.ops.math.unary import exp
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
     from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
@@ -296,6 +299,14 @@ def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> 
     return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
 
 
+def _checked_tolerance(value: TensorLike, kind: DType, name: str, validate_args: bool) -> Tensor:
+    found = convert_to_tensor(value, kind, name)
+    if not validate_args:
+        return found
+    check = assert_non_negative(found, message="Argument 'tol' must be non-negative")
+    return with_dependencies([check], found)
+
+
 class Deterministic(ScalarDistribution):
     """Always ``loc``; values within ``atol + rtol * |loc|`` of it count as equal."""
 
@@ -315,7 +326,7 @@ class Deterministic(ScalarDistribution):
             self._loc = convert_to_tensor(loc, name="loc")
             kind = self._loc.dtype
             self._atol, self._rtol = (
-                convert_to_tensor(0 if v is None else v, kind, n)
+                _checked_tolerance(0 if v is None else v, kind, n, validate_args)
                 for v, n in ((atol, "atol"), (rtol, "rtol"))
             )
         super().__init__(

@@ -86,11 +86,17 @@ class ResourceVariable(Variable):
         self._caching_device = caching_device
         listed = checked_collections(collections, self._trainable)
         want = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        self._build(initial_value, name, want, None if shape is None else as_shape(shape))
+        known = None if shape is None else as_shape(shape)
+        self._build(initial_value, name, want, known, validate_shape)
         self.graph.add_to_collections(listed, self)
 
     def _build(
-        self, initial_value: Any, name: str | None, dtype: DType | None, shape: TensorShape | None
+        self,
+        initial_value: Any,
+        name: str | None,
+        dtype: DType | None,
+        shape: TensorShape | None,
+        validate_shape: bool = True,
     ) -> None:
         from_function = callable(initial_value)
         with (
@@ -105,8 +111,10 @@ class ResourceVariable(Variable):
                     value = conversion.convert(given, dtype, "initial_value")
                 self._shape = self._variable_shape(value, scope, shape)
                 self._dtype = value.dtype.base_dtype
+                # without the check later values may have any shape: TF 1.15's kernel does not look
+                held = self._shape if validate_shape else TensorShape(None)
                 self._handle = ops.var_handle_op(
-                    self._dtype, self._shape, shared_name=handle_name, name=scope
+                    self._dtype, held, shared_name=handle_name, name=scope
                 )
             self._handle_name = handle_name
             self._initial_value = value

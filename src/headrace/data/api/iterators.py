@@ -108,6 +108,7 @@ class IteratorV1(IteratorBase):
         self._element_spec = element_spec
         self._string_handle = apply_op("IteratorToStringHandle", iterator_resource)
         self._get_next_calls = 0
+        get_default_graph().add_to_collection("iterators", iterator_resource)
 
     @classmethod
     def _of(cls, resource: Tensor, initializer: Operation | None, spec: object) -> IteratorV1:

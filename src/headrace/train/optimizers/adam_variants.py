@@ -141,8 +141,8 @@ class AdaMaxOptimizer(_SparseRows):
     def _rule(self) -> Rule:
         return RULES["AdaMax"]
 
-    def _get_beta_accumulators(self) -> tuple[Any, ...]:
-        return (self._get_non_slot_variable("beta1_power", graph=state_graph()),)
+    def _get_beta_accumulators(self) -> Any:
+        return self._get_non_slot_variable("beta1_power", graph=state_graph())
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: str(v.name))
@@ -153,12 +153,12 @@ class AdaMaxOptimizer(_SparseRows):
 
     def _scalar(self, name: str) -> Any:
         if name == "beta1_power":
-            return self._get_beta_accumulators()[0]
+            return self._get_beta_accumulators()
         return getattr(self, f"_{name}_t")
 
     def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Operation:
         dtype = var.dtype.base_dtype
-        power = cast(self._get_beta_accumulators()[0], dtype)
+        power = cast(self._get_beta_accumulators(), dtype)
         rate, beta1, beta2, epsilon = (
             cast(t, dtype) for t in (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
         )
@@ -171,7 +171,7 @@ class AdaMaxOptimizer(_SparseRows):
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         with control_dependencies(update_ops):
-            (power,) = self._get_beta_accumulators()
+            power = self._get_beta_accumulators()
             with colocate_with(op_of(power)):
                 updated = power.assign(power * self._beta1_t, use_locking=self._use_locking)
         return group(*update_ops, updated, name=name_scope)

@@ -228,7 +228,9 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
                     f"Optimizer keyword arg '{key}' is set automatically and cannot be "
                     "injected manually"
                 )
-        result = scipy.optimize.minimize(loss_and_gradient, initial_val, **given, **options)
+        # SLSQP takes float64 alone
+        start = np.asarray(initial_val, np.float64)
+        result = scipy.optimize.minimize(loss_and_gradient, start, **given, **options)
         lines = ["Optimization terminated with:", f"  Message: {result.message}"]
         lines.append(f"  Objective function value: {result.fun:f}")
         if hasattr(result, "nit"):

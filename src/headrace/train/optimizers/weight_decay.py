@@ -8,6 +8,7 @@ from headrace.core.build import apply_operation
 from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies
 from headrace.ops.array.basic import no_op
+from headrace.ops.array.casting import cast
 from headrace.ops.array.gathering import gather
 from headrace.ops.state.ref_scatter import scatter_add
 from headrace.train.optimizers.standard import AdamOptimizer, MomentumOptimizer
@@ -77,12 +78,16 @@ class DecoupledWeightDecayExtension(_Mixed):
     def _decay(self, var: Variable) -> Any:
         if not self._decays(var):
             return no_op()
-        return var.assign_sub(self._weight_decay_tensor * var, self._use_locking)
+        return var.assign_sub(self._amount(var) * var, self._use_locking)
+
+    def _amount(self, var: Variable) -> Tensor:
+        found: Tensor = cast(self._weight_decay_tensor, var.dtype.base_dtype)
+        return found
 
     def _decay_rows(self, var: Variable, indices: Tensor) -> Any:
         if not self._decays(var):
             return no_op()
-        rows = -self._weight_decay_tensor * gather(var, indices)
+        rows = -self._amount(var) * gather(var, indices)
         handle = getattr(var, "handle", None)
         if handle is not None:
             return apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
