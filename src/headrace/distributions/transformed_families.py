@@ -299,7 +299,7 @@ def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> 
     return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
 
 
-def _checked_tolerance(value: TensorLike, kind: DType, name: str, validate_args: bool) -> Tensor:
+def _checked_tolerance(value: object, kind: DType, name: str, validate_args: bool) -> Tensor:
     found = convert_to_tensor(value, kind, name)
     if not validate_args:
         return found
