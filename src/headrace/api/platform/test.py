@@ -12,6 +12,7 @@ import contextlib
 import os
 import random
 import re
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,12 @@ import numpy as np
 from absl.testing import absltest
 
 from headrace import errors
+from headrace.api.platform.benchmark import (
+    Benchmark,
+    benchmark_config,
+    run_benchmarks,
+    take_pattern,
+)
 from headrace.api.platform.ragged_assertions import (
     any_is_ragged,
     assert_rows_close,
@@ -49,7 +56,8 @@ if TYPE_CHECKING:
     from headrace.session.session import BaseSession
 
 __all__ = [
-    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error",
+    "Benchmark", "TestCase", "assert_equal_graph_def", "benchmark_config",
+    "compute_gradient", "compute_gradient_error",
     "create_local_cluster",
     "get_temp_dir", "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support",
     "is_built_with_rocm", "is_gpu_available", "main", "mock", "test_src_dir_path",
@@ -81,9 +89,13 @@ def gpu_device_name() -> str:
     return ""
 
 
-def main(argv: TensorLike | None = None) -> None:
-    """Run the tests of the program's first module."""
-    absltest.main(argv=argv)
+def main(argv: list[str] | None = None) -> None:
+    """Run the tests of the program's first module; with ``--benchmarks=PATTERN`` its benchmarks."""
+    pattern = take_pattern(sys.argv if argv is None else argv)
+    if pattern is None:
+        absltest.main(argv=argv)
+    else:
+        run_benchmarks(pattern)
 
 
 def get_temp_dir() -> str:

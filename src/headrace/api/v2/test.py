@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.api.platform.test import (
+    Benchmark,
     TestCase,
+    benchmark_config,
     gpu_device_name,
     is_built_with_cuda,
     is_built_with_gpu_support,
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
 __all__ = [
+    "Benchmark",
     "TestCase",
     "assert_equal_graph_def",
+    "benchmark_config",
     "compute_gradient",
     "gpu_device_name",
     "is_built_with_cuda",
