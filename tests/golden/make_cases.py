@@ -46,6 +46,7 @@ MODULES = [
     "namespace_cases",
     "more_distribution_cases",
     "eager_contrib_cases",
+    "sparse_serial_cases",
 ]
 
 

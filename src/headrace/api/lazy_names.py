@@ -147,6 +147,9 @@ LAZY_NAMES = late({
         "sparse_placeholder sparse_tensor_dense_matmul "
         "sparse_tensor_to_dense sparse_to_dense SparseTensor SparseTensorValue"
     ),
+    "headrace.ops.io.sparse_rows": (
+        "deserialize_many_sparse serialize_many_sparse serialize_sparse"
+    ),
     "headrace.ops.sparse.sparse_arranging": (
         "sparse_concat sparse_fill_empty_rows sparse_mask sparse_merge sparse_reorder "
         "sparse_reset_shape sparse_reshape sparse_retain sparse_slice sparse_split "

@@ -78,7 +78,7 @@ class Benchmark:
         times = {"cpu_time": cpu_time, "wall_time": wall_time, "throughput": throughput}
         full = self._get_name(name)
         logging.getLogger("tensorflow").info("Benchmark [%s] iters: %s, %s", full, iters, times)
-        print(_entry(full, iters, times, extras or {}, metrics or []))
+        sys.stdout.write(_entry(full, iters, times, extras or {}, metrics or []) + "\n")
 
     def run_op_benchmark(
         self,

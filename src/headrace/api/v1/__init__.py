@@ -35,9 +35,7 @@ from headrace.autodiff.gradients import AggregationMethod, gradients, hessians, 
 from headrace.autodiff.registry import (
     NoGradient, NotDifferentiable, NotDifferentiable as no_gradient, RegisterGradient,
 )
-from headrace.core.convert import (
-    convert_to_tensor, is_tensor, register_tensor_conversion_function,
-)
+from headrace.core.convert import convert_to_tensor, is_tensor, register_tensor_conversion_function
 from headrace.core.dtypes import (
     as_dtype, bfloat16, bool, complex128, complex64, double, DType, float16, float32, float64,
     half, int16, int32, int64, int8, qint16, qint32, qint8, QUANTIZED_DTYPES, quint16, quint8,
@@ -401,6 +399,9 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.io.printing import Print as Print
     from headrace.ops.io.printing import print_v2 as print
     from headrace.ops.io.printing import timestamp as timestamp
+    from headrace.ops.io.sparse_rows import deserialize_many_sparse as deserialize_many_sparse
+    from headrace.ops.io.sparse_rows import serialize_many_sparse as serialize_many_sparse
+    from headrace.ops.io.sparse_rows import serialize_sparse as serialize_sparse
     from headrace.ops.linalg.decompositions import cholesky as cholesky
     from headrace.ops.linalg.decompositions import matrix_determinant as matrix_determinant
     from headrace.ops.linalg.decompositions import matrix_inverse as matrix_inverse
@@ -566,18 +567,19 @@ if _typing.TYPE_CHECKING:
         "SparseFeature", "SparseTensorSpec", "Summary", "SummaryMetadata", "TFRecordReader",
         "TensorArraySpec", "TensorInfo", "TensorSpec", "TextLineReader", "TypeSpec",
         "VarLenFeature", "WholeFileReader", "app", "audio", "autograph", "compat", "config",
-        "contrib", "data", "decode_compressed", "decode_csv", "distribute", "distributions",
-        "estimator", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
-        "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
-        "fake_quant_with_min_max_vars_per_channel",
+        "contrib", "data", "decode_compressed", "decode_csv", "deserialize_many_sparse",
+        "distribute", "distributions", "estimator", "fake_quant_with_min_max_args",
+        "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
+        "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
         "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "flags", "function",
         "get_logger", "gfile", "graph_util", "image", "import_graph_def", "layers",
         "load_file_system_library", "load_library", "load_op_library", "logging", "lookup",
         "make_ndarray", "make_tensor_proto", "matching_files", "metrics", "parse_example",
         "parse_single_example", "parse_single_sequence_example", "parse_tensor", "profiler",
         "py_function", "python", "python_io", "quantization", "queue", "ragged", "raw_ops",
-        "read_file", "recompute_grad", "resource_loader", "saved_model", "serialize_tensor", "sets",
-        "summary", "sysconfig", "test", "timestamp", "tpu", "wrap_function", "write_file",
+        "read_file", "recompute_grad", "resource_loader", "saved_model", "serialize_many_sparse",
+        "serialize_sparse", "serialize_tensor", "sets", "summary", "sysconfig", "test", "timestamp",
+        "tpu", "wrap_function", "write_file",
     ]
 # static names: end
 

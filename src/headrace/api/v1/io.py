@@ -27,6 +27,9 @@ LAZY_NAMES = late({
         "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example "
         "parse_sequence_example parse_single_example parse_single_sequence_example"
     ),
+    "headrace.ops.io.sparse_rows": (
+        "deserialize_many_sparse serialize_many_sparse serialize_sparse"
+    ),
     "headrace.ops.strings.string_encoding": "decode_base64 encode_base64",
     "headrace.ops.strings.string_numbers": "decode_raw",
 })
@@ -64,6 +67,9 @@ if _typing.TYPE_CHECKING:
     from headrace.ops.io.parsing_features import (
         parse_single_sequence_example as parse_single_sequence_example,
     )
+    from headrace.ops.io.sparse_rows import deserialize_many_sparse as deserialize_many_sparse
+    from headrace.ops.io.sparse_rows import serialize_many_sparse as serialize_many_sparse
+    from headrace.ops.io.sparse_rows import serialize_sparse as serialize_sparse
     from headrace.ops.queues.file_readers import FixedLengthRecordReader as FixedLengthRecordReader
     from headrace.ops.queues.file_readers import IdentityReader as IdentityReader
     from headrace.ops.queues.file_readers import ReaderBase as ReaderBase

@@ -34,7 +34,6 @@ from headrace.data.ops import file_dataset_ops as ops_files
 from headrace.data.ops import function_dataset_ops as ops_functions
 from headrace.data.ops import iterator_ops as ops_iterators
 from headrace.data.ops import later_dataset_ops as ops_later
-from headrace.data.ops import sparse_variant_ops as ops_sparse
 from headrace.data.runtime.stages import INFINITE, UNKNOWN, Stage
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "DatasetV2"]
 
 # (importing them defines the ops)
-_OPS = (functions, ops, ops_files, ops_functions, ops_iterators, ops_later, ops_sparse)
+_OPS = (functions, ops, ops_files, ops_functions, ops_iterators, ops_later)
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE

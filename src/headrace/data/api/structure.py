@@ -15,13 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_many, apply_op
+from headrace.core.build import apply, apply_many
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
-from headrace.core.opdef import lookup
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from headrace.core.tensor import Tensor
+from headrace.ops.io.sparse_rows import (
+    DESERIALIZE_SPARSE,
+    SERIALIZE_MANY_SPARSE,
+    SERIALIZE_SPARSE,
+)
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 if TYPE_CHECKING:
@@ -170,7 +174,7 @@ def to_components(spec: object, value: object) -> list[Tensor]:
         if isinstance(leaf, SparseTensorSpec):
             sparse = SparseTensor.from_value(part)
             parts = (sparse.indices, sparse.values, sparse.dense_shape)
-            out.append(apply_op("SerializeSparse", *parts, out_type=dtypes.variant))
+            out.append(apply(SERIALIZE_SPARSE, *parts, out_type=dtypes.variant))
         elif isinstance(leaf, TensorSpec):
             out.append(convert_to_tensor(part, leaf.dtype))
         else:
@@ -184,7 +188,7 @@ def to_row_components(spec: object, value: Tensor) -> list[Tensor]:
     for leaf, part in zip(nest.flatten(spec), nest.flatten_up_to(spec, value, check_types=False)):
         if isinstance(leaf, SparseTensorSpec):
             parts = (part.indices, part.values, part.dense_shape)
-            out.append(apply_op("SerializeManySparse", *parts, out_type=dtypes.variant))
+            out.append(apply(SERIALIZE_MANY_SPARSE, *parts, out_type=dtypes.variant))
         elif isinstance(leaf, TensorSpec):
             out.append(part)
         else:
@@ -205,9 +209,7 @@ def from_components(spec: object, tensors: Sequence[Any]) -> Any:
 
 
 def _sparse(spec: SparseTensorSpec, variant: Tensor) -> SparseTensor:
-    indices, values, dense_shape = apply_many(
-        lookup("DeserializeSparse"), variant, dtype=spec.dtype
-    )
+    indices, values, dense_shape = apply_many(DESERIALIZE_SPARSE, variant, dtype=spec.dtype)
     rank = spec.shape.rank
     if rank is not None:
         indices.set_shape([None, rank])

@@ -164,12 +164,19 @@ def _part(tag: int, data: bytes) -> bytes:
     return bytes([tag]) + _number(len(data)) + data
 
 
-def tensor_bytes(array: Array, dtype: dtypes.DType) -> bytes:
-    """A serialized TensorProto, byte for byte as TensorFlow writes it."""
+def tensor_bytes(array: Array, dtype: dtypes.DType, packed: bool = False) -> bytes:
+    """A serialized TensorProto, byte for byte as TensorFlow writes it.
+
+    ``packed`` keeps strings as raw bytes, too: all lengths, then all characters.
+    """
     dims = b"".join(_part(0x12, b"\x08" + _number(d) if d else b"") for d in array.shape)
     head = b"\x08" + _number(dtype.as_datatype_enum) + _part(0x12, dims)
     if dtype is dtypes.string:
-        return head + b"".join(_part(0x42, s) for s in array.reshape(-1).tolist())
+        strings = array.reshape(-1).tolist()
+        if not packed:
+            return head + b"".join(_part(0x42, s) for s in strings)
+        lengths = b"".join(_number(len(s)) for s in strings)
+        return head + (_part(0x22, lengths + b"".join(strings)) if strings else b"")
     content = np.ascontiguousarray(array).tobytes()
     return head + (_part(0x22, content) if content else b"")
 
@@ -191,6 +198,36 @@ def _parse_kernel(xp: ArrayNamespace, serialized: Array, *, out_type: DType) -> 
         names = [_TYPE_NAMES.get(d, d.name) for d in (have, out_type)]
         raise invalid(f"Type mismatch between parsed tensor ({names[0]}) and dtype ({names[1]})")
     return _array(message, out_type)
+
+
+def parse_bytes(data: bytes) -> tuple[Array, DType]:
+    """The array and the type of a serialized TensorProto, whose strings may be packed."""
+    message = _message(data)
+    dtype = dtypes.as_dtype(message.dtype)
+    if dtype is not dtypes.string or not message.tensor_content:
+        return _array(message, dtype), dtype
+    return _unpacked(message), dtype
+
+
+def _unpacked(message: Any) -> Array:
+    content, at, lengths = message.tensor_content, 0, []
+    dims = [d.size for d in message.tensor_shape.dim]
+    for _ in range(math.prod(dims)):
+        length = shift = 0
+        while at < len(content) and content[at] & 0x80:
+            length |= (content[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+        if at == len(content):
+            raise _damaged("its strings end too early")
+        lengths.append(length | content[at] << shift)
+        at += 1
+    if sum(lengths) != len(content) - at:
+        raise _damaged("its strings do not have the declared lengths")
+    out = np.empty(len(lengths), object)
+    for i, length in enumerate(lengths):
+        out[i] = content[at : at + length]
+        at += length
+    return out.reshape(dims)
 
 
 _TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}

@@ -20,8 +20,14 @@ from headrace.ops.array.basic import no_op
 from headrace.ops.array.casting import cast
 from headrace.ops.array.partitioning import dynamic_partition
 from headrace.ops.control.control_flow import cond
+from headrace.ops.io.sparse_rows import (
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 from headrace.ops.math.binary import maximum
 from headrace.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.train.input_queues.producers import fullness_summary
 from headrace.train.input_queues.queue_runner import QueueRunner, add_queue_runner
 
@@ -66,19 +72,48 @@ def _as_given(
     return dict(zip(sorted(original, key=str), values))
 
 
-def _tensors(lists: list[Any]) -> list[list[Tensor]]:
-    from headrace.ops.sparse.sparse_tensor import SparseTensor
-
-    if any(isinstance(t, SparseTensor) for tensors in lists for t in tensors):
-        raise NotImplementedError(
-            "tf.train.batch of a SparseTensor is not in Headrace: batch its indices, "
-            "values and shape, or use "
-            "tf.data (padded_batch after sparse.to_dense, or batch of serialized examples "
-            "and tf.parse_example)."
-        )
+def _tensors(lists: list[Any], enqueue_many: bool) -> list[list[Tensor]]:
+    """What goes into the queue: sparse tensors as strings."""
     if not lists[0]:
         raise ValueError("Expected at least one tensor in batch().")
-    return [[convert_to_tensor(t) for t in tensors] for tensors in lists]
+    return [[_for_queue(t, enqueue_many) for t in tensors] for tensors in lists]
+
+
+def _for_queue(tensor: Any, enqueue_many: bool) -> Tensor:
+    if not isinstance(tensor, SparseTensor):
+        return convert_to_tensor(tensor)
+    return serialize_many_sparse(tensor) if enqueue_many else serialize_sparse(tensor)
+
+
+def _sparse_again(dequeued: Any, lists: list[Any], enqueue_many: bool) -> Any:
+    """The batches, with sparse ones where the elements are sparse."""
+    columns = list(zip(*lists, strict=True))
+    if not any(isinstance(c[0], SparseTensor) for c in columns):
+        return dequeued
+    taken = dequeued if isinstance(dequeued, (list, tuple)) else [dequeued]
+    found: list[Any] = []
+    for batch_of, column in zip(taken, columns, strict=True):
+        if not isinstance(column[0], SparseTensor):
+            found.append(batch_of)
+            continue
+        ranks = {t.shape.ndims for t in column}
+        rank = ranks.pop() if len(ranks) == 1 else None
+        if rank is not None and not enqueue_many:
+            rank += 1
+        found.append(deserialize_many_sparse(batch_of, column[0].dtype, rank))
+    return found[0] if len(found) == 1 else found
+
+
+def _check_sparse(lists: list[Any], enqueue_many: bool, keep: Tensor) -> None:
+    for column in zip(*lists, strict=True):
+        sparse = [isinstance(t, SparseTensor) for t in column]
+        if any(sparse) and not all(sparse):
+            raise TypeError("Inconsistent sparse and dense tensors in tensors_list.")
+        if any(sparse) and enqueue_many and keep.get_shape().ndims == 1:
+            raise NotImplementedError(
+                "a vector `keep_input` for sparse tensors is not in Headrace: use "
+                "tf.sparse.retain before"
+            )
 
 
 def _keep_input(keep_input: TensorLike, enqueue_many: bool) -> Tensor:
@@ -165,15 +200,17 @@ def _batched(
             raise ValueError(
                 f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
             )
-        tensors = _tensors(lists)
         keep = _keep_input(keep_input, enqueue_many)
+        _check_sparse(lists, enqueue_many, keep)
+        tensors = _tensors(lists, enqueue_many)
         types, known = _types(tensors), _shapes(tensors, shapes, enqueue_many)
         queue = _queue(capacity, min_after_dequeue, seed, types, known, dynamic_pad, shared_name)
         ops = [_enqueue_op(queue, ts, enqueue_many, keep) for ts in tensors]
         add_queue_runner(QueueRunner(queue, ops * threads))
         _summarize(queue, capacity, min_after_dequeue)
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
-        return _as_given(original, take(batch_size, name=scope))
+        taken = _sparse_again(take(batch_size, name=scope), lists, enqueue_many)
+        return _as_given(original, taken)
 
 
 def _queue(

@@ -26,7 +26,14 @@ from headrace.ops.control.dependencies import group
 from headrace.ops.math.comparison import equal, less, less_equal, logical_and
 from headrace.ops.math.reductions import reduce_min
 from headrace.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
-from headrace.train.input_queues.batches import _as_given, _as_list, _keep_input, _shapes, _tensors
+from headrace.train.input_queues.batches import (
+    _as_given,
+    _as_list,
+    _keep_input,
+    _shapes,
+    _sparse_again,
+    _tensors,
+)
 from headrace.train.input_queues.queue_runner import QueueRunner, add_queue_runner
 from headrace.train.summaries.summary_functions import scalar
 
@@ -94,7 +101,7 @@ def bucket(
     with name_scope(name, "bucket", elements):
         if not elements:
             raise ValueError("Expected at least one tensor in bucket().")
-        (given,) = _tensors([elements])
+        (given,) = _tensors([elements], enqueue_many=False)
         keep = _keep_input(keep_input, enqueue_many=False)
         sizes = _sizes(batch_size, num_buckets)
         types = [t.dtype.base_dtype for t in given]
@@ -121,7 +128,9 @@ def bucket(
             scalar(f"bucket/{queue.name}/size", cast(top.size(), dtypes.float32))
         full = cast(top.size(), dtypes.float32) * (1.0 / capacity)
         scalar(f"bucket/{top.name}/fraction_of_{capacity}_full", full)
-        number, *batch = top.dequeue(name="dequeue_top")
+        number, *taken = top.dequeue(name="dequeue_top")
+        batch = _sparse_again(taken, [elements], enqueue_many=False)
+        batch = batch if isinstance(batch, list) else [batch]
         return number, _as_given(tensors, batch[0] if len(batch) == 1 else batch)
 
 
