@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from headrace.dropin import one_element
+from headrace.dropin import one_element_arrays as one_element
 
 
 @pytest.fixture(autouse=True)
