@@ -53,6 +53,8 @@ from numpy.testing.utils import assert_allclose
 print(np.lib.pad([1], 1, "constant"), arraypad.pad([2], 1, "constant"), s_[1:2], np.alen([1, 2]))
 print(np.math.sqrt(4.0), np.warnings.__name__, np.core.float_ is np.float64, np.typeDict["int8"])
 print(np.sctypes["float"][1], np.obj2sctype("f4"), issubclass(np.RankWarning, Warning))
+print(np.percentile([1, 2, 4], 50, interpolation="lower"))
+print(np.nanquantile([1.0], 0.5, interpolation="nearest"))
 print(np.lib.DataSource is np.DataSource, LinAlgError is np.linalg.LinAlgError)
 print(len(tree.fromstring("<a><b/></a>").getchildren()), np.recfromcsv(["A,b", "1,2"]).a)
 """
@@ -60,6 +62,8 @@ _NUMPYS_PRINTED = """\
 [0 1 0] [0 2 0] slice(1, 2, None) 2
 2.0 warnings True <class 'numpy.int8'>
 <class 'numpy.float32'> <class 'numpy.float32'> True
+2
+1.0
 True True
 1 1
 """

@@ -47,6 +47,7 @@ MODULES = [
     "more_distribution_cases",
     "eager_contrib_cases",
     "sparse_serial_cases",
+    "mixture_cases",
 ]
 
 

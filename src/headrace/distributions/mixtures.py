@@ -13,9 +13,14 @@ from headrace.distributions.distribution import (
     Distribution,
     gen_new_seed,
 )
-from headrace.ops.array.joining import stack
+from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.gathering import gather
+from headrace.ops.array.joining import concat, stack
 from headrace.ops.array.one_hot import one_hot
-from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
+from headrace.ops.array.partitioning import dynamic_partition, dynamic_stitch
+from headrace.ops.array.ranges import range as range_of
+from headrace.ops.math.reductions import reduce_logsumexp, reduce_prod, reduce_sum
 from headrace.ops.math.unary import exp, square
 from headrace.ops.nn.activations import log_softmax
 
@@ -116,7 +121,10 @@ class MixtureSameFamily(Distribution):
 
 
 class Mixture(Distribution):
-    """A mixture of any distributions with equal shapes: ``cat`` chooses among ``components``."""
+    """A mixture of any distributions with equal shapes: ``cat`` chooses among ``components``.
+
+    ``use_static_graph`` decides which seeds samples are drawn with, as in TensorFlow.
+    """
 
     def __init__(
         self,
@@ -124,6 +132,7 @@ class Mixture(Distribution):
         components: Sequence[Distribution],
         validate_args: bool = False,
         allow_nan_stats: bool = True,
+        use_static_graph: bool = False,
         name: str = "Mixture",
     ) -> None:
         given = dict(locals())
@@ -137,6 +146,7 @@ class Mixture(Distribution):
         if len({c.dtype for c in components}) > 1:
             raise TypeError("All components must have the same dtype")
         self._cat, self._components = cat, list(components)
+        self._use_static_graph = use_static_graph
         with name_scope(name) as name:
             pass
         parents = [*cat._graph_parents, *(p for c in components for p in c._graph_parents)]
@@ -182,16 +192,33 @@ class Mixture(Distribution):
         return found
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        classes = self._cat.sample([n], seed=gen_new_seed(seed, "mixture"))
-        drawn = []
-        for component in self._components:
+        classes = self._cat.sample([n], seed=seed)
+        seeds = []
+        for _ in self._components:
             seed = gen_new_seed(seed, "mixture")
-            drawn.append(component.sample([n], seed=seed))
-        axes = self.event_shape.ndims or 0
+            seeds.append(seed)
+        if not self._use_static_graph:
+            return self._sample_where_needed(classes, seeds)
+        pairs = zip(self._components, seeds, strict=True)
+        drawn = [component.sample([n], seed=seed) for component, seed in pairs]
         mask: Any = one_hot(classes, self.num_components, axis=0, dtype=self.dtype)
-        for _ in range(axes):
+        for _ in range(self.event_shape.ndims or 0):
             mask = mask[..., None]
         return reduce_sum(stack(drawn, 0) * mask, 0)
+
+    def _sample_where_needed(self, classes: Tensor, seeds: list[int | None]) -> Tensor:
+        """Each component draws as often as it was chosen."""
+        size, event = shape_of(classes), self.event_shape_tensor()
+        batch = reduce_prod(size[1:])
+        flat = reshape(classes, [-1])
+        numbers: Any = range_of(0, reduce_prod(size))
+        places = dynamic_partition(numbers, flat, self.num_components)
+        drawn = []
+        for component, seed, chosen in zip(self._components, seeds, places, strict=True):
+            count: Any = shape_of(chosen)[0]
+            rows = reshape(component.sample(count, seed=seed), concat([[-1], event], 0))
+            drawn.append(gather(rows, range_of(0, count) * batch + chosen % batch))
+        return reshape(dynamic_stitch(places, drawn), concat([size, event], 0))
 
     def _log_prob(self, x: Tensor) -> Tensor:
         x = convert_to_tensor(x, name="x")

@@ -5,6 +5,8 @@ From :func:`install` on a program may write them; one warning for each line says
 - ``np.array([[1, 2], [3]])`` (and ``asarray``, ``asanyarray``): rows of different lengths give an
   array of objects. NumPy refuses them since 1.24; text programs keep their sentences so.
 - ``np.reshape(a, newshape=s)``: the parameter is called ``shape`` now.
+- ``np.percentile(a, q, interpolation="lower")``: the parameter is called ``method`` now; so it is
+  for ``quantile``, ``nanpercentile`` and ``nanquantile``.
 - ``np.fromstring(b, np.uint8)``: bytes, which ``np.frombuffer`` reads now.
 - ``np.array(a, copy=False)`` where a copy must be made.
 - ``a.tostring()``, ``a.itemset(...)``, ``a.ptp()``, ``a.newbyteorder()`` of arrays.
@@ -117,6 +119,11 @@ def _reshape(own: Callable[..., Any], error: Exception, a: TensorLike, **kwargs:
     return own(a, shape, **kwargs)
 
 
+def _by_method(own: Callable[..., Any], error: Exception, *args: Any, **kwargs: Any) -> Any:
+    del error
+    return own(*args, method=kwargs.pop("interpolation"), **kwargs)
+
+
 def _from_bytes(
     own: Callable[..., Any],
     error: Exception,
@@ -139,6 +146,7 @@ def _copy_if_needed(own: Callable[..., Any], error: Exception, *args: Any, **kwa
     return own(*args, **{**kwargs, "copy": None})
 
 
+_METHOD = {"'interpolation'": _by_method}
 _RAGGED = {"inhomogeneous shape": _array_of_objects}
 #: Function -> what its error says, and what the call meant.
 _FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
@@ -146,6 +154,10 @@ _FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "asarray": _RAGGED,
     "asanyarray": _RAGGED,
     "reshape": {"newshape": _reshape},
+    "percentile": _METHOD,
+    "quantile": _METHOD,
+    "nanpercentile": _METHOD,
+    "nanquantile": _METHOD,
     "fromstring": {"binary mode of fromstring is removed": _from_bytes},
 }
 
