@@ -134,3 +134,48 @@ def test_checkpoints_of_the_first_format_and_folders(
         assert "[2. 6.]" in capsys.readouterr().out
     assert main(["inspect", str(tmp_path)]) == 1
     assert "no checkpoints" in capsys.readouterr().err
+
+
+def _saved(folder: Path) -> Path:
+    """A SavedModel, and a checkpoint of two savers beside it."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.multiply(x, tf.Variable([2.0, 3.0], name="v"), name="y")
+        sess.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(sess, str(folder / "model"), {"a": x}, {"b": y})
+        tf.train.Saver(sharded=True)
+        tf.train.Saver().save(sess, str(folder / "checkpoint" / "model"))
+    return folder
+
+
+def test_savers_are_no_part_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _saved(tmp_path) / "checkpoint" / "model"
+    assert main(["inspect", f"{path}.meta"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    ends = [line.split()[1] for line in lines if line.startswith(("input", "output"))]
+    assert ends == ["x", "y"]
+    assert main(["freeze", str(path), "-o", str(tmp_path / "f.pb")]) == 0
+    message = tf.GraphDef()
+    message.ParseFromString((tmp_path / "f.pb").read_bytes())
+    assert sorted(n.name for n in message.node) == ["v", "v/read", "x", "y"]
+
+
+def test_tags_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(_saved(tmp_path) / "model")
+    for command in (["explain", model], ["freeze", model, "-o", str(tmp_path / "f.pb")]):
+        assert main([*command, "--tags", "serve"]) == 0
+        assert main([*command, "--tags", "train"]) == 1
+        assert "train" in capsys.readouterr().err
+
+
+def test_what_predict_is_not_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(_saved(tmp_path) / "model")
+    for arguments, text in (
+        ([], "the model needs --input a=FILE, float32 (?, 2)"),
+        (["--input", "q=1"], "the model has no tensor 'q'; its inputs are a; its outputs are b"),
+        (["--input", "a=[[1, 2]]", "--outputs", "q"], "no tensor 'q'"),
+        (["--input", "a=[[1, 2]]", "-o", str(tmp_path / "r.npy")], "to a .npz file"),
+    ):
+        assert main(["predict", model, *arguments]) == 1
+        assert capsys.readouterr().err == f"headrace predict: {text}\n" or len(arguments) > 2
+    assert not (tmp_path / "r.npy").exists()

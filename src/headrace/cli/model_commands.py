@@ -18,6 +18,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
     from headrace.formats.model_files import Model
 
 __all__ = ["add_commands"]
@@ -43,7 +44,7 @@ def add_commands(commands: Any) -> None:
         parser.set_defaults(function=_guarded(function))
         if name != "inspect":
             parser.add_argument(
-                "--tags", default="serve", help="tags of the MetaGraph in a SavedModel (serve)"
+                "--tags", help="tags of the MetaGraph in a SavedModel (serve, or the only one's)"
             )
             parser.add_argument("--signature", help="signature of a SavedModel (serving_default)")
         if name in ("explain", "freeze", "predict"):
@@ -60,7 +61,10 @@ def add_commands(commands: Any) -> None:
             parser.add_argument("--progress", action="store_true", help="show how far it is")
         if name in ("predict", "freeze"):
             parser.add_argument(
-                "-o", "--output-file", required=name == "freeze", help="where to write the result"
+                "-o",
+                "--output-file",
+                required=name == "freeze",
+                help="where to write the result" + (" (.npz)" if name == "predict" else ""),
             )
 
 
@@ -118,6 +122,8 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             errors.OpError,
         ) as error:
             text = error.message if isinstance(error, errors.OpError) else str(error)
+            if isinstance(error, KeyError):
+                text = str(error.args[0])  # (its text would be in quotes)
             print(f"headrace {options.command}: {text}", file=sys.stderr)
             return 1
 
@@ -144,7 +150,11 @@ def _inspect(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace) -> Model:
     from headrace.formats.model_files import open_model
 
-    return open_model(options.file, _names(options.tags), options.signature)
+    return open_model(options.file, _tags(options), options.signature)
+
+
+def _tags(options: argparse.Namespace) -> list[str] | None:
+    return None if options.tags is None else _names(options.tags)
 
 
 def _chosen(model: Model, text: str) -> dict[str, Any]:
@@ -157,8 +167,18 @@ def _chosen(model: Model, text: str) -> dict[str, Any]:
     return {n: model.outputs[n] if n in model.outputs else _tensor(model, n) for n in names}
 
 
-def _tensor(model: Any, name: str) -> Any:
-    return model.graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+def _tensor(model: Model, name: str) -> Tensor:
+    try:
+        return model.graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+    except KeyError:
+        known = [f"{what} {', '.join(names)}" for what, names in _ends(model) if names]
+        raise ValueError(
+            f"the model has no tensor '{name}'" + (f"; {'; '.join(known)}" if known else "")
+        ) from None
+
+
+def _ends(model: Model) -> tuple[tuple[str, dict[str, Tensor]], ...]:
+    return ("its inputs are", model.inputs), ("its outputs are", model.outputs)
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -171,6 +191,8 @@ def _explain(options: argparse.Namespace) -> int:
 def _predict(options: argparse.Namespace) -> int:
     import numpy as np
 
+    from headrace import errors
+
     model = _open(options)
     feeds = {}
     for item in options.input:
@@ -179,7 +201,18 @@ def _predict(options: argparse.Namespace) -> int:
             raise ValueError(f"--input takes NAME=FILE, not {item!r}")
         feeds[model.inputs[name] if name in model.inputs else _tensor(model, name)] = _array(source)
     outputs = _chosen(model, options.outputs)
-    found = model.session.run(outputs, feeds)
+    if options.output_file and not options.output_file.endswith(".npz"):
+        raise ValueError(f"results are written to a .npz file, not {options.output_file!r}")
+    try:
+        found = model.session.run(outputs, feeds)
+    except errors.InvalidArgumentError as error:
+        missing = [n for n, t in model.inputs.items() if t.op is error.op and t not in feeds]
+        if not missing:
+            raise
+        tensor = model.inputs[missing[0]]
+        raise ValueError(
+            f"the model needs --input {missing[0]}=FILE, {tensor.dtype.name} {tensor.shape}"
+        ) from None
     if options.output_file:
         np.savez(options.output_file, **found)
     for name, value in found.items():
@@ -213,7 +246,7 @@ def _freeze(options: argparse.Namespace) -> int:
 
     with file_progress() if options.progress else nullcontext():
         frozen = freeze_model(
-            options.file, _names(options.outputs), _names(options.tags), options.signature
+            options.file, _names(options.outputs), _tags(options), options.signature
         )
     data = frozen.SerializeToString(deterministic=True)
     write_bytes(options.output_file, data)

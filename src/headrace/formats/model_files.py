@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core.graph import Graph
@@ -29,7 +29,7 @@ from headrace.formats.saved_model import (
     read_saved_model,
 )
 from headrace.formats.subgraphs import extract_sub_graph, source_of
-from headrace.ops.io.checkpoint_ops import open_checkpoint
+from headrace.ops.io.checkpoint_ops import CHECKPOINT_OPS, open_checkpoint
 from headrace.program.variable_reads import variable_key
 from headrace.session.session import Session
 from headrace.train.checkpoint_files import (
@@ -86,9 +86,10 @@ def kind_of_file(path: str) -> str:
     return "graph"
 
 
-def open_model(path: str, tags: Sequence[str] = ("serve",), signature: str | None = None) -> Model:
+def open_model(path: str, tags: Sequence[str] | None = None, signature: str | None = None) -> Model:
     """Load a model.
 
+    ``tags``: of a MetaGraph in a SavedModel; "serve", or those of the only one, if None.
     Of a SavedModel the inputs and outputs are those of a signature (``serving_default`` if there is
     one).
     """
@@ -119,10 +120,12 @@ def _prefix(path: str) -> str:
     return found or path.removesuffix(".meta").removesuffix(".index")
 
 
-def _tags(path: str, wanted: Sequence[str]) -> Sequence[str]:
-    """The wanted tags; those of the only MetaGraph if there is no choice."""
+def _tags(path: str, wanted: Sequence[str] | None) -> Sequence[str]:
+    """The wanted tags; if None "serve", or those of the only MetaGraph."""
+    if wanted is not None:
+        return wanted
     metas = read_saved_model(path).meta_graphs
-    return list(metas[0].meta_info_def.tags) if len(metas) == 1 else wanted
+    return list(metas[0].meta_info_def.tags) if len(metas) == 1 else ["serve"]
 
 
 def _signature(meta: MetaGraphDef, name: str | None) -> Any:
@@ -143,17 +146,17 @@ def _named(graph: Graph, infos: Any) -> dict[str, Tensor]:
 
 
 def _ends(graph: Graph) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Placeholders, and tensors of operations that nobody reads."""
+    """Placeholders, and tensors of operations that nobody reads; without those of savers."""
+    operations = graph.get_operations()
+    scopes = _saver_scopes([(op.name, op.type) for op in operations])
     inputs = {
-        op.name: op.outputs[0]
-        for op in graph.get_operations()
-        if op.type in ("Placeholder", "PlaceholderV2")
+        op.name: op.outputs[0] for op in operations if op.type in ("Placeholder", "PlaceholderV2")
     }
-    read = {t._op for op in graph.get_operations() for t in op._inputs}
-    read.update(c for op in graph.get_operations() for c in op._control_inputs)
+    read = {t._op for op in operations for t in op._inputs}
+    read.update(c for op in operations for c in op._control_inputs)
     outputs: dict[str, Tensor] = {}
-    for op in graph.get_operations():
-        if op.outputs and op not in read and _computes(op):
+    for op in operations:
+        if op.outputs and op not in read and _computes(op) and not op.name.startswith(scopes):
             outputs.update(
                 (op.name if i == 0 else f"{op.name}:{i}", t) for i, t in enumerate(op.outputs)
             )
@@ -164,13 +167,19 @@ def _computes(op: Operation) -> bool:
     """Whether an operation is a result rather than a constant or a step of training or saving."""
     traits = op._opdef.traits
     quiet = op.type == "Const" or traits.role in ("handle", "variable", "placeholder")
-    return not (quiet or traits.writes or op.name.startswith("save/"))
+    return not (quiet or traits.writes)
+
+
+def _saver_scopes(nodes: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The scopes of savers in a graph of (name, type)."""
+    scopes = {name.rpartition("/")[0] for name, op in nodes if op in CHECKPOINT_OPS}
+    return tuple(f"{scope}/" for scope in sorted(scopes) if scope)
 
 
 def freeze_model(
     path: str,
     outputs: Sequence[str],
-    tags: Sequence[str] = ("serve",),
+    tags: Sequence[str] | None = None,
     signature: str | None = None,
 ) -> Any:
     """A GraphDef of a model with its variables as constants.
@@ -251,11 +260,13 @@ def _graph_lines(graph_def: GraphDef) -> list[str]:
         f"{len(graph_def.library.function)} functions, "
         f"constants {constants:,} bytes, producer version {graph_def.versions.producer}"
     ]
-    for n in graph_def.node:
+    scopes = _saver_scopes([(n.name, n.op) for n in graph_def.node])
+    own = [n for n in graph_def.node if not n.name.startswith(scopes)]
+    for n in own:
         if traits_of(n.op).role == "placeholder":
             shape = _shape_text(n.attr["shape"].shape) if "shape" in n.attr else "?"
             lines.append(f"input   {n.name}  {_type_text(n.attr['dtype'].type)} {shape}")
-    for n in graph_def.node:
+    for n in own:
         quiet = n.op == "Const" or traits_of(n.op).role in ("nothing", "placeholder")
         if n.name not in read and not quiet:
             lines.append(f"output  {n.name}  ({n.op})")

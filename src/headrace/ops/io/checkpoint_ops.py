@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
 
 __all__ = [
+    "CHECKPOINT_OPS",
     "CheckpointFile",
     "merge_v2_checkpoints",
     "open_checkpoint",
@@ -400,6 +401,12 @@ SHARDED_FILESPEC = define(
     kernel=_filespec_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+)
+
+
+#: What the operations of a saver are made of.
+CHECKPOINT_OPS = frozenset(
+    op.name for op in (SAVE_V2, RESTORE_V2, SAVE, SAVE_SLICES, RESTORE, RESTORE_SLICE)
 )
 
 
