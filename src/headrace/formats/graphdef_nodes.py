@@ -49,7 +49,7 @@ CallMaker = Callable[[Any, Any, tuple[Tensor, ...], tuple[Operation, ...], str],
 def _later_attrs() -> dict[str, dict[str, Any]]:
     """Attributes that TensorFlow added after 1.15, by op.
 
-    Their default, or "*" where any value means the same here.
+    Their default, "*" where any value means the same here, or "kept" where kernels look at it.
     """
     text = resources.files(__package__).joinpath("later_attrs.json").read_text()
     found: dict[str, dict[str, Any]] = json.loads(text)
@@ -476,7 +476,9 @@ class NodeImporter:
             )
         value = decode_any(message)
         plain = getattr(value, "_enum", list(value) if isinstance(value, tuple) else value)
-        if later[name] != "*" and later[name] != plain:
+        if later[name] == "kept":
+            attrs[name] = value
+        elif later[name] != "*" and later[name] != plain:
             raise ValueError(
                 f"attribute '{name}' = {plain!r} came after TensorFlow 1.15; Headrace has "
                 f"{opdef.name} with {later[name]!r} only"

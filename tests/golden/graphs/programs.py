@@ -123,6 +123,19 @@ def growing_loop(tf, np):
     return [(["out:0"], {"n:0": np.int32(k)}) for k in (0, 3)]
 
 
+def growing_array(tf, np):
+    """A TensorArray that grows as it is written: in TF 2 a list that TensorListSetItem resizes."""
+    n = tf.placeholder(tf.int32, [], name="n")
+    array = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[2])
+    _, array = tf.while_loop(
+        lambda i, _: i < n,
+        lambda i, a: (i + 1, a.write(i, tf.cast(i, tf.float32) * [1.0, 2.0])),
+        [0, array],
+    )
+    tf.identity(array.stack(), name="out")
+    return [(["out:0"], {"n:0": np.int32(k)}) for k in (1, 4)]
+
+
 def arrays(tf, np):
     """map_fn, scan and a TensorArray."""
     x = tf.placeholder(tf.float32, [4, 2], name="x")
@@ -183,6 +196,7 @@ PROGRAMS = {
         lstm_by_hand,
         loops,
         growing_loop,
+        growing_array,
         arrays,
         conditions,
         checks,

@@ -143,6 +143,7 @@ LAZY_MODULES = {
     "lookup": "headrace.api.v2.lookup",
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
+    "ragged": "headrace.api.v1.ragged",
     "raw_ops": "headrace.api.raw_ops",
     "saved_model": "headrace.api.v2.saved_model",
     "audio": "headrace.api.v1.audio",
@@ -159,6 +160,8 @@ LAZY_NAMES = {
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
+    "RaggedTensor": "headrace.ops.ragged.ragged_tensor",
+    "RaggedTensorSpec": "headrace.ops.ragged.ragged_spec",
 }
 
 __version__ = "2.15.0"
@@ -212,6 +215,7 @@ if _typing.TYPE_CHECKING:
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
     from headrace.api.v1 import audio as audio
+    from headrace.api.v1 import ragged as ragged
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
     from headrace.api.v2 import config as config
@@ -231,11 +235,13 @@ if _typing.TYPE_CHECKING:
     from headrace.core import nest as nest
     from headrace.formats.tensor_proto import make_ndarray as make_ndarray
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
+    from headrace.ops.ragged.ragged_spec import RaggedTensorSpec as RaggedTensorSpec
+    from headrace.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
     __all__ += [
-        "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "get_logger",
-        "graph_util", "image", "initializers", "io", "keras", "lookup", "make_ndarray",
-        "make_tensor_proto", "nest", "optimizers", "raw_ops", "saved_model", "summary", "sysconfig",
-        "test", "train", "version",
+        "RaggedTensor", "RaggedTensorSpec", "audio", "autodiff", "autograph", "compat", "config",
+        "data", "experimental", "get_logger", "graph_util", "image", "initializers", "io", "keras",
+        "lookup", "make_ndarray", "make_tensor_proto", "nest", "optimizers", "ragged", "raw_ops",
+        "saved_model", "summary", "sysconfig", "test", "train", "version",
     ]
 # static names: end
 

@@ -17,7 +17,7 @@ from headrace import errors
 from headrace.core import shapes
 from headrace.core.dtypes import DType, string
 from headrace.core.infer import Inference
-from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.shape_fns import scalar
 from headrace.core.shapes import Shape
 
@@ -175,9 +175,15 @@ def _get(xp: ArrayNamespace, handle: TensorList, index: Array, element_shape: Ar
     return handle.zeros(_shape(element_shape)) if found is None else _own(found)
 
 
-def _set(xp: ArrayNamespace, handle: TensorList, index: Array, item: Array) -> TensorList:
+def _set(
+    xp: ArrayNamespace, handle: TensorList, index: Array, item: Array, *, node: KernelNode
+) -> TensorList:
     _narrowed(handle.element_shape, np.shape(item))
     elements = list(handle.elements)
+    # an attribute of TF 2, whose arrays in loops grow
+    if node.attrs.get("resize_if_index_out_of_bounds") and int(index) >= len(elements):
+        elements += [None] * (_size(int(index) + 1) - len(elements))
+        handle = handle.having(elements)
     elements[_index(handle, index)] = _own(item)
     return handle.having(elements)
 
