@@ -291,8 +291,43 @@ def lines(tf):
     return out
 
 
+def positions(tf):
+    """Reading and writing through one GFile: each has a place of its own."""
+    out, folder = [], tempfile.mkdtemp()
+
+    def note(function, *args):
+        try:
+            found = function(*args)
+        except (tf.errors.OpError, ValueError, TypeError) as error:
+            found = type(error).__name__
+        out.append(json.loads(json.dumps(found, default=lambda b: ["bytes", b.decode("latin-1")])))
+
+    for there in (False, True):
+        for mode in ("r+", "w+", "a+", "rb+", "wb+", "a", "w"):
+            path = os.path.join(folder, mode + str(there))
+            if there:
+                with open(path, "w") as file:
+                    file.write("already\nthere\n")
+            f = tf.gfile.GFile(path, mode)
+            note(f.tell)
+            note(f.read, 3)
+            note(f.write, "ab\nc")
+            note(f.flush)
+            note(f.tell)
+            note(f.readline)
+            note(f.size)
+            note(f.seek, 1)
+            note(f.write, b"de")
+            note(f.flush)
+            note(f.read)
+            note(f.tell)
+            note(f.close)
+            note(tf.gfile.GFile(path).read)
+    return out
+
+
 def everything(tf):
-    parts = (files, folders, records, patterns, lines)
+    parts = (files, folders, records, patterns, lines, positions)
     return {part.__name__: part(tf) for part in parts}
 
 

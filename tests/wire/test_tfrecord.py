@@ -327,3 +327,23 @@ def test_message_modules() -> None:
 
     assert messages.module("core.example.example_pb2").Example is tf.train.Example
     assert messages.module("core.example.feature_pb2").Feature is tf.train.Feature
+
+
+def test_flush_mode_and_buffer_size_count(tmp_path: Path) -> None:
+    """They do not change what is read."""
+    records = [bytes([65 + i % 7]) * 5000 for i in range(200)] + [b"x" * 400_000, b""]
+    sizes = []
+    for options in (
+        {},
+        {"output_buffer_size": 100},
+        {"flush_mode": zlib.Z_FULL_FLUSH},
+        {"flush_mode": zlib.Z_FULL_FLUSH, "input_buffer_size": 4096},
+    ):
+        path = tmp_path / "records"
+        given = tfrecord.TFRecordOptions("ZLIB", **options)
+        with tfrecord.TFRecordWriter(path, given) as writer:
+            for record in records:
+                writer.write(record)
+        assert list(tfrecord.tf_record_iterator(str(path), given)) == records
+        sizes.append(path.stat().st_size)
+    assert sizes[0] == sizes[1] < sizes[2] < sizes[3]

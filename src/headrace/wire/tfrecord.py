@@ -168,8 +168,8 @@ class TFRecordOptions:
     """How a file is compressed: "GZIP", "ZLIB" or "" (or an old :class:`TFRecordCompressionType`),
     and zlib's settings.
 
-    ``flush_mode`` and the buffer sizes are accepted and have no effect: they do not change what a
-    reader finds.
+    As in TensorFlow, ``input_buffer_size`` bytes are compressed at a time, with ``flush_mode``;
+    ``output_buffer_size`` does not change what is written.
     """
 
     compression_type_map = {
@@ -230,6 +230,10 @@ class TFRecordOptions:
         )
 
 
+#: Bytes that TensorFlow compresses at a time.
+INPUT_BUFFER = 256 << 10
+
+
 def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
@@ -251,6 +255,10 @@ class TFRecordWriter:
             options = TFRecordOptions(compression_type=options)
         self._path = path
         self._compressor = options.compressor()
+        self._flush_mode = _or(options.flush_mode, zlib.Z_NO_FLUSH)
+        self._limit = _or(options.input_buffer_size, INPUT_BUFFER)
+        self._waiting: list[bytes] = []  # not compressed yet
+        self._size = 0
         try:
             self._file: Any = open(local_path(path), "wb")  # noqa: SIM115
         except OSError as error:
@@ -273,15 +281,20 @@ class TFRecordWriter:
             if not isinstance(record, (bytearray, memoryview)):
                 raise TypeError(f"expected bytes, {type(record).__name__} found")
             record = bytes(record)
+        self._check_open()
         length = _LENGTH.pack(len(record))
-        head = length + _WORD.pack(crc.masked(length))
-        self._put(head + record + _WORD.pack(crc.masked(record)))
+        parts = (length + _WORD.pack(crc.masked(length)), record, _WORD.pack(crc.masked(record)))
+        if self._compressor is None:
+            self._write(b"".join(parts))
+            return
+        for part in parts:
+            self._put(part)
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
         self._check_open()
         if self._compressor is not None:
-            self._write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
+            self._write(self._compressed(zlib.Z_PARTIAL_FLUSH))
         try:
             self._file.flush()
         except OSError as error:
@@ -295,13 +308,23 @@ class TFRecordWriter:
         try:
             with file:
                 if self._compressor is not None:
-                    file.write(self._compressor.flush())
+                    file.write(self._compressed(zlib.Z_FINISH))
         except OSError as error:
             raise_os_error(self._path, error)
 
     def _put(self, data: bytes) -> None:
-        self._check_open()
-        self._write(data if self._compressor is None else self._compressor.compress(data))
+        """Add to what is compressed next."""
+        if self._size + len(data) > self._limit:
+            self._write(self._compressed(self._flush_mode))
+        self._waiting.append(data)
+        self._size += len(data)
+        if self._size > self._limit:  # a large record is not kept
+            self._write(self._compressed(self._flush_mode))
+
+    def _compressed(self, mode: int) -> bytes:
+        data, self._waiting, self._size = b"".join(self._waiting), [], 0
+        first: bytes = self._compressor.compress(data) if data else b""
+        return first if mode == zlib.Z_NO_FLUSH else first + self._compressor.flush(mode)
 
     def _check_open(self) -> None:
         if self._file is None:

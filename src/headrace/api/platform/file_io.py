@@ -53,7 +53,8 @@ def _path(path: Any) -> str:
 
 class FileIO:
     """A file that is opened at the first read or write; without one it does not come to be, as in
-    TensorFlow. Text (UTF-8) unless the mode has a "b".
+    TensorFlow. Text (UTF-8) unless the mode has a "b". Reading has a position of its own, which
+    writing does not move.
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
@@ -65,7 +66,8 @@ class FileIO:
             )
         self._name = name
         self._mode = mode
-        self._file: Any = None
+        self._reader: Any = None
+        self._writer: Any = None
 
     @property
     def name(self) -> Any:
@@ -75,41 +77,41 @@ class FileIO:
     def mode(self) -> str:
         return self._mode
 
-    def _opened(self, writing: bool = False) -> Any:
-        mode = self._mode.replace("b", "")
-        if writing and mode == "r":
-            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
-        if not writing and mode in ("w", "a"):
+    def _readable(self) -> Any:
+        if self._mode.replace("b", "") in ("w", "a"):
             raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
-        if writing and self._file is not None and not self._file.writable():
-            self._file.close()
-            self._file = None
-        if self._file is None:
-            # reading neither makes a file nor cuts it off, whatever the mode; a write does both,
-            # "r+" being "w+"
-            kind = "w+" if mode == "r+" else mode
-            kind = "r" if not writing and kind in ("w+", "a+") else kind
+        self.flush()
+        if self._reader is None:
+            # reading neither makes a file nor cuts it off, whatever the mode
             with _translated(self._name):
                 # bytes underneath: positions and sizes are bytes, as in TensorFlow
-                self._file = open(_path(self._name), kind + "b")  # noqa: SIM115
-        return self._file
+                self._reader = open(_path(self._name), "rb")  # noqa: SIM115
+        return self._reader
+
+    def _writable(self) -> Any:
+        mode = self._mode.replace("b", "")
+        if mode == "r":
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if self._writer is None:
+            with _translated(self._name):  # ("r+" is "w+")
+                self._writer = open(_path(self._name), "ab" if mode[0] == "a" else "wb")  # noqa: SIM115
+        return self._writer
 
     def _decoded(self, data: bytes) -> bytes | str:
         return data if "b" in self._mode else data.decode("utf-8")
 
     def size(self) -> int:
         """Size of the file in bytes."""
-        if self._file is not None and self._file.writable():
-            self._file.flush()
+        self.flush()
         return stat(self._name).length
 
     def read(self, n: int = -1) -> Any:
         """At most n bytes; everything that is left if n is -1."""
-        return self._decoded(self._opened().read(n))
+        return self._decoded(self._readable().read(n))
 
     def readline(self) -> bytes | str:
         """The next line with its ``\\n``; as in TensorFlow without any ``\\r``, in both modes."""
-        return self._decoded(self._opened().readline().replace(b"\r", b""))
+        return self._decoded(self._readable().readline().replace(b"\r", b""))
 
     def readlines(self) -> list[Any]:
         return list(self)
@@ -119,7 +121,7 @@ class FileIO:
             raise TypeError(f"Expected binary or unicode string, got {file_content!r}")
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
         with _translated(self._name):
-            self._opened(writing=True).write(data)
+            self._writable().write(data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """``position`` is the old name of ``offset``."""
@@ -132,7 +134,7 @@ class FileIO:
             raise errors.InvalidArgumentError(
                 None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
-        file = self._opened()
+        file = self._readable()
         where += (0, file.tell(), self.size())[whence]
         if where < 0:
             raise errors.InvalidArgumentError(
@@ -147,20 +149,22 @@ class FileIO:
         return True
 
     def tell(self) -> int:
-        if self._file is None and "r" not in self._mode:
-            return int(self._opened(writing=True).tell())
-        return int((self._file or self._opened()).tell())
+        """The position of reading; of writing if the file is only written."""
+        only_written = self._mode.replace("b", "") in ("w", "a")
+        return int((self._writable() if only_written else self._readable()).tell())
 
     def flush(self) -> None:
-        if self._file is not None:
+        if self._writer is not None:
             with _translated(self._name):
-                self._file.flush()
+                self._writer.flush()
 
     def close(self) -> None:
-        if self._file is not None:
-            with _translated(self._name):
-                self._file.close()
-            self._file = None
+        opened = [self._reader, self._writer]
+        self._reader = self._writer = None
+        with _translated(self._name):
+            for file in opened:
+                if file is not None:
+                    file.close()
 
     Size, Seek, Tell, Flush, Close = size, seek, tell, flush, close
 
@@ -268,8 +272,10 @@ def _check_free(path: object, overwrite: bool) -> None:
 def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
     """Copy a file; an existing target is an AlreadyExistsError unless ``overwrite`` is True."""
     _check_free(newpath, overwrite)
-    with _translated(oldpath):
+    try:
         shutil.copyfile(_path(oldpath), _path(newpath))
+    except OSError as error:
+        raise errors.os_error(error.filename or oldpath, error) from None
 
 
 def rename(oldname: object, newname: object, overwrite: bool = False) -> None:
