@@ -179,3 +179,13 @@ def test_what_predict_is_not_given(tmp_path: Path, capsys: pytest.CaptureFixture
         assert main(["predict", model, *arguments]) == 1
         assert capsys.readouterr().err == f"headrace predict: {text}\n" or len(arguments) > 2
     assert not (tmp_path / "r.npy").exists()
+
+
+def test_loops_of_frozen_models_wait_where_tensorflow_allows_it(tmp_path: Path) -> None:
+    frozen = tmp_path / "f.pb"
+    assert main(["freeze", str(MODELS / "lstm"), "-o", str(frozen)]) == 0
+    message = tf.GraphDef()
+    message.ParseFromString(frozen.read_bytes())
+    exits = [n for n in message.node if n.op == "Exit"]
+    assert exits
+    assert not [n.name for n in exits if any(i.startswith("^") for i in n.input)]

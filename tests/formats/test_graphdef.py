@@ -561,3 +561,18 @@ def test_damaged_bytes_do_no_harm() -> None:
             continue
         with contextlib.suppress(ValueError, tf.errors.OpError):
             imported(message, name="")
+
+
+def test_control_dependencies_around_a_loop_end_at_its_entrance() -> None:
+    """TensorFlow refuses an Exit that waits for what is outside of its loop."""
+    graph = Graph()
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [], name="x")
+        with tf.control_dependencies([tf.exp(x, name="side")]):
+            _, y = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * x), [0, x])
+            tf.gradients(y, x)
+    for node in graph.as_graph_def().node:
+        controls = [i for i in node.input if i == "^side"]
+        assert len(controls) == (node.op == "Enter" and node.name.startswith("while/Enter")) or (
+            node.op not in ("Exit", "Merge", "Switch", "NextIteration", "LoopCond")
+        )

@@ -217,6 +217,7 @@ def _build_loop(
         _check_invariant(m, n)
         graph._close_loop(m._op, e, n)
     with in_context(graph, context.outer_context):
+        graph._control_ops = ()  # Enter waits; TensorFlow refuses an Exit with inputs from outside
         exits = [apply(EXIT, s[0], name="Exit") for s in switches]
     if graph._effects is not None:
         starts = [e._op for e in enters]
