@@ -16,7 +16,7 @@ import pytest
 import headrace.api.v1 as tf
 from headrace.core.build import apply_op
 from headrace.eager.eager_context import eager_mode
-from headrace.formats.saved_model import asset_path
+from headrace.formats.saved_model import SavedModelLoader, asset_path
 from headrace.wire.saved_model_messages import saved_model_class
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "saved_models"
@@ -592,3 +592,30 @@ def test_bincount_ops(number: int) -> None:
             out = apply_op(name, *inputs, binary_output=binary)
             np.testing.assert_allclose(session.run(out), want)
             assert out.shape.is_compatible_with(np.shape(want))
+
+
+def test_loading_in_steps(tmp_path: Path) -> None:
+    """``SavedModelLoader`` as TensorFlow Hub and others use it."""
+    folder = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, v = tf.placeholder(tf.float32, [], name="x"), tf.Variable(3.0, name="v")
+        tf.multiply(x, v, name="y")
+        sess.run(v.initializer)
+        builder = tf.saved_model.builder.SavedModelBuilder(folder)
+        other = tf.Variable(0.0, name="other")
+        sess.run(other.initializer)
+        main_op = tf.assign(other, 7.0, name="start").op
+        builder.add_meta_graph_and_variables(sess, ["serve"], main_op=main_op)
+        builder.save()
+    loader = SavedModelLoader(folder)
+    for scope, prefix in ((None, ""), ("inside", "inside/")):
+        graph = tf.Graph()
+        saver, (found,) = loader.load_graph(graph, ["serve"], scope, return_elements=["y:0"])
+        assert found is graph.get_tensor_by_name(f"{prefix}y:0")
+        with tf.Session(graph=graph) as sess:
+            loader.restore_variables(sess, saver, scope)
+            loader.run_init_ops(sess, ["serve"], scope)
+            assert sess.run(found, {f"{prefix}x:0": 2.0}) == 6
+            assert sess.run(f"{prefix}other:0") == 7
+            with pytest.raises(ValueError, match=r"No tf\.train\.Saver object"):
+                loader.restore_variables(sess, None, scope)

@@ -430,26 +430,60 @@ class SavedModelLoader:
         tags: Iterable[str],
         import_scope: str | None = None,
         **kwargs: Any,
-    ) -> tuple[Any, Any]:
-        """Import the MetaGraph of the tags; returns (message, elements that were asked for)."""
+    ) -> tuple[Saver | None, Any]:
+        """Import the MetaGraph of the tags.
+
+        Returns its saver (None without variables) and the elements that ``return_elements`` names.
+        """
         meta = self.get_meta_graph_def_from_tags(tags)
-        _, elements = import_scoped_meta_graph_with_return_elements(
+        graph = get_default_graph() if graph is None else graph
+        variables, elements = import_scoped_meta_graph_with_return_elements(
             meta, import_scope=import_scope, graph=graph, **kwargs
         )
-        return meta, elements
+        from headrace.train.saver import saver_of_meta_graph
+
+        with graph.as_default():
+            return saver_of_meta_graph(meta, import_scope, variables), elements
+
+    def restore_variables(
+        self, sess: BaseSession, saver: Saver | None, import_scope: str | None = None
+    ) -> None:
+        """Give the variables their values with the saver of ``load_graph``."""
+        from headrace.train.saver import Saver
+
+        key = GraphKeys.GLOBAL_VARIABLES
+        if isinstance(saver, Saver):
+            with sess.graph.as_default():
+                saver.restore(sess, self.variables_path)
+        elif saver is not None or sess.graph.get_collection(key, import_scope):
+            raise ValueError(
+                "No tf.train.Saver object was passed to the function "
+                "SavedModelLoader.restore_variables. Since there are variables in the graph, "
+                "a saver is required."
+            )
+
+    def run_init_ops(
+        self, sess: BaseSession, tags: Iterable[str], import_scope: str | None = None
+    ) -> None:
+        """Run the init operation of the MetaGraph of the tags, if it has one."""
+        meta = self.get_meta_graph_def_from_tags(tags)
+        self._initialize(sess, meta, f"{import_scope}/" if import_scope else "")
 
     def load(
         self,
         sess: Session,
         tags: Iterable[str],
         import_scope: str | None = None,
-        **saver_kwargs: object,
+        **saver_kwargs: Any,
     ) -> Any:
         """Import, restore the variables, run the init operation; returns the MetaGraphDef."""
         scope = ""
         if import_scope:  # the scope that the import will be in
             scope = f"{sess.graph.unique_name(import_scope, mark_as_used=False)}/"
-        meta, _ = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
+        meta = self.get_meta_graph_def_from_tags(tags)
+        import_scoped_meta_graph_with_return_elements(
+            meta, import_scope=import_scope, graph=sess.graph, **saver_kwargs
+        )
         self._restore(sess, meta, scope)
         self._initialize(sess, meta, scope)
         return meta
