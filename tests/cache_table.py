@@ -70,6 +70,7 @@ CACHES: dict[str, str] = {
     ),
     "rewrite/engine.py:_tables": _MEMBERS,
     "runtime/buffers.py:_shelves": "tests/runtime/test_buffers.py::test_results_stay_what_they_are",
+    "wire/tensor_bundle.py:BundleReader._files": _HERE + "test_large_variables_under_the_same_name",
     "wire/tensor_bundle.py:BundleReader._known": _HERE + "test_a_checkpoint_under_the_same_name",
     "wire/slice_files.py:SliceFileReader._known": _HERE + "test_a_checkpoint_under_the_same_name",
 }
@@ -139,6 +140,7 @@ PURE: frozenset[str] = frozenset(
         "lower/segment_cuts.py:_is_small",
         "ops/io/parsing.py:parser",
         "ops/io/parsing_sequence.py:_wanted",
+        "ops/io/variable_restores.py:assignment_of_stored",
         "ops/math/reduction_kernels.py:_normal_axes",
         "ops/nn/conv_shapes.py:_output_dims",
         "ops/nn/sparse_cross_entropy.py:row_starts",

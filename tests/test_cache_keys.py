@@ -470,6 +470,20 @@ def test_a_defun_of_several_types() -> None:
             assert np.asarray(got).tolist() == (np.asarray(value, kind) * 2).tolist()
 
 
+def test_large_variables_under_the_same_name(tmp_path: Path) -> None:
+    """Left in their file until they are assigned: the file is the one that was checked."""
+    path = str(tmp_path / "m")
+    with tf.Graph().as_default(), tf.Session() as s:
+        v = tf.get_variable("v", [200, 200])
+        new, saver = tf.placeholder(tf.float32, [200, 200]), tf.train.Saver()
+        for value in (1.0, 2.0, 3.0):
+            s.run(v.assign(new), {new: np.full((200, 200), value)})
+            saver.save(s, path)
+            s.run(v.assign(new), {new: np.zeros((200, 200))})
+            saver.restore(s, path)
+            assert (s.run(v) == value).all()
+
+
 def test_a_checkpoint_under_the_same_name(tmp_path: Path) -> None:
     """Written again with another value, another shape, in both formats."""
     for version in (tf.train.SaverDef.V2, tf.train.SaverDef.V1):
