@@ -10,7 +10,7 @@ import pytest
 
 import headrace as tf
 from headrace.kernels import accel
-from headrace.lower import bound_runs
+from headrace.lower import binding
 
 needs_library = pytest.mark.skipif(accel.library() is None, reason=accel.status())
 
@@ -79,7 +79,7 @@ def test_binding_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> Any:
         raise RuntimeError("the machine is on fire\nat once")
 
-    monkeypatch.setattr(bound_runs, "bind_plan", fail)
+    monkeypatch.setattr(binding, "bind_plan", fail)
     x = tf.placeholder(tf.float32, [None, 256])
     y = tf.matmul(x, weights(256, 256))
     found = explained(y, {x: np.ones((2, 256))})

@@ -22,7 +22,6 @@ from headrace.lower.select_bound import Binder
 from headrace.lower.select_primitives import is_gradient
 from headrace.lower.session_state import State
 from headrace.lower.stage_split import before_writes
-from headrace.lower.storage_arena import NotBound
 from headrace.lower.storage_lifetimes import kept_starts, lifetimes
 from headrace.lower.write_stage import WriteStage
 from headrace.program.nodes import Node, VariableInfo
@@ -30,7 +29,7 @@ from headrace.program.nodes import Node, VariableInfo
 if TYPE_CHECKING:
     from headrace.lower.fusion import PlanBlock
 
-__all__ = ["Binding", "NotBound", "bind_plan"]
+__all__ = ["Binding", "bind_plan"]
 
 
 class Binding:

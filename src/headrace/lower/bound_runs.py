@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
-from headrace.lower.binding import Binding, NotBound, bind_plan
 from headrace.lower.emit_lines import Compiled
 from headrace.lower.executable import Run, SessionRun
 from headrace.lower.listing import Listing
@@ -37,12 +36,14 @@ from headrace.lower.select_bindable import why_unbound
 from headrace.lower.session_state import State
 from headrace.lower.signature_counts import SignatureCounts
 from headrace.lower.step_threads import in_turn, most_threads
+from headrace.lower.storage_arena import NotBound
 from headrace.lower.write_stage import WriteStage, is_within_bounds
 from headrace.program.nodes import Node, walk
 from headrace.runtime.thread_pool import thread_count
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
+    from headrace.lower.binding import Binding
 
 __all__ = ["BoundRuns", "runs_for"]
 
@@ -241,6 +242,8 @@ class BoundRuns(SessionRun):
             return _unwanted
         tell_threads()  # primitives are made for a number of threads
         hold_blas()  # the library's threads are started with this setting
+        from headrace.lower.binding import bind_plan
+
         try:
             binding = bind_plan(self.plan, state, values, feeds, self.kept)
             made: Any = _Bound(binding, kernels)

@@ -24,10 +24,8 @@ from headrace.lower.native_groups import native_expected
 from headrace.lower.plan import Plan, steps
 from headrace.lower.plan_verify import checked_plan
 from headrace.lower.renewal import Renewal
-from headrace.lower.select_bound import bind_steps
 from headrace.lower.select_calls import give_calls
 from headrace.lower.select_packed import count_packed, pack
-from headrace.lower.select_primitives import bind_step
 from headrace.lower.select_product_updates import take_products
 from headrace.lower.select_restores import count_restores, take_restores
 from headrace.lower.select_steps import Selection, give_results
@@ -177,6 +175,10 @@ class Draft:
 
     def bind(self) -> None:
         if self.binder is not None:
+            # (imported by the first run that is bound)
+            from headrace.lower.select_bound import bind_steps
+            from headrace.lower.select_primitives import bind_step
+
             self.bound = bind_steps(self.binder, bind_step)
             self.given = [*self.binder.given]
 

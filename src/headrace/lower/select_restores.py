@@ -9,8 +9,6 @@ from __future__ import annotations
 from headrace.core import shapes
 from headrace.lower.fusion import PlanBlock, PlanStatement
 from headrace.lower.select_product_updates import count_uses
-from headrace.ops.io.checkpoint_ops import RESTORE_V2
-from headrace.ops.io.variable_restores import RESTORE_STORED, assignment_of_stored
 from headrace.program.nodes import Node, Program
 
 __all__ = ["count_restores", "take_restores"]
@@ -18,9 +16,11 @@ __all__ = ["count_restores", "take_restores"]
 
 def take_restores(block: PlanBlock, program: Program) -> PlanBlock:
     """The block with restored values that go from the file to their variables."""
-    found = [at for at, s in enumerate(block) if isinstance(s, Node) and s.opdef is RESTORE_V2]
+    found = [at for at, s in enumerate(block) if isinstance(s, Node) and s.opdef.traits.restores]
     if not found:
         return block
+    from headrace.ops.io.variable_restores import RESTORE_STORED
+
     out: list[PlanStatement] = [*block]
     uses = count_uses(block, program)
     assigned = {
@@ -54,6 +54,8 @@ def _taken(out: list[PlanStatement], place: int, program: Program) -> str | None
     shape = program.values[variable.start].shape
     if shapes.known(shape) is None or not node.attrs.get("validate_shape", True):
         return None
+    from headrace.ops.io.variable_restores import assignment_of_stored
+
     out[place] = node._replace(opdef=assignment_of_stored(node.opdef))
     return variable.key
 
@@ -63,5 +65,5 @@ def count_restores(block: PlanBlock) -> int:
     return sum(
         sum(key is not None for key in s.attrs["keys"])
         for s in block
-        if isinstance(s, Node) and s.opdef is RESTORE_STORED
+        if isinstance(s, Node) and s.opdef.traits.restores and "keys" in s.attrs
     )

@@ -11,8 +11,6 @@ from headrace.ops.math.unary import sigmoid, tanh
 from headrace.ops.nn.activations import (
     crelu, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus, softsign, swish,
 )
-from headrace.ops.nn.morphology import dilation2d, erosion2d
-from headrace.ops.nn.fractional_pooling import fractional_avg_pool, fractional_max_pool
 from headrace.ops.nn.dropout import dropout
 from headrace.ops.nn.convolution import (
     atrous_conv2d, conv1d, conv2d, conv2d_backprop_filter, conv2d_backprop_input, conv3d,
@@ -26,10 +24,6 @@ from headrace.ops.nn.conv_transposed_functions import (
     atrous_conv2d_transpose, conv1d_transpose, conv2d_transpose, conv3d_transpose, conv_transpose,
     deconv2d,
 )  # fmt: skip
-from headrace.ops.nn.ctc import (
-    ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss,
-)
-from headrace.ops.nn.ctc_dense import collapse_repeated, ctc_loss_v2, ctc_unique_labels
 from headrace.ops.nn.nn_v2 import compute_average_loss, scale_regularization_loss
 from headrace.ops.nn.space_to_batch_calls import with_space_to_batch
 from headrace.ops.nn.embedding import (
@@ -53,11 +47,6 @@ from headrace.ops.nn.pooling import (
     avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d,
     max_pool3d, max_pool_v2, max_pool_with_argmax, pool,
 )
-from headrace.ops.nn.candidate_sampling import (
-    all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler,
-    learned_unigram_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler,
-)  # fmt: skip
-from headrace.ops.nn.sampled_losses import (nce_loss, sampled_softmax_loss)
 from headrace.ops.array.selecting import in_top_k, top_k
 
 __all__ = [
@@ -102,6 +91,35 @@ if _typing.TYPE_CHECKING:
     from headrace.layers.rnn.raw_rnn import raw_rnn as raw_rnn
     from headrace.layers.rnn.static_rnn import static_rnn as static_rnn
     from headrace.layers.rnn.static_rnn import static_state_saving_rnn as static_state_saving_rnn
+    from headrace.ops.nn.candidate_sampling import all_candidate_sampler as all_candidate_sampler
+    from headrace.ops.nn.candidate_sampling import (
+        compute_accidental_hits as compute_accidental_hits,
+    )
+    from headrace.ops.nn.candidate_sampling import (
+        fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    )
+    from headrace.ops.nn.candidate_sampling import (
+        learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    )
+    from headrace.ops.nn.candidate_sampling import (
+        log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    )
+    from headrace.ops.nn.candidate_sampling import (
+        uniform_candidate_sampler as uniform_candidate_sampler,
+    )
+    from headrace.ops.nn.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+    from headrace.ops.nn.ctc import ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2
+    from headrace.ops.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+    from headrace.ops.nn.ctc import ctc_loss as ctc_loss
+    from headrace.ops.nn.ctc_dense import collapse_repeated as collapse_repeated
+    from headrace.ops.nn.ctc_dense import ctc_loss_v2 as ctc_loss_v2
+    from headrace.ops.nn.ctc_dense import ctc_unique_labels as ctc_unique_labels
+    from headrace.ops.nn.fractional_pooling import fractional_avg_pool as fractional_avg_pool
+    from headrace.ops.nn.fractional_pooling import fractional_max_pool as fractional_max_pool
+    from headrace.ops.nn.morphology import dilation2d as dilation2d
+    from headrace.ops.nn.morphology import erosion2d as erosion2d
+    from headrace.ops.nn.sampled_losses import nce_loss as nce_loss
+    from headrace.ops.nn.sampled_losses import sampled_softmax_loss as sampled_softmax_loss
 # static names: end
 
 if not _typing.TYPE_CHECKING:
@@ -110,6 +128,18 @@ if not _typing.TYPE_CHECKING:
         __name__,
         modules={"rnn_cell": "headrace.api.v1.rnn_cell"},
         names=late({
+            "headrace.ops.nn.ctc": (
+                "ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder ctc_loss"
+            ),
+            "headrace.ops.nn.ctc_dense": "collapse_repeated ctc_loss_v2 ctc_unique_labels",
+            "headrace.ops.nn.morphology": "dilation2d erosion2d",
+            "headrace.ops.nn.fractional_pooling": "fractional_avg_pool fractional_max_pool",
+            "headrace.ops.nn.candidate_sampling": (
+                "all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler "
+                "learned_unigram_candidate_sampler log_uniform_candidate_sampler "
+                "uniform_candidate_sampler"
+            ),
+            "headrace.ops.nn.sampled_losses": "nce_loss sampled_softmax_loss",
             "headrace.layers.rnn.bidirectional": (
                 "bidirectional_dynamic_rnn static_bidirectional_rnn"
             ),
@@ -118,3 +148,7 @@ if not _typing.TYPE_CHECKING:
             "headrace.layers.rnn.static_rnn": "static_rnn static_state_saving_rnn",
         }),
     )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

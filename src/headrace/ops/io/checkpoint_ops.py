@@ -338,6 +338,7 @@ RESTORE_V2 = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    restores=True,
 )
 MERGE_V2_CHECKPOINTS = define(
     "MergeV2Checkpoints",

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headrace.autodiff.backward_record import Pass
-from headrace.autodiff.imported_passes import recorded_passes
+from headrace.autodiff.backward_record import Pass, passes
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
@@ -185,7 +184,11 @@ def _passes_of(program: Program) -> list[Pass]:
     for statement in program.body:
         if isinstance(statement, Node):
             graph = getattr(statement.op, "graph", None)
-            return [] if graph is None else recorded_passes(graph)
+            if graph is None or not graph._imported:
+                return [] if graph is None else passes(graph)
+            from headrace.autodiff.imported_passes import recorded_passes
+
+            return recorded_passes(graph)
     return []
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.annotations import Array
 from headrace.core.opdef import lookup
-from headrace.ops.control.py_func import find
 from headrace.program.binding_times import Stage, stage_of
 from headrace.program.constants import exact_key
 from headrace.program.node_kernels import bound_kernel
@@ -172,6 +171,8 @@ def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
 
 def _call_once(node: Node, kernel: Callable[..., Any], arguments: Sequence[Array]) -> Any:
     """The result of a user's function without state: another plan finds the first one's."""
+    from headrace.ops.control.py_func import find
+
     known = find(node.attrs["token"]).folded
     key = tuple([exact_key(a) for a in arguments])
     if key not in known:
