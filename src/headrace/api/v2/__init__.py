@@ -143,8 +143,11 @@ LAZY_MODULES = {
     "lookup": "headrace.api.v2.lookup",
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
-    "ragged": "headrace.api.v1.ragged",
+    "quantization": "headrace.api.v1.quantization",
+    "queue": "headrace.api.v1.queue",
+    "ragged": "headrace.api.v2.ragged",
     "raw_ops": "headrace.api.raw_ops",
+    "sets": "headrace.api.v2.sets",
     "saved_model": "headrace.api.v2.saved_model",
     "audio": "headrace.api.v1.audio",
     "summary": "headrace.api.v2.summary",
@@ -215,7 +218,8 @@ if _typing.TYPE_CHECKING:
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
     from headrace.api.v1 import audio as audio
-    from headrace.api.v1 import ragged as ragged
+    from headrace.api.v1 import quantization as quantization
+    from headrace.api.v1 import queue as queue
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
     from headrace.api.v2 import config as config
@@ -228,7 +232,9 @@ if _typing.TYPE_CHECKING:
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import lookup as lookup
     from headrace.api.v2 import optimizers as optimizers
+    from headrace.api.v2 import ragged as ragged
     from headrace.api.v2 import saved_model as saved_model
+    from headrace.api.v2 import sets as sets
     from headrace.api.v2 import summary as summary
     from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
@@ -240,8 +246,9 @@ if _typing.TYPE_CHECKING:
     __all__ += [
         "RaggedTensor", "RaggedTensorSpec", "audio", "autodiff", "autograph", "compat", "config",
         "data", "experimental", "get_logger", "graph_util", "image", "initializers", "io", "keras",
-        "lookup", "make_ndarray", "make_tensor_proto", "nest", "optimizers", "ragged", "raw_ops",
-        "saved_model", "summary", "sysconfig", "test", "train", "version",
+        "lookup", "make_ndarray", "make_tensor_proto", "nest", "optimizers", "quantization",
+        "queue", "ragged", "raw_ops", "saved_model", "sets", "summary", "sysconfig", "test",
+        "train", "version",
     ]
 # static names: end
 

@@ -149,6 +149,7 @@ def where(
     return apply(SELECT, condition, x, y, name=name)
 
 
+@dispatched("where_v2")
 def where_v2(
     condition: TensorLike,
     x: TensorLike | None = None,

@@ -245,6 +245,16 @@ def _added(given: Arguments) -> Any:
     return map_flat_values(total, *given["inputs"])
 
 
+def _where_broadcast(given: Arguments) -> Any:
+    """TF 2's ``where`` has no rows to choose by a vector of conditions: shapes broadcast."""
+    if not isinstance(given["condition"], RaggedTensor):
+        raise ValueError(
+            "tf.where of ragged tensors takes a ragged condition of their shape, not "
+            f"{given['condition']}. tf.compat.v1.where chooses whole rows by a vector."
+        )
+    return _shaping("where_ragged", "condition", "x", "y")(given)
+
+
 _ANSWERS: dict[str, Callable[[Arguments], Any]] = {
     "concat": lambda given: concat_ragged(given["values"], given["axis"], given.get("name")),
     "gather": _gathered,
@@ -257,6 +267,7 @@ _ANSWERS: dict[str, Callable[[Arguments], Any]] = {
     "stack": _shaping("stack", "values", "axis"),
     "tile": _shaping("tile_ragged", "input", "multiples"),
     "where": _shaping("where_ragged", "condition", "x", "y"),
+    "where_v2": _where_broadcast,
 }
 
 

@@ -10,8 +10,11 @@ Its values may be ragged themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply_many, apply_op
@@ -28,7 +31,7 @@ from headrace.ops.ragged.ragged_value import RaggedTensorValue
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike, FeedDict, TensorLike
+    from headrace.core.annotations import Array, DTypeLike, FeedDict, TensorLike
     from headrace.core.specs import TypeSpec
 
 __all__ = ["RaggedTensor", "convert_to_tensor_or_ragged_tensor", "is_ragged"]
@@ -471,13 +474,40 @@ class RaggedTensor:
             )
             return SparseTensor(*made)
 
-    def to_list(self) -> list[Any]:
-        """Nested Python lists, with eager execution."""
-        if not all(hasattr(part, "numpy") for part in self._to_components()):
-            raise ValueError("RaggedTensor.to_list() is only supported in eager mode; in graph "
+    def _is_eager(self) -> bool:
+        return all(hasattr(part, "numpy") for part in self._to_components())
+
+    def _eager_value(self, method: str) -> RaggedTensorValue:
+        if not self._is_eager():
+            raise ValueError(f"RaggedTensor.{method}() is only supported in eager mode; in graph "
                              "mode, evaluate the RaggedTensor first and then use "
                              "RaggedTensorValue.to_list().")  # fmt: skip
-        return self._from_arrays([part.numpy() for part in self._to_components()]).to_list()
+        return self._from_arrays([part.numpy() for part in self._to_components()])
+
+    def to_list(self) -> list[Any]:
+        """Nested Python lists, with eager execution."""
+        return self._eager_value("to_list").to_list()
+
+    def numpy(self) -> Array:
+        """An array, with eager execution: of the rows as objects where their lengths differ.
+
+        >>> tf.ragged.constant([[1, 2], [3]]).numpy()
+        array([array([1, 2], dtype=int32), array([3], dtype=int32)], dtype=object)
+        """
+        value = self._eager_value("numpy")
+        inner = self._values_part.numpy()
+        rows = [inner[a:b] for a, b in pairwise(value.row_splits.tolist())]
+        if len({len(row) for row in rows}) > 1:
+            whole = np.empty(len(rows), object)
+            whole[:] = rows
+            return whole
+        return np.array(rows) if rows else np.array([], inner.dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows, with eager execution."""
+        if not self._is_eager():
+            raise TypeError("A ragged tensor of a graph cannot be iterated: use tf.map_fn")
+        return (self[i] for i in range(self._row_splits.numpy().size - 1))
 
     def eval(self, feed_dict: FeedDict | None = None, session: object = None) -> RaggedTensorValue:
         """The value in a session."""
@@ -519,6 +549,8 @@ class RaggedTensor:
         return getitem(self, key)
 
     def __repr__(self) -> str:
+        if self._is_eager():
+            return f"<tf.RaggedTensor {self.to_list()}>"
         return f"tf.RaggedTensor(values={self._values_part!s}, row_splits={self._row_splits!s})"
 
     __str__ = __repr__
