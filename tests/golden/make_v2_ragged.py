@@ -57,7 +57,7 @@ def cases(tf):
     )
 
     def queue():
-        q = tf.queue.FIFOQueue(3, [tf.int32])
+        q = tf.queue.FIFOQueue(3, [tf.int32], [[]])
         q.enqueue_many([[5, 6, 7]])
         return [q.dequeue(), q.size(), q.dequeue_many(2)]
 

@@ -501,7 +501,7 @@ class RaggedTensor:
             whole = np.empty(len(rows), object)
             whole[:] = rows
             return whole
-        return np.array(rows) if rows else np.array([], inner.dtype)
+        return np.array(rows) if rows else np.empty((0, 0, *inner.shape[1:]), inner.dtype)
 
     def __iter__(self) -> Iterator[Any]:
         """The rows, with eager execution."""
