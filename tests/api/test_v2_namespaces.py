@@ -68,10 +68,3 @@ def test_names_of_tf_1_alone_are_not_there() -> None:
             getattr(tf.image, name)
     with pytest.raises(AttributeError):
         tf.io.tf_record_iterator  # noqa: B018
-
-
-def test_what_is_not_there_yet_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="lanczos3"):
-        tf.image.resize(golden.FLOATS, (3, 3), "lanczos3")
-    with pytest.raises(NotImplementedError, match="antialias"):
-        tf.image.resize(golden.FLOATS, (3, 3), antialias=True)
