@@ -71,7 +71,7 @@ class LoadedObject:
                     self._memory[at : at + section.size] = _part(data, section)
             symbols = _symbols(data, sections, places)
             self._relocate(data, sections, places, symbols)
-        except (struct.error, IndexError, OSError) as error:
+        except (struct.error, IndexError, OverflowError, ValueError, OSError) as error:
             raise CannotLoad(f"not a whole object: {error}") from None
         self._symbols = {name: at for name, at in symbols if at is not None and name}
         _make_executable(self._base, size)
