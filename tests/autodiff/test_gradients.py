@@ -501,3 +501,17 @@ def test_overrides_that_name_another_op_type_are_tensorflows() -> None:
         for a, b in zip(got[name], want, strict=True):
             if b is not None:
                 np.testing.assert_allclose(a, b, rtol=1e-6, err_msg=name)
+
+
+def test_an_integer_has_a_gradient_with_respect_to_itself_only() -> None:
+    """As in TF 1.15, where ``tf.gradients(n, n)`` is 1 and ``tf.gradients(2 * n, n)`` None."""
+    x = tf.constant([1.5, 2.5])
+    n = tf.cast(x, tf.int32)
+    with tf.Session() as session:
+        assert session.run(tf.gradients(n, n))[0].tolist() == [1, 1]
+        assert session.run(tf.gradients([n, 2 * n], n))[0].tolist() == [1, 1]
+        own, source = tf.gradients(n, [n, x])
+        assert session.run(own).dtype == np.int32 and source is None
+        given = tf.gradients(n, n, grad_ys=[tf.constant([3, 4])])
+        assert session.run(given)[0].tolist() == [3, 4]
+    assert tf.gradients(tf.identity(n), n) == [None]

@@ -259,8 +259,10 @@ class Tape:
     ) -> None:
         if op not in between:
             return
-        # a gradient arrives at a stop (which may be an x) but does not pass it
-        out_grads = [None if t in stops else self.collected(t) for t in op._outputs]
+        # a gradient arrives at a stop or at an integer (which may be an x) but does not pass it
+        out_grads = [
+            self.collected(t) if is_trainable(t) and t not in stops else None for t in op._outputs
+        ]
         for t in op._outputs:
             if t not in wanted:
                 self.grads.pop(t, None)

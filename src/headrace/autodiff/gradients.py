@@ -143,7 +143,8 @@ def gradients_through(
             y_tensors = [graph.capture(y) for y in y_tensors]
         x_tensors = [_as_source(x) for x in xs_list]
         stops = {_as_source(s) for s in stop_list}
-        starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
+        own = set(x_tensors)
+        starts = [_start(y, g, i, own) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
         tape = Tape(y_tensors[0]._op.graph if y_tensors else x_tensors[0]._op.graph)
         tape.gated = gate_gradients
         tape.colocated = colocate_gradients_with_ops
@@ -197,16 +198,19 @@ def _as_target(y: Tensor) -> Tensor:
     return convert_to_tensor(y)
 
 
-def _start(y: Tensor, given: Array | Tensor | None, i: int) -> Tensor | None:
-    """The gradient that a y starts with: ones, or what the caller gave."""
+def _start(y: Tensor, given: Array | Tensor | None, i: int, xs: set[Tensor]) -> Tensor | None:
+    """The gradient that a y starts with: ones, or what the caller gave.
+
+    An integer has one only with respect to itself.
+    """
     if given is None:
         if y._dtype._base.is_complex:
             raise TypeError(
                 f"Gradients of complex tensors must set grad_ys (y.dtype = {y._dtype!r})"
             )
-        one = convert_to_tensor(1, y._dtype._base, name=f"grad_ys_{i}") if is_trainable(y) else None
-        if one is None:
+        if not is_trainable(y) and not (y._dtype._base.is_integer and y in xs):
             return None
+        one = convert_to_tensor(1, y._dtype._base, name=f"grad_ys_{i}")
         if y._shape == ():
             return apply_op("Fill", no_dims(), one)
         shape = shapes.known(y._shape)
