@@ -504,7 +504,9 @@ def confusion_matrix_v2(
         if weights is None:
             values = apply_op("Cast", apply_op("OnesLike", columns[1]), DstT=kind)
         else:
-            values = apply_op("Cast", convert.convert(weights), DstT=kind)
+            factors = convert.convert(weights)
+            columns[1].shape.assert_is_compatible_with(factors.shape)
+            values = apply_op("Cast", factors, DstT=kind)
         indices = apply_op("Pack", columns, axis=1)
         dims = apply_op("Pack", [size, size])
         # TF checks that no class is negative and none too large, and adds through a sparse tensor
