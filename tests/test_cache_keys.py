@@ -24,6 +24,7 @@ import pytest
 
 import headrace as tf
 from headrace.api import v2 as tf2
+from headrace.core.opdef import ALL_OPS, _keyword_params
 from headrace.eager import execute
 from headrace.kernels.native import llvm_library
 from tests import cache_table
@@ -498,3 +499,32 @@ def test_a_checkpoint_under_the_same_name(tmp_path: Path) -> None:
                 saver.restore(s, path)
                 assert s.run(v).tolist() == value
                 assert tf.train.load_variable(path, "v").tolist() == value
+
+
+def test_what_keys_leave_out_is_nothing_that_a_kernel_reads() -> None:
+    """Keys of operations leave out attributes whose names begin with "_": no op declares such a
+    one, and no kernel takes one.
+    """
+    assert len(ALL_OPS) > 500
+    for opdef in ALL_OPS.values():
+        assert not [name for name in opdef.attrs if name.startswith("_")], opdef.name
+        assert not [name for name in _keyword_params(opdef.kernel) if name.startswith("_")]
+
+
+def test_notes_of_operations_do_not_change_answers_of_shared_code() -> None:
+    """Operations that differ in colocation or in the name of their gradient alone."""
+    x = tf.placeholder(tf.float32, [3])
+
+    @tf.RegisterGradient("TenTimesInCacheKeys")
+    def ten_times(op: tf.Operation, grad: tf.Tensor) -> tf.Tensor:
+        return 10 * grad
+
+    with tf.Session() as s:
+        for name in ("Tanh", "TenTimesInCacheKeys", "Tanh", "TenTimesInCacheKeys"):
+            with tf.get_default_graph().gradient_override_map({"Tanh": name}):
+                y = tf.tanh(x)
+            (slope,) = tf.gradients(y, x)
+            value, found = s.run([y, slope], {x: [0.0, 1.0, -2.0]})
+            np.testing.assert_allclose(value, np.tanh([0.0, 1.0, -2.0]), rtol=1e-5)
+            wanted = [10.0] * 3 if name != "Tanh" else 1 - value**2
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
