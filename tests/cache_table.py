@@ -51,6 +51,9 @@ CACHES: dict[str, str] = {
     "lower/session_state.py:State.kept": _KEPT,
     "lower/session_state.py:State.groups": _KEPT,
     "lower/native_groups.py:_known": _SIGNED,
+    "rewrite/rewrite_state.py:RewriteState.attribute_keys": (
+        _HERE + "test_keys_of_attributes_that_are_gone"
+    ),
     "kernels/native/group_kernels.py:group_kernel": _SIGNED,
     "kernels/native/group_reductions.py:reduction_kernel": _SIGNED,
     "kernels/native/llvm_library.py:Llvm._modules": _HERE + "test_native_code_on_disk",
@@ -83,6 +86,7 @@ PURE: frozenset[str] = frozenset(
         "api/raw_ops.py:_results",
         "api/raw_ops.py:generated",
         "api/raw_ops.py:raw",
+        "lower/select_calls.py:_call_text",
         "autograph/call.py:_users_files",
         "autograph/call.py:namespace_for",
         "cli/symbol_check.py:_found",
@@ -179,6 +183,7 @@ REGISTRIES: frozenset[str] = frozenset(
 #: What the program itself defined: variables, slots, collections, elements of a queue.
 STATE: frozenset[str] = frozenset(
     [
+        "runtime/code_pages.py:_idle",
         "api/platform/tf_logging.py:_calls",
         "core/func_graph.py:FuncGraph._captured",
         "core/func_graph.py:FuncGraph._handles",

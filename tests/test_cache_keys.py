@@ -24,9 +24,13 @@ import pytest
 
 import headrace as tf
 from headrace.api import v2 as tf2
+from headrace.core import op_limits
+from headrace.core.build import apply_any
 from headrace.core.opdef import ALL_OPS, _keyword_params
 from headrace.eager import execute
 from headrace.kernels.native import llvm_library
+from headrace.program.nodes import Program
+from headrace.rewrite.rewrite_state import RewriteState
 from tests import cache_table
 from tests.test_structures import FAMILIES, answer, fresh
 
@@ -219,6 +223,47 @@ def test_eager_calls_whose_attributes_compare_equal(name: str) -> None:
     for i in order:
         assert _outcome(call, members[i]) == first[i], members[i]
     assert len(set(map(str, first))) > 1
+
+
+# attributes of operations -------------------------------------------------------------------------
+
+
+def test_operations_that_share_their_attributes() -> None:
+    a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    first, second = tf.add(a, b), tf.add(a, b)
+    first.op._set_attr("_mine", 1)
+    with tf.get_default_graph().gradient_override_map({"Add": "Another"}):
+        third = tf.add(a, b)
+    with tf.get_default_graph().colocate_with(a.op):
+        fourth = tf.add(a, b)
+    fifth = tf.add(tf.placeholder(tf.int32), tf.placeholder(tf.int32))
+    assert [sorted(t.op.node_def.attr) for t in (first, second, third, fourth, fifth)] == [
+        ["T", "_mine"],
+        ["T"],
+        ["T", "_gradient_op_type"],
+        ["T", "_class"],
+        ["T"],
+    ]
+    assert fifth.op.get_attr("T") == tf.int32
+
+
+def test_types_that_were_checked_while_limits_were_off() -> None:
+    opdef = ALL_OPS["Floor"]
+    x = tf.placeholder(tf.complex64)
+    op_limits.enforce(False)
+    try:
+        assert apply_any(opdef, x).dtype == tf.complex64
+    finally:
+        op_limits.enforce(True)
+    with pytest.raises(TypeError, match="not in list of allowed values"):
+        apply_any(opdef, x)
+
+
+def test_keys_of_attributes_that_are_gone() -> None:
+    """Dictionaries that die may give their identity to others."""
+    state = RewriteState(Program((), (), (), [], {}, ()))
+    keys = [state.attributes_key({"value": n}) for n in range(100)]
+    assert len(set(keys)) == 100
 
 
 # native code --------------------------------------------------------------------------------------

@@ -162,3 +162,84 @@ def test_the_text_is_readable_at_100_columns() -> None:
     assert textwrap.indent(listing, "  ") in text
     timed = [line for line in listing.splitlines() if " %  " in line]
     assert len(timed) >= 5 and all(" us " in line or " ms " in line for line in timed)
+
+
+def large() -> tf.Tensor:
+    return tf.placeholder(tf.float32, [256, 256])
+
+
+GROUPS = {
+    "it gives a number, not an array": lambda: tf.add(tf.placeholder(tf.float32, []), 1.0),
+    "its rank is open": lambda: tf.add(tf.placeholder(tf.float32), 1.0),
+    "it has fewer than 16,384 elements": lambda: tf.add(tf.placeholder(tf.float32, [3]), 1.0),
+    "no element-wise operation of its shape makes its inputs or reads it": lambda: tf.add(
+        large(), 1.0
+    ),
+    "the group that makes an input is of another shape": lambda: tf.add(
+        large(), tf.abs(tf.placeholder(tf.float32, [128, 1, 256]))
+    ),
+    "its axes, or the rank of its input, are not known": lambda: tf.reduce_sum(
+        large() * 2.0, tf.placeholder(tf.int32, [1])
+    ),
+    "it is over other axes than the last": lambda: tf.reduce_sum(large() * 2.0, 0),
+    "it is over all axes, and neither a sum nor a mean": lambda: tf.reduce_max(large() * 2.0),
+    "what it reduces is not made by a group": lambda: tf.reduce_sum(large(), 1),
+}
+
+
+@pytest.mark.parametrize("why", GROUPS)
+def test_operations_in_no_group(why: str) -> None:
+    y = GROUPS[why]()
+    with tf.Session() as session:
+        feeds = [op.outputs[0] for op in session.graph.get_operations() if "Placeholder" in op.type]
+        found = session.explain(y, feeds)
+    assert why in [s.apart for s in found.steps]
+    assert f"group: {why}]" in text_of(found)
+
+
+def test_a_group_that_is_read_elsewhere() -> None:
+    x = large()
+    y = tf.exp(x * 2.0 + 1.0)
+    with tf.Session() as session:
+        found = session.explain([tf.reduce_sum(y, 1), tf.cumsum(y)], [x])
+    why = "the group that makes an input is read by other steps, too"
+    assert f"[not in a group: {why}]" in text_of(found)
+
+
+def test_an_operation_that_reads_a_written_variable() -> None:
+    v = tf.Variable(np.ones((256, 256), np.float32), use_resource=False)
+    with tf.control_dependencies([v.assign_add(np.ones((256, 256), np.float32))]):
+        y = tf.exp(v + 1.0)
+    found = explained(y, {})
+    assert "[not in a group: it reads a variable that this run writes]" in text_of(found)
+
+
+UPDATES = {
+    "fewer than 6 updates with the same rule and rates come one after the other": (
+        tf.train.GradientDescentOptimizer(0.1),
+        lambda x: tf.reduce_sum(tf.tanh(weights(3, 4)) * tf.reduce_sum(x)),
+    ),
+    "its gradient is no product": (
+        tf.train.AdamOptimizer(),
+        lambda x: tf.reduce_sum(tf.tanh(weights(256, 256)) * tf.reduce_sum(x)),
+    ),
+    "its gradient is a product of another type than float32": (
+        tf.train.AdamOptimizer(),
+        lambda x: tf.reduce_sum(
+            tf.matmul(tf.cast(x, tf.float64), tf.Variable(np.ones((256, 256)))) ** 2
+        ),
+    ),
+    "its gradient is no product of a transposed batch": (
+        tf.train.AdamOptimizer(),
+        lambda x: tf.reduce_sum(tf.matmul(weights(256, 256), x, transpose_b=True) ** 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("why", UPDATES)
+def test_updates_in_no_group(why: str) -> None:
+    optimizer, loss = UPDATES[why]
+    x = tf.placeholder(tf.float32, [8, 256])
+    found = explained(optimizer.minimize(loss(x)), {x: np.ones((8, 256))})
+    assert why in [s.apart for s in found.steps]
+    assert f"group: {why}]" in text_of(found)

@@ -123,9 +123,34 @@ def _apply_to_tensors(
 ) -> Operation:
     """The commonest case, every input a tensor of this graph.
 
-    Nothing to convert, only types to check.
+    Nothing to convert, only types to check, and those only once.
     """
-    full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
+    full_name = graph._full_name(name) if name else graph.unique_name(opdef.node_name)
+    if given or not 0 < len(inputs) <= 2 or opdef.has_refs:
+        return _apply_checked(graph, opdef, inputs, full_name, given)
+    types = inputs[0]._dtype if len(inputs) == 1 else (inputs[0]._dtype, inputs[1]._dtype)
+    attrs = opdef.checked.get(types)
+    if attrs is None:
+        attrs = _checked_attrs(opdef, inputs, given)
+        if op_limits.are_enforced():
+            opdef.checked[types] = attrs
+    return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
+
+
+def _apply_checked(
+    graph: Graph, opdef: OpDef, inputs: tuple[Tensor, ...], full_name: str, given: dict[str, Any]
+) -> Operation:
+    attrs = _checked_attrs(opdef, inputs, given)
+    if opdef.has_refs:
+        _colocate_with_refs(inputs, attrs)
+        return _placed_with_refs(graph._add_op(opdef, inputs, attrs, full_name, depth=5))
+    return graph._add_op(opdef, inputs, attrs, full_name, depth=5)
+
+
+def _checked_attrs(
+    opdef: OpDef, inputs: tuple[Tensor, ...], given: dict[str, Any]
+) -> dict[str, Any]:
+    """All attributes of an operation; its inputs have the types that they ask for."""
     attrs = opdef.defaults.copy()
     for key, value in given.items():
         if key in opdef.inferred:
@@ -147,10 +172,7 @@ def _apply_to_tensors(
             attrs[key] = _attr_value(opdef, key, value)
     if len(attrs) != len(opdef.attrs):
         _check_complete(opdef, attrs)
-    if opdef.has_refs:
-        _colocate_with_refs(inputs, attrs)
-        return _placed_with_refs(graph._add_op(opdef, inputs, attrs, full_name, depth=4))
-    return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
+    return attrs
 
 
 def _colocate_with_refs(inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:
@@ -244,7 +266,7 @@ def _apply(
 ) -> Operation:
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
-    full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
+    full_name = graph._full_name(name) if name else graph.unique_name(opdef.node_name)
     attrs: dict[str, Any] = {}
     for key, value in given.items():
         if key in opdef.inferred and value is not None:

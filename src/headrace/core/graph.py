@@ -123,7 +123,8 @@ class Graph(GraphScopes):
             op._control_inputs = ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
-        self._add_scope_attrs(op, scopes)
+        if scopes.attrs or scopes.container or scopes.colocation_stack or scopes.gradient_overrides:
+            self._add_scope_attrs(op, scopes)
         op._outputs = infer_shapes(op)
         if scopes.device_stack and not opdef.has_refs:  # device functions may look at the outputs
             op._device = self._current_device(op)

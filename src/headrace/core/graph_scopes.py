@@ -72,16 +72,12 @@ class GraphScopes:
                 if mark_as_used:
                     used[key] = 1
                 return name
-            if mark_as_used:
-                used[key] = i + 1
-            candidate = key
-            while candidate in used:
-                candidate = f"{key}_{i}"
+            while (candidate := f"{key}_{i}") in used:
                 i += 1
             if mark_as_used:
                 used[candidate] = 1
-                used[key] = max(used[key], i)
-            return f"{name}_{i - 1}"
+                used[key] = i + 1
+            return f"{name}_{i}"
 
     def _full_name(self, name: str) -> str:
         """The final name of an op called ``name`` here.
@@ -216,15 +212,14 @@ class GraphScopes:
 
     def _add_scope_attrs(self, op: Operation, scopes: OpenScopes) -> None:
         """The attributes that the blocks around a new operation give it."""
-        attrs, opdef = op._attrs, op._opdef
-        if scopes.attrs:
-            attrs.update(scopes.attrs)
+        opdef, attrs = op._opdef, {**op._attrs, **scopes.attrs}
         if scopes.container and "container" in opdef.attrs and not attrs.get("container"):
             attrs["container"] = scopes.container
+        if opdef.name in scopes.gradient_overrides:
+            attrs["_gradient_op_type"] = scopes.gradient_overrides[opdef.name]
+        op._attrs = attrs
         if scopes.colocation_stack:
             self._colocate(op)
-        if scopes.gradient_overrides and opdef.name in scopes.gradient_overrides:
-            attrs["_gradient_op_type"] = scopes.gradient_overrides[opdef.name]
 
     def _current_device(self, op: Operation) -> str:
         """From the innermost scope outwards: inner scopes hold, a function sees what they say."""
@@ -249,7 +244,7 @@ class GraphScopes:
         for other in self._colocation_stack:
             groups.update(other.colocation_groups())
             op._device = other._device
-        op._attrs["_class"] = sorted(groups)
+        op._attrs = {**op._attrs, "_class": sorted(groups)}
 
 
 def _plain_attr(message: Any) -> Any:

@@ -199,6 +199,7 @@ class Traits(NamedTuple):
     packed_unless: str = ""  # an attribute that asks for results that the packed op has not
     stored: str = ""  # "write" or "read": what it does with a stack's or tensor array's elements
     batching: str = ""  # over a batch of elements: the op itself, "elementwise" or the "same"
+    in_composites: bool = False  # each composite of training has one such op (composites.py)
     attrs_vary: bool = False  # attributes that are new with every call
     repeatable: bool = False  # stateful, but may be done again elsewhere
     rearranges: bool = False  # results consist of elements of the first input, or of one number
@@ -311,6 +312,9 @@ class OpDef:
     has_refs: bool = _later()  # takes references of variables
     #: Type attributes that TensorFlow has no kernel for at some types.
     without_kernel: tuple[Attr, ...] = _later()
+    #: The attributes of an operation of one or two tensors that is given none, for the types of
+    #: its inputs that were checked already.
+    checked: dict[DType | tuple[DType, DType], dict[str, Any]] = _later()
 
     def __init__(
         self,
@@ -325,6 +329,7 @@ class OpDef:
         native: NativeInplace | None = None,
     ) -> None:
         self.name = name
+        self.node_name = name.lstrip("_")  # node names begin with a letter
         self.signature = signature
         self.shape = shape
         self.kernel = kernel
@@ -358,6 +363,7 @@ class OpDef:
         self.single = outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None
         self.has_refs = any(a.is_ref for a in inputs)
         self.without_kernel = tuple(a for a in attrs.values() if a.missing or a.unimplemented)
+        self.checked = {}
 
     def __repr__(self) -> str:
         return f"OpDef({self.name}: {self.signature})"

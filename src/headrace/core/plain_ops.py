@@ -62,7 +62,7 @@ def add_plain_op(
     op._opdef = opdef = form.opdef
     op.type = opdef.name
     op._inputs = inputs
-    op._attrs = form.attrs.copy()
+    op._attrs = form.attrs
     op._context = None
     op._device = ""
     if control_inputs:

@@ -334,6 +334,7 @@ class Operation:
     graph: Graph
     name: str
     type: str
+    #: Never changed, only replaced: operations with equal attributes may share them.
     _attrs: dict[str, Any]
     _context: Any
     _control_inputs: tuple[Operation, ...]
@@ -409,7 +410,7 @@ class Operation:
         return list(value) if attr.kind.startswith("list") else value
 
     def _set_attr(self, name: str, value: object) -> None:
-        self._attrs[name] = value
+        self._attrs = {**self._attrs, name: value}
         self.graph._bump()
 
     def _add_control_inputs(self, ops: Sequence[Operation]) -> None:

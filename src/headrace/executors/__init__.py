@@ -7,7 +7,7 @@ headrace``.
 
 from __future__ import annotations
 
-from headrace import kernels
+from headrace import env, kernels
 from headrace.lower.executable import Executable, Options, options_for
 from headrace.program.nodes import Program
 
@@ -37,13 +37,12 @@ def make_executable(program: Program, options: Options) -> Executable:
         )
     from headrace.executors.numpy_executor import make_numpy
     from headrace.executors.specialised import specialise
-    from headrace.program.verify import checked
     from headrace.runtime.allocator import keep_freed
 
     keep_freed()
     if not options.rewrites:
         return make_numpy(make_plan(program, Choices(options.fusion)), options)
-    checked(program, "building it")
+    _check(program, "building it")
     general = _planned(program, options)
     if not options.fusion:
         return general
@@ -56,11 +55,19 @@ def _planned(program: Program, options: Options, often: bool = False) -> Executa
     """
     from headrace.executors.numpy_executor import make_numpy
     from headrace.lower.passes import lower_program
-    from headrace.program.verify import checked
     from headrace.rewrite.engine import rewrite
     from headrace.rewrite.rule_table import rules_for
 
-    program = checked(rewrite(program, rules_for(options.exact, often=often)), "rewriting")
+    program = rewrite(program, rules_for(options.exact, often=often))
+    _check(program, "rewriting")
     plan, written = lower_program(program, options.weights, options.fusion)
     part = None if written is None else make_numpy(written, options)
     return make_numpy(plan, options, part)
+
+
+def _check(program: Program, after: str) -> None:
+    """Verify a program where HEADRACE_DEBUG asks for it; the verifier is loaded then."""
+    if env.verifies():
+        from headrace.program.verify import verify
+
+        verify(program, after)

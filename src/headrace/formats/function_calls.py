@@ -106,7 +106,7 @@ class FunctionLibrary:
             results = [*results, *inputs]
         op = _result_op(graph, results, [*effects, *controls], full)
         if key is not None:
-            op._attrs["_gradient_op_type"] = key
+            op._attrs = {**op._attrs, "_gradient_op_type": key}
         if not graph._is_function and graph._context is None and not self.stack:
             self._note(node, CallRecord(op, inputs, count, frozenset(body), None))
         op._frames = importer.frames

@@ -379,7 +379,7 @@ class NodeImporter:
         opdef = form.opdef
         if self.entry and _has_effects(opdef):
             controls = (*controls, *self.entry)
-        return self.graph._add_op(opdef, inputs, form.attrs.copy(), name, controls, -1)
+        return self.graph._add_op(opdef, inputs, form.attrs, name, controls, -1)
 
     def _attrs(self, opdef: OpDef, node: NodeDef) -> dict[str, Any]:
         attrs = opdef.defaults.copy()

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace import env
 from headrace.lower.listing import Listing, Written
-from headrace.lower.listing_verify import checked_listing
 from headrace.lower.session_state import RunContext
 from headrace.program.constants import peek
 from headrace.runtime.fork_locks import held_at_fork
@@ -120,7 +120,10 @@ class CodeLines:
         make = functools.partial(_factory("\n".join(lines)), np, RunContext)
         run = make(*self.params.values())
         listing.written = Written(lines, [n + offset for n in self.firsts])
-        checked_listing(listing, "emitting it")
+        if env.verifies():
+            from headrace.lower.listing_verify import verify_listing
+
+            verify_listing(listing, "emitting it")
         return Compiled(run, listing, self.names, make, self.params, self.constant_params)
 
     # parameters ---------------------------------------------------------------------------------

@@ -22,9 +22,19 @@ from headrace.core.opdef import OpDef, lookup
 from headrace.program.nodes import Block, If, Node, Program, Statement, While, count_uses
 
 if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
     from headrace.lower.select_updates import Grouped
 
-__all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse", "statements"]
+__all__ = [
+    "Fused",
+    "PlanBlock",
+    "PlanIf",
+    "PlanStatement",
+    "PlanWhile",
+    "fuse",
+    "statements",
+    "why_not_fusable",
+]
 
 #: Below this many elements (if known) separate calls are as good.
 MIN_ELEMENTS = 16 * 1024
@@ -38,6 +48,11 @@ LONG_ROWS = 4096
 
 #: Users of a producer, and members of its group, up to which it may be computed for each of them.
 MAX_USERS, MAX_SHARED = 8, 12
+
+#: Why a node did not join the group that makes an input.
+OTHER_SHAPE = "the group that makes an input is of another shape"
+READ_ELSEWHERE = "the group that makes an input is read by other steps, too"
+TOO_SMALL = f"it has fewer than {MIN_ELEMENTS:,} elements"
 
 _REDUCED_TYPES = frozenset([dtypes.float32, dtypes.float64])
 
@@ -95,24 +110,36 @@ def statements(block: PlanBlock) -> Iterator[PlanStatement]:
             stack.append(iter(s.body))
 
 
-def fuse(program: Program, enabled: bool = True, growing: bool = False) -> PlanBlock:
-    """The program's block with element-wise groups made."""
-    return _Fusing(program, enabled, growing and enabled).block(program.body)
+def fuse(
+    program: Program,
+    enabled: bool = True,
+    growing: bool = False,
+    apart: dict[Operation, str] | None = None,
+) -> PlanBlock:
+    """The program's block with element-wise groups made.
+
+    ``apart`` gets the reasons why operations that might be members are none, as far as they depend
+    on their neighbours; group_reasons.py has the others.
+    """
+    return _Fusing(program, enabled, growing and enabled, apart).block(program.body)
 
 
-def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:
+def why_not_fusable(node: Node, program: Program, mutable: frozenset[int]) -> str:
+    """Why a node cannot be in a group, whatever its neighbours are; empty if it can."""
     traits = node.opdef.traits
     if traits.stateful or len(node.outputs) != 1 or node.writes:
-        return False
+        return "it has a state, or several results"
     if not traits.elementwise and not _is_like_elementwise(node, program):
-        return False
+        return "it is not element-wise for inputs of these shapes"
     info = program.values[node.outputs[0]]
-    if not info.shape or (info.dtype.size == 1 and info.dtype.name in ("string", "resource")):
-        return False
+    if not info.shape:
+        return "it gives a number, not an array" if info.shape is not None else "its rank is open"
+    if info.dtype.size == 1 and info.dtype.name in ("string", "resource"):
+        return "it is not about numbers"
     n = shapes.num_elements(info.shape)
     if n is not None and n < MIN_ELEMENTS:
-        return False
-    return mutable.isdisjoint(node.inputs)
+        return TOO_SMALL
+    return "" if mutable.isdisjoint(node.inputs) else "it reads a variable that this run writes"
 
 
 def _is_like_elementwise(node: Node, program: Program) -> bool:
@@ -181,14 +208,20 @@ class _Sharing:
     """Producers that may join the groups of all their users."""
 
     def __init__(self, block: Block, program: Program, fusable: set[int]) -> None:
-        self.users: dict[int, list[bool]] = {}
-        values = program.values
-        for s in block:
+        self.block, self.program, self.fusable = block, program, fusable
+
+    @functools.cached_property
+    def users(self) -> dict[int, list[bool]]:
+        """Of each value, whether its users are fusable and have its shape (few blocks ask)."""
+        found: dict[int, list[bool]] = {}
+        values, fusable = self.program.values, self.fusable
+        for s in self.block:
             if isinstance(s, Node):
                 fits = bool(s.outputs) and s.outputs[0] in fusable
                 for i in dict.fromkeys(s.inputs):
                     same = fits and values[i].shape == values[s.outputs[0]].shape
-                    self.users.setdefault(i, []).append(same)
+                    found.setdefault(i, []).append(same)
+        return found
 
     def allows(self, value: int, uses: int, times: int, producer: _Members) -> bool:
         """Whether all uses are in groups of the same shape."""
@@ -204,8 +237,11 @@ class _Sharing:
 class _Fusing:
     """Groups under construction, for all blocks of a program."""
 
-    def __init__(self, program: Program, enabled: bool, growing: bool) -> None:
+    def __init__(
+        self, program: Program, enabled: bool, growing: bool, apart: dict[Operation, str] | None
+    ) -> None:
         self.program, self.enabled, self.growing = program, enabled, growing
+        self.apart = {} if apart is None else apart
         self.uses = count_uses(program)
         self.mutable = frozenset(v.current for v in program.variables if v.written)
 
@@ -224,7 +260,7 @@ class _Fusing:
         return groups.finished()
 
     def is_fusable(self, s: Statement) -> bool:
-        return isinstance(s, Node) and _fusable(s, self.program, self.mutable)
+        return isinstance(s, Node) and not why_not_fusable(s, self.program, self.mutable)
 
     def _without_repeats(self, block: Block) -> Block:
         """Numbers in the place of arrays that repeat them, which nobody reads then."""
@@ -266,15 +302,15 @@ class _Groups:
         if s.outputs and s.outputs[0] in self.fusable:
             self.groups[s.outputs[0]] = _joined(self._parts(s), s)
             self.place[s.outputs[0]] = len(self.out)
-        elif (
-            self.fusing.enabled
-            and s.opdef.role == "reduction"
-            and _closes(s, self.groups, self.program, self.uses)
-        ):
-            source = s.inputs[0]
-            self.closed[s.outputs[0]] = _joined([self.groups.pop(source)], s)
-            self.out[self.place[source]] = None
-            self.place[s.outputs[0]] = len(self.out)
+        elif self.fusing.enabled and s.opdef.role == "reduction" and s.inputs[0] in self.groups:
+            why = _why_not_closing(s, self.program, self.uses)
+            if why:
+                self.fusing.apart[s.op] = why
+            else:
+                source = s.inputs[0]
+                self.closed[s.outputs[0]] = _joined([self.groups.pop(source)], s)
+                self.out[self.place[source]] = None
+                self.place[s.outputs[0]] = len(self.out)
         self.out.append(s)
 
     def _parts(self, s: Node) -> list[_Members]:
@@ -283,7 +319,10 @@ class _Groups:
         parts: list[_Members] = []
         for i in dict.fromkeys(s.inputs):
             producer = self.groups.get(i)
-            if producer is None or self.program.values[i].shape != shape:
+            if producer is None:
+                continue
+            if self.program.values[i].shape != shape:
+                self.fusing.apart[s.op] = OTHER_SHAPE
                 continue
             times, uses = s.inputs.count(i), self.uses[i]
             if uses == times:
@@ -293,6 +332,8 @@ class _Groups:
             elif self.sharing is not None and self.sharing.allows(i, uses, times, producer):
                 self.uses[i] -= times
                 parts.append(dict(producer))
+            else:
+                self.fusing.apart[s.op] = READ_ELSEWHERE
         return parts
 
     def finished(self) -> PlanBlock:
@@ -329,21 +370,24 @@ def _joined(parts: list[_Members], node: Node) -> _Members:
     return whole
 
 
-def _closes(
-    node: Node, groups: dict[int, _Members], program: Program, uses: dict[int, int]
-) -> bool:
-    """A reduction of a group that nobody else reads, of floats, over all axes or the last."""
+def _why_not_closing(node: Node, program: Program, uses: dict[int, int]) -> str:
+    """Why a reduction is not the end of the group that makes its input; empty if it is: nobody else
+    reads that, and it is over all axes or the last, of floats.
+    """
     source = node.inputs[0]
     info, axes = program.values[source], program.constants.get(node.inputs[1])
-    if source not in groups or uses[source] != 1 or axes is None or not info.shape:
-        return False
+    if uses[source] != 1:
+        return READ_ELSEWHERE
+    if axes is None or not info.shape:
+        return "its axes, or the rank of its input, are not known"
     rank = len(info.shape)
     gone = {int(a) % rank for a in axes.reshape(-1) if -rank <= a < rank}
     if info.dtype not in _REDUCED_TYPES or any(not -rank <= a < rank for a in axes.reshape(-1)):
-        return False
+        return "it is not of float32 or float64"
     if len(gone) == rank:
-        return node.opdef.traits.reduces in ("sum", "mean")
-    return gone == {rank - 1}
+        is_whole = node.opdef.traits.reduces in ("sum", "mean")
+        return "" if is_whole else "it is over all axes, and neither a sum nor a mean"
+    return "" if gone == {rank - 1} else "it is over other axes than the last"
 
 
 def _is_large(value: int, program: Program) -> bool:

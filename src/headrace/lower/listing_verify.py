@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from headrace import env
 from headrace.lower.listing import (
     CALLERS,
     IN_PLACE,
@@ -30,14 +29,7 @@ from headrace.lower.listing import (
 from headrace.program.nodes import Node
 from headrace.program.verify import Malformed
 
-__all__ = ["checked_listing", "verify_listing"]
-
-
-def checked_listing(listing: Listing, after: str) -> Listing:
-    """The listing, verified if HEADRACE_DEBUG asks for it."""
-    if env.verifies():
-        verify_listing(listing, after)
-    return listing
+__all__ = ["verify_listing"]
 
 
 def verify_listing(listing: Listing, after: str = "") -> None:

@@ -102,7 +102,7 @@ def reason_alone(op: str) -> str:
     from headrace.kernels.native.element_rules import RULES
 
     if op in RULES:
-        return "it is alone, or too small to be in a group"
+        return "it is not in a group"
     return f"{op} has no native code"
 
 
@@ -268,6 +268,7 @@ class NativeStep:
         "_bound",
         "_dtypes",
         "_group",
+        "_setting",
         "_views",
         "cost",
         "described",
@@ -295,6 +296,7 @@ class NativeStep:
         self._views = views if True in views else []
         self._group: Any = None
         self._bound: dict[Any, _Bound] = {}
+        self._setting = native_setting()
         self.why_not = "it has not proved hot yet"
 
     def __call__(self, state: Any, *inputs: Any) -> Any:
@@ -327,7 +329,7 @@ class NativeStep:
         elements = max((getattr(x, "size", 1) for x in inputs), default=1)
         elements = max(elements, self.size)
         done = counts.get(self.number, 0) + self.cost * (elements + COST_OF_CALL)
-        setting = native_setting()
+        setting = self._setting
         if setting == "hot" and done < HOT_WORK:
             if len(counts) >= MAX_COUNTED:
                 counts.clear()

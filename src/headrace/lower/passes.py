@@ -17,12 +17,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from headrace import env
+from headrace.core.tensor import Operation
 from headrace.lower.fusion import Fused, PlanWhile, fuse
 from headrace.lower.listing import Instr, Listing
-from headrace.lower.listing_verify import checked_listing
 from headrace.lower.native_groups import native_expected
 from headrace.lower.plan import Plan, steps
-from headrace.lower.plan_verify import checked_plan
 from headrace.lower.renewal import Renewal
 from headrace.lower.select_calls import give_calls
 from headrace.lower.select_packed import count_packed, pack
@@ -90,14 +89,17 @@ def _take_out(plan: Plan, choices: Choices) -> Plan:
 
 def _fuse_groups(plan: Plan, choices: Choices) -> Plan:
     native = native_expected()
-    block = fuse(plan.program, choices.fusion, growing=native)
-    return plan._replace(block=read_first(block) if choices.fusion and native else block)
+    apart: dict[Operation, str] = {}
+    block = fuse(plan.program, choices.fusion, native, apart)
+    block = read_first(block) if choices.fusion and native else block
+    return plan._replace(block=block, apart=apart)
 
 
 def _take_products(plan: Plan, choices: Choices) -> Plan:
     if not choices.fusion or not native_expected():
         return plan
-    return plan._replace(block=take_products(plan.block, plan.program))
+    apart = dict(plan.apart)
+    return plan._replace(block=take_products(plan.block, plan.program, apart), apart=apart)
 
 
 def _count_products(plan: Plan) -> int:
@@ -153,8 +155,13 @@ PASSES: tuple[Pass, ...] = (
 def make_plan(program: Program, choices: Choices = PLAIN) -> Plan:
     """Every pass over a rewritten program, in order."""
     plan = Plan(program, (), Lifetimes())
+    verifies = env.verifies()
     for one in PASSES:
-        plan = checked_plan(one.run(plan, choices), f"{one.kind}: {one.name}")
+        plan = one.run(plan, choices)
+        if verifies:
+            from headrace.lower.plan_verify import verify_plan
+
+            verify_plan(plan, f"{one.kind}: {one.name}")
     return plan
 
 
@@ -226,10 +233,13 @@ def make_listing(
     to a binder, which knows the shapes of the feeds.
     """
     draft = Draft(plan, renewal)
+    verifies = env.verifies()
     for name, run in LISTING_PASSES:
         run(draft)
-        if env.verifies():
-            checked_listing(draft.listing(), name)
+        if verifies:
+            from headrace.lower.listing_verify import verify_listing
+
+            verify_listing(draft.listing(), name)
     made = draft.listing(keeper)
     if renewal is not None and made.bound is not None:
         renewal.hold(made.bound.steady)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from headrace.core.tensor import Operation
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile, statements
 from headrace.lower.select_updates import Grouped
 from headrace.lower.storage_lifetimes import Lifetimes
@@ -23,6 +24,7 @@ class Plan(NamedTuple):
     kept: int = 0  # stages: so many of the feeds, the last ones, are of stage WRITE
     part: Program | None = None  # stages: what computes these
     appends: Mapping[int, int] = {}  # storage: results of appending to a loop variable, their axis
+    apart: Mapping[Operation, str] = {}  # select: why operations are in no group (group_reasons.py)
     starts: frozenset[int] = frozenset()  # storage: variables whose old value is read after a write
 
 

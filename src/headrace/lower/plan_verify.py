@@ -1,30 +1,26 @@
 """What every pass over a plan promises: a step reads what was made before it.
 
-checked_plan(plan, "grouped updates")     # with HEADRACE_DEBUG=verify; the plan itself
+verify_plan(plan, "grouped updates")     # where HEADRACE_DEBUG=verify asks for it
 """
 
 from __future__ import annotations
 
-from headrace import env
 from headrace.lower.fusion import PlanBlock, PlanIf, PlanWhile
 from headrace.lower.listing import nodes_of
 from headrace.lower.plan import Plan
-from headrace.program.verify import checked
+from headrace.program.verify import verify
 
-__all__ = ["checked_plan", "why_invalid"]
+__all__ = ["verify_plan", "why_invalid"]
 
 
-def checked_plan(plan: Plan, after: str) -> Plan:
-    """The plan, if checks are on after looking at it."""
-    if env.verifies():
-        checked(plan.program, after)
-        if plan.part is not None:
-            checked(plan.part, after)
-        if not plan.block:  # steps are not made yet, or there are none
-            return plan
+def verify_plan(plan: Plan, after: str) -> None:
+    """Raise AssertionError if a rule is broken; ``after`` names the pass that made the plan."""
+    verify(plan.program, after)
+    if plan.part is not None:
+        verify(plan.part, after)
+    if plan.block:  # else steps are not made yet, or there are none
         wrong = why_invalid(plan)
         assert not wrong, f"The plan is wrong after {after}: {wrong}"
-    return plan
 
 
 def why_invalid(plan: Plan) -> str:

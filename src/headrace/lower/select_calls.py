@@ -56,7 +56,8 @@ class _Calls:
         self.kernels: dict[Any, Callable[..., Any]] = {}
 
     def node(self, instr: Instr, node: Node) -> None:
-        instr.takes_unset = node.opdef.traits.uninit_ok
+        if node.opdef.traits.uninit_ok:  # (what is as usual is not stored)
+            instr.takes_unset = True
         if instr.implementation == "writer":
             self.write(instr, node)
             return
@@ -85,22 +86,21 @@ class _Calls:
             )
 
     def kernel(self, instr: Instr, node: Node) -> None:
-        opdef, given = node.opdef, _places(len(node.inputs))
-        instr.wants_rt = "rt" in opdef.kernel_params
+        opdef, state = node.opdef, ""
         if opdef.traits.compiled:
             instr.function = NativeKernel(node, bound_kernel(node))
-            instr.wants_rt = False
-            given = ["S", *given]
+            state = "S"
         else:
             instr.function = self.kernel_of(node)
-        if instr.wants_rt:
-            given.append("rt=rt")
-        instr.text = f"{{call}}({', '.join(given)})"
+            if "rt" in opdef.kernel_params:
+                instr.wants_rt = True
+        instr.text = _call_text(len(node.inputs), state, instr.wants_rt)
         if instr.implementation == "kernel on a thread":
             starts: Callable[..., Any] = user_calls.start
             if not opdef.traits.calls_user:
                 starts = user_calls.start_queue_operation
             instr.params = ((starts.__name__, starts),)
+            given = _arguments(len(node.inputs), state, instr.wants_rt)
             instr.text = f"{starts.__name__}({', '.join(['{call}', *given])})"
 
     def kernel_of(self, node: Node) -> Callable[..., Any]:
@@ -135,7 +135,7 @@ class _Calls:
         own = step.inputs.index(instr.storage.of) if is_over else None
         plain = make_fused(step, self.program, own)
         instr.function = native_step(step, self.program, own, plain)
-        instr.text = f"{{call}}({', '.join(['S', *_places(len(step.inputs))])})"
+        instr.text = _call_text(len(step.inputs), "S", False)
 
     # writes -------------------------------------------------------------------------------------
     def write(self, instr: Instr, node: Node) -> None:
@@ -197,6 +197,16 @@ class _Calls:
 
 def _places(count: int) -> list[str]:
     return [f"{{{i}}}" for i in range(count)]
+
+
+def _arguments(count: int, state: str, wants_rt: bool) -> list[str]:
+    """What a kernel is given: the session's state, places for its inputs, what it runs in."""
+    return [state] * bool(state) + _places(count) + ["rt=rt"] * wants_rt
+
+
+@functools.lru_cache(256)
+def _call_text(count: int, state: str, wants_rt: bool) -> str:
+    return f"{{call}}({', '.join(_arguments(count, state, wants_rt))})"
 
 
 def _keywords(function: Callable[..., Any]) -> list[str]:

@@ -10,6 +10,7 @@ overwritten.
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from headrace.core import shapes
 from headrace.core.dtypes import float32
@@ -21,19 +22,32 @@ from headrace.ops.math.add_n import ADD_N
 from headrace.ops.training.product_updates import MAX_PAIRS, with_products
 from headrace.program.nodes import Node, Program
 
+if TYPE_CHECKING:
+    from headrace.core.tensor import Operation
+
 __all__ = ["count_uses", "take_products"]
 
 
-def take_products(block: PlanBlock, program: Program) -> PlanBlock:
-    """The block with products in the updates that read them."""
-    if not program.writes:
+def take_products(
+    block: PlanBlock, program: Program, apart: dict[Operation, str] | None = None
+) -> PlanBlock:
+    """The block with products in the updates that read them; ``apart`` gets the reasons of those
+    that have none.
+    """
+    if not any(isinstance(s, Node) and s.writes and _is_large(s, program) for s in block):
         return block
-    return _Products(block, program).taken()
+    return _Products(block, program, {} if apart is None else apart).taken()
+
+
+def _is_large(node: Node, program: Program) -> bool:
+    """Whether the variable is overwritten rather than replaced."""
+    size = shapes.num_elements(program.values[node.inputs[0]].shape)
+    return size is not None and size > MIN_OVERWRITTEN
 
 
 class _Products:
-    def __init__(self, block: PlanBlock, program: Program) -> None:
-        self.block, self.program = block, program
+    def __init__(self, block: PlanBlock, program: Program, apart: dict[Operation, str]) -> None:
+        self.block, self.program, self.apart = block, program, apart
         self.variables = {i for v in program.variables for i in (v.start, v.current)}
         self.uses = count_uses(block, program)
         self.places: dict[int, int] = {}  # of values of the outermost block
@@ -45,22 +59,20 @@ class _Products:
     def taken(self) -> PlanBlock:
         out: list[PlanStatement | None] = [*self.block]
         for at, s in enumerate(self.block):
-            if isinstance(s, Node) and s.writes and self._is_large(s):
+            if isinstance(s, Node) and s.writes and _is_large(s, self.program):
                 self._take(s, at, out)
         return tuple([s for s in out if s is not None])
-
-    def _is_large(self, node: Node) -> bool:
-        """Whether the variable is overwritten rather than replaced."""
-        size = shapes.num_elements(self.program.values[node.inputs[0]].shape)
-        return size is not None and size > MIN_OVERWRITTEN
 
     def _take(self, node: Node, at: int, out: list[PlanStatement | None]) -> None:
         opdef = with_products(node.opdef)
         place = None if opdef is None else gradient_position(node, self.program)
         if opdef is None or place is None:
+            self.apart[node.op] = "its rule has no form that takes a product as the gradient"
             return
         found = self._products(node.inputs[place])
-        if found is None or len(found) > MAX_PAIRS:
+        if isinstance(found, str) or len(found) > MAX_PAIRS:
+            many = f"its gradient is a sum of more than {MAX_PAIRS} products"
+            self.apart[node.op] = found if isinstance(found, str) else many
             return
         factors = tuple(i for product in found for i in product.inputs)
         inputs = (*node.inputs[:place], *factors, *node.inputs[place + 1 :])
@@ -68,21 +80,23 @@ class _Products:
         for value in (node.inputs[place], *(p.outputs[0] for p in found)):
             out[self.places[value]] = None
 
-    def _products(self, gradient: int) -> list[Node] | None:
-        """The products that a gradient is the sum of; None if it is something else."""
+    def _products(self, gradient: int) -> list[Node] | str:
+        """The products that a gradient is the sum of; why there are none."""
         node = self._producer(gradient)
-        if node is None or self.uses[gradient] != 1:
-            return None
-        if node.opdef is MATMUL:
-            return [node] if self._may_move(node) else None
-        if node.opdef.role != "+" and node.opdef is not ADD_N:
-            return None
+        if self.uses[gradient] != 1:
+            return "its gradient is read by other steps, too"
+        if node is not None and node.opdef is MATMUL:
+            why = self._why_stays(node)
+            return why or [node]
+        if node is None or (node.opdef.role != "+" and node.opdef is not ADD_N):
+            return "its gradient is no product"
         shape = self.program.values[gradient].shape
         found: list[Node] = []
         for i in node.inputs:
-            more = self._products(i) if self.program.values[i].shape == shape else None
-            if more is None:
-                return None
+            same = self.program.values[i].shape == shape
+            more = self._products(i) if same else "its gradient is no sum of products alone"
+            if isinstance(more, str):
+                return more
             found += more
         return found
 
@@ -90,13 +104,15 @@ class _Products:
         place = self.places.get(value)
         return None if place is None else _alone(self.block[place])
 
-    def _may_move(self, node: Node) -> bool:
+    def _why_stays(self, node: Node) -> str:
+        """Why a product cannot be made where its update is; empty if it can."""
         attrs = node.attrs
         if not attrs["transpose_a"] or attrs["transpose_b"]:
-            return False
+            return "its gradient is no product of a transposed batch"
         if self.program.values[node.outputs[0]].dtype is not float32:
-            return False
-        return all(self._stays(i) for i in node.inputs)
+            return "its gradient is a product of another type than float32"
+        stays = all(self._stays(i) for i in node.inputs)
+        return "" if stays else "a factor of its gradient may be overwritten before it"
 
     def _stays(self, value: int) -> bool:
         """Whether a value lies in memory that no update overwrites."""

@@ -21,7 +21,7 @@ from headrace.program.nodes import Node, Program
 if TYPE_CHECKING:
     from headrace.core.dtypes import DType
 
-__all__ = ["Grouped", "gradient_position", "group"]
+__all__ = ["Grouped", "gradient_position", "group", "why_not_grouped"]
 
 #: The largest variable that joins, and how many must come together to pay.
 MAX_ELEMENTS = MIN_OVERWRITTEN
@@ -100,26 +100,41 @@ def group(block: PlanBlock, program: Program) -> PlanBlock:
     return tuple(s for s in out if s is not None)
 
 
+def _position(node: Node, program: Program) -> int | str:
+    """Which input of an update is its gradient; why it cannot be a member of a group."""
+    traits = node.opdef.traits
+    if not node.writes or not traits.elementwise or node.opdef.trusting is None:
+        return "it is not element-wise"
+    info = program.values[node.inputs[0]]
+    size = shapes.num_elements(info.shape)
+    if size is None or not info.shape:
+        return "its variable is a number, or its shape is not known"
+    if size > MAX_ELEMENTS:
+        return f"its variable has more than {MAX_ELEMENTS:,} elements"
+    if len(set(node.writes)) != len(node.writes):
+        return "it writes one variable twice"
+    at = gradient_position(node, program)
+    return "not one input has the variable's shape, the others being numbers" if at is None else at
+
+
+def why_not_grouped(node: Node, program: Program) -> str:
+    """Of an update that is a step of its own."""
+    at = _position(node, program)
+    if isinstance(at, str):
+        return at
+    least = MIN_MEMBERS.get(len(node.writes), 2)
+    return f"fewer than {least} updates with the same rule and rates come one after the other"
+
+
 def _key(
     node: Node, program: Program, same: dict[int, int]
 ) -> tuple[int | str | DType | tuple[Any, ...], ...] | None:
     """What the members of a group have in common; None for anything that cannot be a member."""
-    traits = node.opdef.traits
-    if not node.writes or not traits.elementwise or node.opdef.trusting is None:
+    at = _position(node, program)
+    if isinstance(at, str):
         return None
-    info = program.values[node.inputs[0]]
-    size = shapes.num_elements(info.shape)
-    if (
-        size is None
-        or not info.shape
-        or size > MAX_ELEMENTS
-        or len(set(node.writes)) != len(node.writes)
-    ):
-        return None
-    at = gradient_position(node, program)
-    if at is None:
-        return None
-    rest = [v for i, v in enumerate(node.inputs) if i not in traits.writes and i != at]
+    written = node.opdef.traits.writes
+    rest = [v for i, v in enumerate(node.inputs) if i not in written and i != at]
     shared = tuple(same.get(v, v) for v in rest)
     attrs = tuple(exact_key(node.attrs[p]) for p in node.opdef.kernel_params)
     return (node.opdef.name, program.variables[node.writes[0]].dtype, at, shared, attrs)

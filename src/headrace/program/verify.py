@@ -14,21 +14,13 @@ bug of Headrace, never of the user's: the error names the pass and shows the pro
 
 from __future__ import annotations
 
-from headrace import env
 from headrace.program.nodes import Block, If, Node, Program, While
 
-__all__ = ["Malformed", "checked", "verify"]
+__all__ = ["Malformed", "verify"]
 
 
 class Malformed(AssertionError):
     """A program that breaks a rule."""
-
-
-def checked(program: Program, after: str) -> Program:
-    """The program, verified if HEADRACE_DEBUG asks for it."""
-    if env.verifies():
-        verify(program, after)
-    return program
 
 
 def verify(program: Program, after: str = "") -> None:

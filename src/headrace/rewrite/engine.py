@@ -143,6 +143,7 @@ def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     state = RewriteState(program)
     body = tuple(_Walk(state, table, program).block(program.body))
     result = _finished(program, state, body)
+    del state.emit  # a cycle: what the walk knew would stay until the garbage collector comes
     return result if state.stores is None else remove_unread_stacks(result)
 
 

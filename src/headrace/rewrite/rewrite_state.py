@@ -15,7 +15,7 @@ from headrace.core.opdef import lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.program.binding_times import constant_stages, is_function
-from headrace.program.constants import Constants
+from headrace.program.constants import Constants, attributes_key
 from headrace.program.nodes import (
     Block,
     Firing,
@@ -78,6 +78,8 @@ class RewriteState:
         self.parts: dict[int, tuple[Any, ...] | None] = {}
         self.stores: Any = None  # what is kept in lists through loops (see stored.py)
         self.same_constant: dict[Hashable, int] = {}
+        #: keys of attributes, by the identity of the dictionary that is kept with its key
+        self.attribute_keys: dict[int, tuple[dict[str, Any], Hashable | None]] = {}
         self.fills: dict[
             int, float | None
         ] = {}  # what every element of a constant is (see algebra.py)
@@ -121,6 +123,20 @@ class RewriteState:
             if found is not None:
                 return found
         return None
+
+    def attributes_key(self, attrs: dict[str, Any]) -> Hashable | None:
+        """What is equal for equal attributes; None if there is no such key.
+
+        Many operations share one dictionary of attributes.
+        """
+        known = self.attribute_keys.get(id(attrs))
+        if known is None:
+            try:
+                key: Hashable | None = attributes_key(attrs)
+            except TypeError:
+                key = None
+            known = self.attribute_keys[id(attrs)] = (attrs, key)
+        return known[1]
 
     def name_of(self, value: int) -> str:
         tensor = self.values[value].tensor

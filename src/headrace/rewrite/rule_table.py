@@ -8,7 +8,7 @@ at the values of constants (shared_code.py).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 from headrace.ops.array import array_shape as _array_shape  # noqa: F401  the rules make operations of these families
 from headrace.ops.array import basic as _basic  # noqa: F401
@@ -22,7 +22,6 @@ from headrace.ops.internal import loop_sums as _loop_sums  # noqa: F401
 from headrace.ops.math import binary as _math_binary  # noqa: F401
 from headrace.ops.math import unary as _math_unary  # noqa: F401
 from headrace.program.binding_times import is_computation
-from headrace.program.constants import attributes_key
 from headrace.program.nodes import Node
 from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, UNROLL, Rule
 from headrace.rewrite.rewrite_state import RewriteState
@@ -50,21 +49,15 @@ def _share(node: Node, state: RewriteState) -> tuple[int, ...] | None:
         return None
     if state.mutable and not state.mutable.isdisjoint(node.inputs):
         return None
-    key = _key(node)
-    if key is None:
+    attributes = state.attributes_key(node.attrs)
+    if attributes is None:
         return None
+    key = (node.opdef.name, node.inputs, attributes)
     found = state.lookup(key)
     if found is not None:
         return found.outputs
     state.scopes[-1][key] = node
     return None
-
-
-def _key(node: Node) -> Hashable | None:
-    try:
-        return (node.opdef.name, node.inputs, attributes_key(node.attrs))
-    except TypeError:
-        return None
 
 
 RULES: tuple[Rule, ...] = (

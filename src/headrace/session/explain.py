@@ -16,11 +16,13 @@ from headrace.kernels.packed_weights import WeightsForm
 from headrace.lower.bound_runs import BoundRuns
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.group_reasons import why_alone
 from headrace.lower.listing_text import Times, shortened, text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.native_kernels import reason_compiled
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.passes import decisions
+from headrace.lower.plan import Plan
 from headrace.lower.plan import steps as steps_of
 from headrace.lower.select_updates import Grouped
 from headrace.lower.session_state import State
@@ -46,6 +48,7 @@ class Step:
     depth: int = 0
     by: str = ""  # "native", "library", "NumPy"; "NumPy or library" where a kernel decides
     why_not_native: str = ""
+    apart: str = ""  # why it is in no group with others, if such operations may be
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def explain(
     fused = [s for s in steps_of(plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
     segments = {id(s): g for g in executable.details.segments for s in g.steps}
-    compiled = _Compiled(session._state, segments, *_when_bound(session, run))
+    compiled = _Compiled(plan, session._state, segments, *_when_bound(session, run))
     _steps(executable.plan.block, program, steps, 0, compiled)
     notes = program.notes
     listing = executable.details.listing
@@ -227,6 +230,7 @@ class _Compiled(NamedTuple):
     compiled code does not, where that has been decided.
     """
 
+    plan: Plan
     state: State
     segments: dict[int, NativeSegment]
     otherwise: dict[int, str]
@@ -301,7 +305,9 @@ def _steps(
             why = of_segment and reason_fused(s, program, state.hot)
             by = compiled.by((s.output,), why)
             shape = _shape(program, s.output)
-            out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
+            reasons = [compiled.plan.apart.get(n.op, "") for n in s.nodes]
+            apart, line = next(filter(None, reasons), ""), _line(last)
+            out.append(Step("fused", last.op.name, kinds, shape, line, depth, by, why, apart))
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
             segment = segments.get(id(s))
@@ -311,7 +317,8 @@ def _steps(
                 else compiled.reason(segment, s.outputs)
             )
             by = compiled.by(s.outputs, why)
-            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, by, why))
+            apart, line = why_alone(s, compiled.plan), _line(s)
+            out.append(Step("op", s.op.name, s.opdef.name, shape, line, depth, by, why, apart))
 
 
 def _why_not_native(node: Node, program: Program, state: State) -> str:
@@ -425,9 +432,13 @@ def _step_lines(steps: list[Step]) -> list[str]:
         if s.kind in ("op", "fused") and s.why_not_native:
             by = s.by if s.kind == "op" else "not native"
             lines.append(f"{below}[{by}: {s.why_not_native}]")
+        if s.apart:
+            lines.append(f"{below}[{NOT_GROUPED[s.kind]}: {s.apart}]")
     return lines
 
 
+#: How the line of a step with a reason for that begins.
+NOT_GROUPED = {"op": "not in a group", "fused": "not in a larger group"}
 _MISSES_SHOWN = 10
 OTHERWISE = "NumPy or library"
 #: By the implementation of a bound instruction; the kernels of other ops decide when they run.

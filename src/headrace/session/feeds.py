@@ -61,7 +61,7 @@ def make_converter(tensor: Tensor) -> Converter:
     cast_from = _PLAIN - {want} if numeric else frozenset()
     ndarray = np.ndarray
     make = want.type
-    small = range(-(1 << 53), 1 << 53) if want.kind == "f" else range(0)  # exact on the way there
+    bound = 1 << 53 if want.kind == "f" else 0  # integers below it are exact on the way there
     rank = 0 if shape is None else len(shape)
 
     if exact == ():
@@ -89,7 +89,9 @@ def make_converter(tensor: Tensor) -> Converter:
                 array = value
             else:
                 array = _as_array(value, tensor, want)
-        elif shape is None and (type(value) is float or (type(value) is int and value in small)):
+        elif shape is None and (
+            type(value) is float or (type(value) is int and -bound <= value < bound)
+        ):
             return make(value)
         else:
             array = _as_array(value, tensor, want)
@@ -100,7 +102,8 @@ def make_converter(tensor: Tensor) -> Converter:
         if exact is not None:
             if array.shape != exact:
                 _check_shape(array.shape, tensor)
-        elif shape is not None:
+            return array  # (of rank 1 at least)
+        if shape is not None:
             _check_shape(array.shape, tensor)
         return array if array.ndim else array[()]
 

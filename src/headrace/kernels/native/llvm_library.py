@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 from headrace.env import cache_folder, cache_limit, native_setting, onednn_isa_setting
 from headrace.kernels.native.object_cache import ObjectCache
 from headrace.kernels.native.object_loader import CannotLoad, LoadedObject
+from headrace.runtime.code_pages import release_code_when_idle
 from headrace.runtime.cpu_features import AVX2, AVX512, cpu, setting_bits
 from headrace.runtime.foreign_functions import make_ffi
 
@@ -196,7 +197,9 @@ class Llvm:
 
     def _emit(self, source: str, vectorize: bool) -> bytes:
         self.compiled += 1
-        return bytes(self._machine.emit_object(self._optimised(source, vectorize)))
+        made = bytes(self._machine.emit_object(self._optimised(source, vectorize)))
+        release_code_when_idle("libllvmlite")
+        return made
 
     def _link(self, key: str, machine_code: bytes, from_cache: bool) -> Code:
         with suppress(CannotLoad):

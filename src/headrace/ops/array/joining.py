@@ -481,6 +481,7 @@ SPLIT = define(
     view=True,
     known_inputs=(0,),
     rearranges=True,
+    in_composites=True,
 )
 
 

@@ -235,7 +235,7 @@ class WhileContext(_Shared, WhileBase):
         """
         self.parallel_iterations = 1
         for op in self.enters:
-            op._attrs["parallel_iterations"] = 1
+            op._attrs = {**op._attrs, "parallel_iterations": 1}
 
     def enter(self, tensor: Tensor, is_constant: bool, name: str = "Enter") -> Tensor:
         graph = tensor._op.graph

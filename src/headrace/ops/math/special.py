@@ -366,5 +366,5 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
 # traits ------------------------------------------------------------------------------------------
 
-add_traits("Erf", fails="never", heavy=True)
+add_traits("Erf", fails="never", heavy=True, in_composites=True)
 add_traits("Erfc", heavy=True)

@@ -408,6 +408,7 @@ SOFTMAX = define(
     kernel=_softmax_kernel,
     grad=_softmax_grad,
     dense=True,
+    in_composites=True,
     fails="never",
 )
 LOG_SOFTMAX = define(

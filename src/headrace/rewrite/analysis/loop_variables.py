@@ -31,9 +31,9 @@ def dims_in_rounds(
     than the static shape is known.
     """
     assumed = _of_initial_values(values, state)
+    scratch = _scratch(state) if assumed else state
     while assumed:
-        scratch = _scratch(state)
-        scratch.dims.update(assumed)
+        scratch.dims, scratch.parts = {**state.dims, **assumed}, dict(state.parts)
         with scratch.inside_loop([v.value for v in loop.values]):
             _trace(loop.test, scratch)
             _trace(loop.body, scratch)
@@ -93,7 +93,6 @@ def _scratch(state: RewriteState) -> RewriteState:
     """A state to find out in: what is placed and found there is forgotten."""
     scratch = copy.copy(state)
     scratch.producers, scratch.makers = dict(state.producers), dict(state.makers)
-    scratch.dims, scratch.parts = dict(state.dims), dict(state.parts)
     scratch.made_at, scratch.replaced = dict(state.made_at), dict(state.replaced)
     scratch.loops, scratch.scopes = list(state.loops), list(state.scopes)
     scratch.guarded = set(state.guarded)

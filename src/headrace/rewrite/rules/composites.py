@@ -25,7 +25,7 @@ from headrace.autodiff.backward_record import Pass, passes
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
-from headrace.program.nodes import Firing, NearMiss, Node, Program, Statement, While, walk
+from headrace.program.nodes import Firing, NearMiss, Node, Program, Statement, While
 from headrace.rewrite.rewrite_state import RewriteState, is_pure
 from headrace.rewrite.rules.fused_products import ELSEWHERE
 from headrace.rewrite.rules.lstm_cells import Layer, find_lstm_cell, find_lstm_layers
@@ -170,8 +170,11 @@ def lstm_layer(found: Layer, state: RewriteState) -> Composite | None:
 
 def replace_composites(program: Program, rules: Sequence[Any]) -> Program:
     """The program after the rules for composites in training."""
+    nodes = [s for s in program.body if isinstance(s, Node)]
+    if not rules or not any([n.opdef.traits.in_composites for n in nodes]):
+        return program
     passes = _passes_of(program)
-    if not rules or not (passes or any(_may_be_cell(n) for n in walk(program.body))):
+    if not passes and not any(map(_may_be_cell, nodes)):
         return program
     return _Replacing(program, passes).by(rules)
 
