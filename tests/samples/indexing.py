@@ -190,14 +190,12 @@ SAMPLES = [
     Sample(
         "OneHot",
         dict(indices=longs(0, 2, -1, 5), depth=ints(3)[0], on_value=f32(), off_value=f32(salt=1)),
-        grad=["on_value", "off_value"],
         const=["depth"],
     ),
     Sample(
         "OneHot",
         dict(indices=ints([0, 2], [1, 1]), depth=ints(3)[0], on_value=f32(), off_value=f32(salt=1)),
         dict(axis=0),
-        grad=["on_value", "off_value"],
     ),
     Sample(
         "OneHot",

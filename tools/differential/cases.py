@@ -304,22 +304,23 @@ def spoiled(source: Source, arguments: Arguments) -> Arguments:
         return arguments
     at = source.of(places)
     name, v = arguments[at]
-    arguments[at] = (name, _spoil(source, v))
+    arguments[at] = (name, spoil(source, v))
     return arguments
 
 
-def _spoil(source: Source, v: Value) -> Value:
+def spoil(source: Source, v: Value) -> Value:
+    """The value made wrong or unusual: another dtype, rank, size or number."""
     kind = v["k"]
     if kind in ("ph", "const", "np", "nested", "var"):
         return _spoil_array(source, v)
     if kind in ("list", "tuple", "slice") and v["v"]:
         i = source.int(0, len(v["v"]) - 1)
         if v["v"][i] is not None:
-            v["v"][i] = _spoil(source, v["v"][i])
+            v["v"][i] = spoil(source, v["v"][i])
         return v
     if kind in ("sparse", "slices"):
         part = source.of([p for p in ("indices", "values", "shape") if p in v])
-        v[part] = _spoil(source, v[part])
+        v[part] = spoil(source, v[part])
         return v
     if kind == "py":
         return _spoil_python(source, v)

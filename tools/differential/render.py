@@ -30,6 +30,8 @@ def decoded(value: list[Any]) -> Any:
 
 def source_of(case: dict[str, Any]) -> str:
     """A program that makes the call and runs it."""
+    if case.get("program"):
+        return call_of(case)
     feeds: list[str] = []
     lines = ["import tensorflow.compat.v1 as tf, numpy as np"]
     if case.get("seed") is not None:
@@ -51,9 +53,28 @@ def source_of(case: dict[str, Any]) -> str:
 
 def call_of(case: dict[str, Any]) -> str:
     """The call alone, on one line: placeholders with their values inside."""
+    if case.get("program"):
+        return _program(case)
     args = [_short(v) for v in case["args"]]
     args += [f"{k}={_short(v)}" for k, v in sorted(case["kwargs"].items())]
     return f"{case['fn']}({', '.join(args)})" + (" [grad]" if case.get("grad") else "")
+
+
+def _program(case: dict[str, Any]) -> str:
+    """The leaves and the steps of a program."""
+    lines = []
+    for i, leaf in enumerate(case["leaves"]):
+        shape = leaf.get("static", leaf.get("shape"))
+        lines.append(f"  {i} = {leaf['kind']} {leaf['dtype']}{shape}")
+    for i, (name, inputs, parameters) in enumerate(case["steps"], len(lines)):
+        given = {k: v for k, v in parameters.items() if k != "value"}
+        lines.append(f"  {i} = {name} {inputs} {given or ''}")
+    runs = [
+        [f"{r['fetch']} {[a['shape'] for a in r['fed']]}" for r in runs]
+        for runs in case["sessions"]
+    ]
+    lines.append(f"  results {case['results']}, order {case['order']}, wrt {case['wrt']}, {runs}")
+    return f"program {case['dtype']}\n" + "\n".join(lines)
 
 
 def _array_text(v: dict[str, Any], limit: int = 10**9) -> str:

@@ -26,16 +26,18 @@ def run_cases(
     environment: dict[str, str],
     known: dict[int, dict[str, Any]] | None = None,
     keep: Callable[[dict[int, dict[str, Any]]], None] = lambda outcomes: None,
+    fresh: bool = False,
 ) -> dict[int, dict[str, Any]]:
     """Outcomes by case id. ``python`` runs the runner with the module ``library``.
 
-    Cases with ``known`` outcomes are not run; ``keep`` gets all outcomes after each batch.
+    Cases with ``known`` outcomes are not run; ``keep`` gets all outcomes after each batch. With
+    ``fresh`` each case runs in a process in which no other ran before.
     """
     outcomes: dict[int, dict[str, Any]] = dict(known or {})
     left = [c for c in cases if c["id"] not in outcomes]
     while left:
         batch, rest = left[:CASES_PER_PROCESS], left[CASES_PER_PROCESS:]
-        done = _run_batch(python, library, batch, environment)
+        done = _run_batch([python, RUNNER, library, *["fresh"] * fresh], batch, environment)
         outcomes.update(done)
         keep(outcomes)
         left = [c for c in batch if c["id"] not in done] + rest
@@ -43,13 +45,13 @@ def run_cases(
 
 
 def _run_batch(
-    python: str, library: str, cases: Sequence[dict[str, Any]], environment: dict[str, str]
+    command: list[str], cases: Sequence[dict[str, Any]], environment: dict[str, str]
 ) -> dict[int, dict[str, Any]]:
     """Outcomes of the cases up to the end or to the first that killed the process (which is among
     them).
     """
     process = subprocess.Popen(
-        [python, RUNNER, library],
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -75,7 +77,7 @@ def _run_batch(
                 outcomes[outcome["id"]] = outcome
                 begun = None
         if begun is None and len(outcomes) < len(cases):
-            raise RuntimeError(f"{python} {RUNNER} {library} ended with {process.wait()}")
+            raise RuntimeError(f"{command} ended with {process.wait()}")
         how = {"stage": "crash", "error": f"exit {process.wait()}"}
     except queue.Empty:
         how = {"stage": "hang", "error": f"more than {SECONDS_PER_CASE:.0f} s"}

@@ -1,5 +1,5 @@
-"""Runs fuzz cases on one library: ``python runner.py tensorflow|headrace < cases > outcomes``, a
-JSON object a line.
+"""Runs fuzz cases on one library: ``python runner.py tensorflow|headrace [fresh] < cases >
+outcomes``, a JSON object a line. With ``fresh`` each case has a process in which nothing ran.
 
 This file runs under TensorFlow's Python 3.7 too, so it keeps to that language and imports nothing
 of the repository. A case is described in cases.py. The outcome of a case is a dict:
@@ -23,6 +23,11 @@ import warnings
 
 import numpy as np
 
+try:
+    import program_ops
+except ImportError:  # as a module of the package, in the tests
+    from tools.differential import program_ops
+
 #: Dtypes whose bytes NumPy alone cannot name.
 _OWN = ("bfloat16",)
 
@@ -34,7 +39,9 @@ class Library:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         warnings.simplefilter("ignore")
         module = importlib.import_module(name)
+        self.name, self.module, self.kernels = name, module, {}
         self.tf = getattr(getattr(module, "compat", None), "v1", module)
+        self.tf.raw_ops = module.raw_ops
         self.tf.logging.set_verbosity(self.tf.logging.FATAL)
         self.bfloat16 = self.tf.bfloat16.as_numpy_dtype
 
@@ -43,15 +50,59 @@ class Library:
             return np.dtype(object)
         return np.dtype(self.bfloat16 if name == "bfloat16" else name)
 
+    def with_xla(self, outcome, graph):
+        """The outcome with the types of ``xla_only``, if there are any."""
+        xla = self.xla_only(graph) if outcome["stage"] in ("ok", "run") else []
+        if xla:
+            outcome["xla"] = xla
+        return outcome
+
+    def xla_only(self, graph):
+        """Types of the graph's operations for which TensorFlow has no CPU kernel: with these dtypes
+        it runs them on its XLA device.
+        """
+        if self.name != "tensorflow":
+            return []
+        found = set()
+        for op in graph.get_operations():
+            kernels = self.kernels_of(op.type)
+            on = {k.device_type for k in kernels if _takes(k, op)}
+            if "CPU" not in on and "XLA_CPU" in on:
+                found.add(op.type)
+        return sorted(found)
+
+    def kernels_of(self, op_type):
+        if op_type not in self.kernels:
+            from tensorflow.python.framework import kernels
+
+            self.kernels[op_type] = kernels.get_registered_kernels_for_op(op_type).kernel
+        return self.kernels[op_type]
+
+    def decode(self, v):
+        return decode_array(self, v)
+
+    def encode(self, value):
+        return encode_array(value)
+
     def resolve(self, path):
         """The function that ``path`` names.
 
         ``Tensor.x`` and ``operator.x`` are handled by the caller.
         """
-        found = self.tf
+        found = self.module if path.startswith("contrib.") else self.tf
         for part in path.split("."):
             found = getattr(found, part)
         return found
+
+
+def _takes(kernel, op):
+    """Whether the types of an operation satisfy what a kernel asks of them."""
+    for constraint in kernel.constraint:
+        allowed = set(constraint.allowed_values.list.type)
+        given = op.node_def.attr[constraint.name]
+        if not set(given.list.type or [given.type]) <= allowed:
+            return False
+    return True
 
 
 def decode_array(lib, v):
@@ -114,9 +165,10 @@ def ways_of(tf):
 
     def assigned(resource):
         def way(x):
-            v = tf.Variable(tf.zeros_like(x), use_resource=resource, validate_shape=False)
+            check = x.shape.is_fully_defined()
+            v = tf.Variable(tf.zeros_like(x), use_resource=resource, validate_shape=check)
             with tf.control_dependencies([v.initializer]):
-                with tf.control_dependencies([tf.assign(v, x, validate_shape=False)]):
+                with tf.control_dependencies([tf.assign(v, x, validate_shape=check)]):
                     return v.read_value()
 
         return way
@@ -248,9 +300,13 @@ class Case:
         return self.lib.resolve(head)(*args, **kwargs)
 
     def outcome(self):
+        graph = self.tf.Graph()
+        return self.lib.with_xla(self.outcome_in(graph), graph)
+
+    def outcome_in(self, graph):
         stage = "build"
         try:
-            with self.tf.Graph().as_default():
+            with graph.as_default():
                 if self.spec.get("seed") is not None:
                     self.tf.set_random_seed(self.spec["seed"])
                 result = self.call()
@@ -335,7 +391,15 @@ def _encoded(value):
     return None if value is None else encode_array(value)
 
 
-def main(name):
+def outcome_of(lib, spec):
+    """The outcome of a case: a call, or a whole program."""
+    if spec.get("program"):
+        graph = lib.tf.Graph()
+        return lib.with_xla(program_ops.outcome(lib, spec, graph), graph)
+    return Case(lib, spec).outcome()
+
+
+def main(name, fresh):
     lib = Library(name)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what ops print goes to stderr
@@ -343,11 +407,17 @@ def main(name):
         spec = json.loads(line)
         out.write(json.dumps({"id": spec["id"], "stage": "begun"}) + "\n")
         out.flush()
-        outcome = Case(lib, spec).outcome()
+        child = os.fork() if fresh else 0
+        if child:
+            os.waitpid(child, 0)
+            continue
+        outcome = outcome_of(lib, spec)
         outcome["id"] = spec["id"]
         out.write(json.dumps(outcome) + "\n")
         out.flush()
+        if fresh:
+            os._exit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:] == ["fresh"])

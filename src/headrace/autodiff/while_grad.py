@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense, is_trainable, variable_dtype, zeros_like
 from headrace.autodiff.backward_pass import Tape
+from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_many, apply_op, apply_operation
 from headrace.core.contexts import CondBase, Context, frame_of
 from headrace.core.infer import static_value
+from headrace.core.opdef import FLOW
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, identity
@@ -142,6 +144,7 @@ class _Backward:
         return [v for v in self.variables if v in chosen]
 
     def ops_behind(self, tensors: list[Tensor]) -> set[Operation]:
+        """The operations of the body that gradients of the tensors may come to."""
         seen: set[Operation] = {t._op for t in tensors}
         stack = list(seen)
         while stack:
@@ -152,7 +155,11 @@ class _Backward:
                 and op._cond_context is None
             ):
                 continue  # a loop variable as the body sees it
+            if op._opdef.role not in FLOW and not _is_passed(op):
+                continue
             for t in op._inputs:
+                if not is_trainable(t):
+                    continue
                 if t._op not in seen and is_inside(t._op._context, self.forward):
                     seen.add(t._op)
                     stack.append(t._op)
@@ -421,6 +428,14 @@ class LoopTape(Tape):
             from headrace.ops.control.control_flow import merge_on
 
             return merge_on(pair[0], pair[1], pred)
+
+
+def _is_passed(op: Operation) -> bool:
+    """Whether gradients pass an operation, or their way is known only when they are made."""
+    try:
+        return gradient_function(op) is not None
+    except LookupError:
+        return True
 
 
 def _all_loops(units: list[Any]) -> list[Any]:

@@ -506,6 +506,12 @@ def _check_attr_string(opdef: OpDef, attr: Attr, text: str) -> None:
         )
 
 
+def _make_type(value: Any, name: str) -> DType:
+    if value is None:  # NumPy takes it for float64
+        raise TypeError(f"Expected DataType for argument '{name}' not None.")
+    return as_dtype(value).base_dtype
+
+
 def _make_int(value: int, name: str) -> int:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
@@ -537,7 +543,7 @@ def _make_str(value: str, name: str) -> str:
 
 #: Kind of an attribute → its conversion: (value, attribute name) → stored form.
 _ATTR_KINDS: dict[str, Callable[[Any, str], Any]] = {
-    "type": lambda value, name: as_dtype(value).base_dtype,
+    "type": _make_type,
     "shape": lambda value, name: shapes.to_plain(value),
     "int": _make_int,
     "float": _make_float,

@@ -343,6 +343,8 @@ def as_dtype(value: Any) -> DType:
         found = None
     if found is not None:
         return found
+    if value is None:  # NumPy takes it for float64
+        raise TypeError("Cannot convert value None to a TensorFlow DType.")
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses text such as "2i4, f8"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.dtypes import DType
-from headrace.core.shapes import TensorShape
+from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["IndexedSlices", "SparseTensorValue"]
@@ -65,13 +65,27 @@ class IndexedSlices:
 
     @property
     def shape(self) -> TensorShape:
-        from headrace.core.infer import partial_shape
         from headrace.core.shapes import from_plain
 
-        return from_plain(None if self._dense_shape is None else partial_shape(self._dense_shape))
+        return from_plain(self._shape)
 
     def get_shape(self) -> TensorShape:
         return self.shape
+
+    # what gradient functions ask a tensor, before an operation makes one of the slices
+    @property
+    def _dtype(self) -> DType:
+        return self._values._dtype
+
+    @property
+    def _shape(self) -> Shape:
+        from headrace.core.infer import partial_shape
+
+        return None if self._dense_shape is None else partial_shape(self._dense_shape)
+
+    def _rank(self) -> int | None:
+        shape = self._shape
+        return None if shape is None else len(shape)
 
     @property
     def _graph_anchor(self) -> Tensor:

@@ -78,7 +78,8 @@ def _product(node: Node, program: Program) -> tuple[str, Params]:
     if not all(s is not None and len(s) == 2 for s in given):  # np.matmul takes vectors too
         step = gemm.matmul if fused is None else fused_ops.product_step(fused)
         third = "" if fused is None else ", {2}"
-        return f"product({left}, {right}{third})", (("product", _of_matrices(step)),)
+        name = "product" if fused is None else f"{step.__name__}_of_matrices"
+        return f"{name}({left}, {right}{third})", ((name, _of_matrices(step)),)
     if fused is not None:
         function = fused_ops.product_step(fused)
         name = function.__name__

@@ -73,7 +73,9 @@ def record_batches(
         have += len(chunk)
         if have < cutter.need:  # a record larger than a chunk: its parts are joined once
             continue
-        records, rest = cutter.cut(b"".join(parts) if len(parts) > 1 else chunk)
+        data = b"".join(parts) if len(parts) > 1 else chunk
+        parts = []  # a large record is there twice, never three times
+        records, rest = cutter.cut(data)
         if records:
             yield records
         if cutter.error is not None:

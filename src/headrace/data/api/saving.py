@@ -164,7 +164,7 @@ def _saved_spec(path: str) -> TensorSpec | tuple[TensorSpec, TensorSpec] | dict[
         ) from None
     except OSError as error:
         raise errors.os_error(place, error) from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise errors.DataLossError(
             None,
             None,

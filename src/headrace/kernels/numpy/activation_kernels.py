@@ -157,7 +157,7 @@ def in_place(name: str, x: Array) -> None:
     """Apply an activation to an array of our own."""
     function = ACTIVATIONS[name].function
     if x.size < (LARGE_RELU if name == "Relu" else THREADS_FROM) or not x.flags.c_contiguous:
-        function(x)
+        function(np.atleast_1d(x))
     elif _by_library(name, x, x) is not None:
         return
     else:
@@ -173,7 +173,7 @@ def gelu(x: Array, approximate: bool) -> Any:
         return found
     if x.size < THREADS_FROM or not x.flags.c_contiguous:
         out = np.array(x)
-        function(out)
+        function(np.atleast_1d(out))  # what NumPy computes of a scalar array is no array
         return out if x.ndim else out[()]
     out = np.empty_like(x)
 

@@ -466,11 +466,18 @@ TRANSPOSE = define(
     fails="arguments",
     rearranges=True,
 )
+
+
+def _conjugate_transpose_kernel(xp: ArrayNamespace, x: Array, perm: Array) -> Any:
+    turned = _transpose_kernel(xp, x, perm)
+    return xp.conjugate(turned) if x.dtype.kind == "c" else turned
+
+
 CONJUGATE_TRANSPOSE = define(
     "ConjugateTranspose",
     "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
     shape=_transpose_shape,
-    kernel=lambda xp, x, perm: xp.conjugate(_transpose_kernel(xp, x, perm)),
+    kernel=_conjugate_transpose_kernel,
     grad=lambda op, g: [apply_op("ConjugateTranspose", g, _inverse_perm(op.inputs[1])), None],
     view=True,
     known_inputs=(1,),

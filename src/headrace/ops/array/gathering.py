@@ -120,31 +120,48 @@ def _gather_v2_grad(op: Operation, grad: IndexedSlices | Tensor) -> list[Any]:
     ):
         return [_gather_rows(op, grad), None, None]
     count = indices._rank()
-    if rank is None or count is None or at is None:
-        raise ValueError(
-            "The gradient of tf.gather with axis or batch_dims needs params and indices "
-            "of known rank."
-        )
-    batch = batch + count if batch < 0 else batch
-    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch)
+    if batch < 0:
+        if count is None:
+            raise ValueError(
+                "The gradient of tf.gather with negative batch_dims needs indices of known rank."
+            )
+        batch += count
+    ranks = None if rank is None or count is None or at is None else (rank, count, at.item() % rank)
+    found = _gather_axis_grad(params, indices, grad, ranks or _fed_ranks(*op.inputs), batch)
+    found.set_shape(params.shape)
     return [found, None, None]
 
 
+def _fed_ranks(params: Tensor, indices: Tensor, axis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Ranks of params and indices, and the axis from 0 on, where they are known at the run only."""
+    rank, count = apply_op("Rank", params), apply_op("Rank", indices)
+    if axis._dtype is not dtypes.int32:
+        axis = apply_op("Cast", axis, DstT=dtypes.int32)
+    return rank, count, apply_op("FloorMod", axis, rank)
+
+
+def _order(*ranges: tuple[Any, Any]) -> Tensor:
+    """The numbers of the ranges, one after the other."""
+    if any(isinstance(end, Tensor) for r in ranges for end in r):
+        parts = [apply_op("Range", first, last, const(1)) for first, last in ranges]
+        return apply_op("ConcatV2", parts, const(0))
+    return const([i for first, last in ranges for i in range(first, last)])
+
+
 def _gather_axis_grad(
-    params: Tensor, indices: Tensor, grad: TensorLike, axis: int, batch: int
+    params: Tensor, indices: Tensor, grad: TensorLike, ranks: tuple[Any, Any, Any], batch: int
 ) -> Tensor:
     """Bring (batch…, gathered…) to the front, sum rows by flat index, and put the axis back in its
     place.
 
-    grad is (batch…, outer…, gathered…, inner…), with b, o, g, i dimensions of each kind.
+    grad is (batch…, outer…, gathered…, inner…), with b, o, g, i dimensions of each kind. ``ranks``
+    are those of params and indices, and the axis: numbers or tensors.
     """
-    rank, n_index = params._rank(), indices._rank()
-    assert rank is not None and n_index is not None
+    rank, n_index, axis = ranks
     g = n_index - batch
-    o = axis - batch
-    order = list(range(batch)) + list(range(axis, axis + g)) + list(range(batch, axis))
-    order += range(axis + g, rank - 1 + g)
-    moved = apply_op("Transpose", grad, const(order)) if o else grad
+    order = _order((0, batch), (axis, axis + g), (batch, axis), (axis + g, rank - 1 + g))
+    moves = isinstance(axis, Tensor) or axis > batch
+    moved = apply_op("Transpose", grad, order) if moves else grad
     dims = shape(params)
     size = dims[axis]
     ids = _flat_ids(indices, dims, size, batch)
@@ -162,16 +179,10 @@ def _gather_axis_grad(
         "ConcatV2", [dims[:batch], apply_op("ExpandDims", size, const(0)), rest], const(0)
     )
     whole = apply_op("Reshape", summed, lead)  # (batch…, n, outer…, inner…)
-    if o:
-        back = (
-            list(range(batch))
-            + list(range(batch + 1, axis + 1))
-            + [batch]
-            + list(range(axis + 1, rank))
-        )
-        whole = apply_op("Transpose", whole, const(back))
-    whole.set_shape(params.shape)
-    return whole
+    if not moves:
+        return whole
+    back = _order((0, batch), (batch + 1, axis + 1), (batch, batch + 1), (axis + 1, rank))
+    return apply_op("Transpose", whole, back)
 
 
 def _flat_ids(indices: Tensor, dims: Tensor, size: Tensor, batch: int) -> Tensor:

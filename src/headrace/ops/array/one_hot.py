@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply
 from headrace.core.convert import (
     make_ndarray,
 )
 from headrace.core.dtypes import DType
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
-from headrace.core.opdef import define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
-from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import const
-from headrace.ops.array.filling import _all_axes
+from headrace.core.tensor import Tensor
 from headrace.ops.array.index_kernels import (
     one_hot_kernel,
 )
@@ -48,30 +46,13 @@ def _one_hot_shape(c: Inference) -> list[Shape]:
     return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
 
 
-def _one_hot_grad(op: Operation, grad: Tensor) -> list[Any]:
-    """on and off each receive the gradient of the places that they fill."""
-    ones = apply_op(
-        "OneHot",
-        op.inputs[0],
-        op.inputs[1],
-        const(1, grad._dtype),
-        const(0, grad._dtype),
-        axis=op._attrs["axis"],
-    )
-    on = apply_op("Mul", grad, ones)
-    axes = _all_axes(grad)
-    total = apply_op("Sum", grad, axes, keep_dims=False)
-    lit = apply_op("Sum", on, axes, keep_dims=False)
-    return [None, None, lit, apply_op("Sub", total, lit)]
-
-
 ONE_HOT = define(
     "OneHot",
     "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: "
     "type(int)=int64",
     shape=_one_hot_shape,
     kernel=one_hot_kernel,
-    grad=_one_hot_grad,
+    grad=NOT_DIFFERENTIABLE,
     known_inputs=(1,),
     dense=True,
 )

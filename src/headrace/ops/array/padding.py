@@ -292,18 +292,6 @@ def _inner(op: Operation, grad: Tensor) -> Tensor:
     return apply_op("Slice", grad, begin, size, name="Slice_1")  # TensorFlow slices paddings first
 
 
-def _pad_v2_grad(op: Operation, grad: Tensor) -> list[Any]:
-    inner = _inner(op, grad)
-    whole = _sum_all(grad)
-    return [inner, None, apply_op("Sub", whole, _sum_all(inner))]
-
-
-def _sum_all(x: Tensor) -> Tensor:
-    from headrace.ops.array.filling import _all_axes
-
-    return apply_op("Sum", x, _all_axes(x), keep_dims=False)
-
-
 PAD = define(
     "Pad",
     "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32",
@@ -317,7 +305,7 @@ PAD_V2 = define(
     "input: T, paddings: Tpaddings, constant_values: T -> output: T; Tpaddings: type(index)=int32",
     shape=_pad_shape,
     kernel=lambda xp, x, paddings, value: _pad_kernel(xp, x, paddings, _one_value(value)),
-    grad=_pad_v2_grad,
+    grad=lambda op, g: [_inner(op, g), None, None],
     known_inputs=(1,),
 )
 

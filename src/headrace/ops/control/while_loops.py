@@ -407,14 +407,6 @@ def _is_generalisation(
 
 
 def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
-    if next_value._dtype._base is not merge_out._dtype._base:
-        raise errors.InvalidArgumentError(
-            None,
-            merge_out._op,
-            f"The loop variable {merge_out.name} enters the loop with type "
-            f"{merge_out._dtype.name}, but has type {next_value._dtype.name} after one iteration. "
-            "Cast it in the body.",
-        )
     if not _is_generalisation(merge_out._shape, next_value._shape):
         start = merge_out._op._inputs[0]._op._inputs[0]
         raise ValueError(
@@ -423,4 +415,12 @@ def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
             "after one iteration. To allow the shape to vary across iterations, use the "
             "`shape_invariants` argument of "
             "tf.while_loop to specify a less-specific shape."
+        )
+    if next_value._dtype._base is not merge_out._dtype._base:
+        raise errors.InvalidArgumentError(
+            None,
+            merge_out._op,
+            f"The loop variable {merge_out.name} enters the loop with type "
+            f"{merge_out._dtype.name}, but has type {next_value._dtype.name} after one iteration. "
+            "Cast it in the body.",
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import dtypes, shapes
+from headrace.core import shapes
 from headrace.core.build import apply, apply_many
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
@@ -57,10 +57,15 @@ def kept_boxes(
     limit: Array | np.generic,
     iou: float | Array | np.generic,
     least: Array | np.generic | None = None,
+    suppressed: Callable[[Any, Any], Any] = np.greater_equal,
 ) -> Array:
-    """Indices of the boxes that are kept, best first; of equal scores the earlier box."""
+    """Indices of the boxes that are kept, best first; of equal scores the earlier box.
+
+    ``suppressed`` compares overlaps with ``iou``: an equal one is suppressed, as in TensorFlow
+    1.15, but for its combined suppression.
+    """
     _check(boxes, scores, iou)
-    return _greedy(lambda i: _overlaps(boxes, i), scores, int(limit), float(iou), least)
+    return _greedy(lambda i: suppressed(_overlaps(boxes, i), iou), scores, int(limit), least)
 
 
 def _check(boxes: Array, scores: Array, iou: float | Array | np.generic) -> None:
@@ -73,10 +78,9 @@ def _check(boxes: Array, scores: Array, iou: float | Array | np.generic) -> None
 
 
 def _greedy(
-    overlaps: Callable[..., Any],
+    suppressed_by: Callable[..., Any],
     scores: Array,
     limit: int,
-    threshold: float,
     least: Array | np.generic | None,
 ) -> Array:
     if limit < 0:  # TensorFlow counts up to equality
@@ -92,7 +96,7 @@ def _greedy(
             break
         if alive[i]:
             kept.append(i)
-            alive &= ~(overlaps(i) > threshold)
+            alive &= ~suppressed_by(i)
     return np.array(kept, np.int32)
 
 
@@ -177,15 +181,15 @@ def _soft(
         values.append(float(current[best]))
         alive[best] = False
         shared = _overlaps(boxes, best)
-        current = current * np.where(shared <= iou, np.exp(-shared * shared / (2 * sigma)), 0)
-        alive &= current > least
+        current = current * np.exp(-shared * shared / (2 * sigma))
+        alive &= (current > least) & ~(shared >= iou)
     return np.array(kept, np.int32), np.array(values, scores.dtype)
 
 
 def _nms_overlaps_kernel(
     xp: ArrayNamespace, overlaps: Array, scores: Array, limit: Array, threshold: Array, least: Array
 ) -> Array:
-    return _greedy(lambda i: overlaps[i], scores, int(limit), float(threshold), least)
+    return _greedy(lambda i: overlaps[i] >= threshold, scores, int(limit), least)
 
 
 def _check_boxes(c: Inference, width: int | None = 4) -> None:
@@ -301,15 +305,15 @@ def non_max_suppression(
     """Indices (int32) of the best boxes, without those that overlap a better one too much.
 
     ``boxes`` is [n, 4] as [y1, x1, y2, x2], ``scores`` [n]. At most ``max_output_size`` boxes are
-    chosen, by falling score; a box that overlaps a chosen one by more than ``iou_threshold``
-    (intersection over union), or whose score is at most ``score_threshold``, is dropped.
+    chosen, by falling score; a box that overlaps a chosen one by ``iou_threshold``
+    (intersection over union) or more, or whose score is at most ``score_threshold``, is dropped.
 
         boxes = [[0.0, 0, 1, 1], [0, 0, 1, 0.9], [0, 2, 1, 3]]
         tf.image.non_max_suppression(boxes, [0.9, 0.8, 0.7], 3)  # [0, 2]
     """
     with name_scope(name, "non_max_suppression"):
-        iou = convert_to_tensor(iou_threshold, dtypes.float32, name="iou_threshold")
-        least = convert_to_tensor(score_threshold, dtypes.float32, name="score_threshold")
+        iou = convert_to_tensor(iou_threshold, name="iou_threshold")
+        least = convert_to_tensor(score_threshold, name="score_threshold")
         return apply(NMS_V3, boxes, scores, max_output_size, iou, least)
 
 
@@ -328,13 +332,14 @@ def non_max_suppression_with_scores(
     ``boxes`` is [n, 4] as [y1, x1, y2, x2].
 
     ``boxes`` is [n, 4] as [y1, x1, y2, x2], ``scores`` [n]. At most ``max_output_size`` boxes are
-    chosen, by falling score; a box that overlaps a chosen one by more than ``iou_threshold``
-    (intersection over union), or whose score is at most ``score_threshold``, is dropped.
+    chosen, by falling score; a box that overlaps a chosen one by ``iou_threshold``
+    (intersection over union) or more, or whose score is at most ``score_threshold``, is dropped.
     """
     with name_scope(name, "non_max_suppression_with_scores"):
-        found = apply_many(
-            NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
-        )
+        iou = convert_to_tensor(iou_threshold, name="iou_threshold")
+        least = convert_to_tensor(score_threshold, name="score_threshold")
+        sigma = convert_to_tensor(soft_nms_sigma, name="soft_nms_sigma")
+        found = apply_many(NMS_V5, boxes, scores, max_output_size, iou, least, sigma)
         return found[0], found[1]
 
 
@@ -350,18 +355,20 @@ def non_max_suppression_padded(
     """``non_max_suppression`` with a result of one size: (indices, how many of them are valid).
 
     ``boxes`` is [n, 4] as [y1, x1, y2, x2], ``scores`` [n]. At most ``max_output_size`` boxes are
-    chosen, by falling score; a box that overlaps a chosen one by more than ``iou_threshold``
-    (intersection over union), or whose score is at most ``score_threshold``, is dropped. With
-    ``pad_to_max_output_size`` the indices are filled up with zeros.
+    chosen, by falling score; a box that overlaps a chosen one by ``iou_threshold``
+    (intersection over union) or more, or whose score is at most ``score_threshold``, is dropped.
+    With ``pad_to_max_output_size`` the indices are filled up with zeros.
     """
     with name_scope(name, "non_max_suppression_padded"):
+        iou = convert_to_tensor(iou_threshold, name="iou_threshold")
+        least = convert_to_tensor(score_threshold, name="score_threshold")
         return apply_many(
             NMS_V4,
             boxes,
             scores,
             max_output_size,
-            iou_threshold,
-            score_threshold,
+            iou,
+            least,
             pad_to_max_output_size=pad_to_max_output_size,
         )
 
@@ -406,13 +413,12 @@ def non_max_suppression_overlaps(
     """``non_max_suppression`` from a matrix ``overlaps`` [n, n] instead of boxes.
 
     ``scores`` is [n]. At most ``max_output_size`` entries are chosen, by falling score; one that
-    overlaps a chosen one by more than ``overlap_threshold``, or whose score is at most
+    overlaps a chosen one by ``overlap_threshold`` or more, or whose score is at most
     ``score_threshold``, is dropped.
     """
     with name_scope(name, "non_max_suppression_overlaps"):
-        return apply(
-            NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold
-        )
+        most = convert_to_tensor(overlap_threshold, name="overlap_threshold")
+        return apply(NMS_OVERLAPS, overlaps, scores, max_output_size, most, score_threshold)
 
 
 # drawing ------------------------------------------------------------------------------------------
@@ -435,9 +441,20 @@ _COLORS = np.array(
 
 
 def _draw(images: Array, boxes: Array, colors: Array) -> Array:
+    if images.ndim != 4:
+        raise invalid("The rank of the images should be 4")
     batch, height, width, depth = images.shape
     if depth not in (1, 3, 4):
         raise invalid("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
+    if boxes.ndim != 3:
+        raise invalid("The rank of the boxes tensor should be 3")
+    if boxes.shape[2] != 4:
+        raise invalid("The size of the third dimension of the box must be 4")
+    if colors.ndim != 2 or colors.shape[1] < depth:
+        raise invalid(
+            "colors must be a matrix with at least as many columns as the pictures have channels: "
+            f"{shapes.show(colors.shape)}"
+        )
     if len(boxes) != batch:
         raise invalid("The batch sizes should be the same")
     out = images.copy()
@@ -497,7 +514,7 @@ DRAW = define(
 DRAW_V2 = define(
     "DrawBoundingBoxesV2",
     "images: T, boxes: float32, colors: float32 -> output: T; T: type(float)=float32",
-    shape=_draw_shape,
+    shape=lambda c: [c.require_rank_at_least(0, 3)],
     kernel=_draw_v2_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,

@@ -42,7 +42,7 @@ def _best(
     found = []
     for label in range(scores.shape[1]):
         own = boxes[:, min(label, boxes.shape[1] - 1)]
-        for i in kept_boxes(own, scores[:, label], np.int32(each), iou, least).tolist():
+        for i in kept_boxes(own, scores[:, label], np.int32(each), iou, least, np.greater).tolist():
             found.append((float(scores[i, label]), label, i))
     return sorted(found, key=lambda entry: -entry[0])
 

@@ -163,8 +163,8 @@ def _sample(
             "input boxes must be 3-dimensional [batch, num_boxes, coords], got shape "
             f"{shapes.show(bounding_boxes.shape)}"
         )
-    if not 0 <= float(covered) <= 1:
-        raise invalid(f"min_object_covered must be in [0, 1], got {float(covered)}")
+    if not float(covered) >= 0:
+        raise invalid(f"Minimum object covered must be non-negative: {float(covered)}")
     height, width = int(image_size[0]), int(image_size[1])
     whole = _Box(0, 0, width, height)
     boxes = _pixel_boxes(bounding_boxes, width, height)

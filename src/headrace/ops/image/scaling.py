@@ -92,7 +92,7 @@ def weights(
 
 
 def _both(
-    given: Array,
+    have: Array,
     size: tuple[int, int],
     scale: Array,
     translation: Array,
@@ -100,13 +100,18 @@ def _both(
     antialias: bool,
 ) -> list[Array]:
     """Weights of rows and of columns."""
-    if given[0] <= 0 or given[1] <= 0 or min(size) <= 0:
+    if have[0] <= 0 or have[1] <= 0 or min(size) <= 0:
         raise invalid("sizes must be positive")
-    if not (np.isfinite(scale).all() and (scale > 0).all()):
+    for given in (scale, translation):
+        if given.ndim != 1:
+            raise invalid(f"t must be 1-dimensional{shapes.show(given.shape)}")
+        if given.shape != (2,):
+            raise invalid(f"t must have two elements{shapes.show(given.shape)}")
+    if not (scale > 0).all():
         raise invalid("scale must be greater than zero.")
     return [
         weights(int(n), m, s, t, kernel_type, antialias)
-        for n, m, s, t in zip(given, size, scale, translation)
+        for n, m, s, t in zip(have, size, scale, translation)
     ]
 
 
@@ -151,8 +156,7 @@ def _grad_kernel(
 
 def _shape(c: Inference) -> list[Shape]:
     image = c.require_rank(0, 4)
-    for i in (1, 2, 3):
-        shapes.merge(c.require_rank(i, 1), (2,))
+    shapes.merge(c.require_rank(1, 1), (2,))
     size = c.shape_value(1) or (None, None)
     return [(image[0], size[0], size[1], image[3])]
 

@@ -201,8 +201,24 @@ def _single_dense(feature: Dense, found: Any, default: Any) -> Any:
     )
 
 
+def require_equal_lengths(c: Inference, *groups: str) -> None:
+    """ValueError unless the attributes of each group, numbers and lists, say the same length.
+
+    >>> require_equal_lengths(c, "num_sparse sparse_keys sparse_types")
+    """
+    for group in groups:
+        names = group.split()
+        lengths = [v if isinstance(v, int) else len(v) for v in map(c.attr, names)]
+        if len(set(lengths)) > 1:
+            said = " and ".join(f"{n} ({k})" for n, k in zip(names, lengths))
+            raise ValueError(f"The lengths of {said} must match")
+
+
 def _single_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 0)
+    require_equal_lengths(
+        c, "num_sparse sparse_keys sparse_types", "dense_keys Tdense dense_shapes"
+    )
     n = len(c.attr("sparse_types"))
     dense = [None if s is None else tuple(s) for s in c.attr("dense_shapes")]
     return [(None, 1)] * n + [(None,)] * n + [(1,)] * n + dense
@@ -428,6 +444,7 @@ class Batch:
 def _batch_shape(c: Inference) -> list[Shape]:
     shape = c.require_rank(0, 1)
     assert shape is not None
+    require_equal_lengths(c, "Nsparse sparse_types", "Ndense Tdense dense_shapes")
     n = c.attr("Nsparse")
     dense = [None if s is None else (shape[0], *s) for s in c.attr("dense_shapes")]
     return [(None, 2)] * n + [(None,)] * n + [(2,)] * n + dense

@@ -34,6 +34,7 @@ from headrace.ops.io.parsing import (
     dense_feature,
     outputs,
     own,
+    require_equal_lengths,
     strings,
 )
 from headrace.wire.example_reader import BYTES, WireError, entries, feature_span, fields, read_list
@@ -274,8 +275,18 @@ def _list_sparse(example: Sequences, feature: Sparse) -> tuple[Any, Any, Any]:
     return indices, values, np.array([len(steps), counts.max(initial=0)], np.int64)
 
 
+_LENGTHS = (
+    "Ncontext_sparse context_sparse_types",
+    "Tcontext_dense context_dense_shapes",
+    "Nfeature_list_sparse feature_list_sparse_types",
+    "Nfeature_list_dense feature_list_dense_types feature_list_dense_shapes",
+)
+
+
 def _single_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 0)
+    c.require_rank(1, 1)
+    require_equal_lengths(c, *_LENGTHS, "Ncontext_dense Tcontext_dense")
     n, m = c.attr("Ncontext_sparse"), c.attr("Nfeature_list_sparse")
     context: list[Shape] = list(c.attr("context_dense_shapes"))
     lists: list[Shape] = [
@@ -411,6 +422,14 @@ def _batch_shape(c: Inference) -> list[Shape]:
     batch = c.require_rank(0, 1)
     c.require_rank(1, 1)
     assert batch is not None
+    require_equal_lengths(
+        c,
+        *_LENGTHS,
+        "Ncontext_sparse context_sparse_keys",
+        "Tcontext_dense context_dense_keys",
+        "Nfeature_list_sparse feature_list_sparse_keys",
+        "Nfeature_list_dense feature_list_dense_keys",
+    )
     n, m = c.attr("Ncontext_sparse"), c.attr("Nfeature_list_sparse")
     context: list[Shape] = [
         None if s is None else (batch[0], *s) for s in c.attr("context_dense_shapes")

@@ -95,7 +95,7 @@ def _cholesky_grad(op: Operation, g: Tensor) -> list[Any]:
 
 
 def _zeros_if_none(g: Tensor, like: Tensor) -> Tensor:
-    return apply_op("ZerosLike", like) if g is None else g
+    return apply_op("ZerosLike", like) if g is None else convert.convert(g)
 
 
 def _qr_grad(op: Operation, dq: Tensor, dr: Tensor) -> list[Any]:

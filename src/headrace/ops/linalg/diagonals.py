@@ -39,6 +39,8 @@ GROUPS["matmul"] = (GROUPS["inexact"] or frozenset()) | {int32, int64}
 
 
 def _diag_kernel(xp: ArrayNamespace, diagonal: Array) -> Array:
+    if not diagonal.ndim:
+        raise errors.InvalidArgumentError(None, None, "Input must be at least rank 1, got 0")
     return xp.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
 
 

@@ -132,7 +132,7 @@ def _counted_from_front(axes: Tensor, rank: Tensor) -> Tensor:
 
 def _spread(op: Operation, g: Any, name: str) -> Any:
     x = op._inputs[0]
-    g = _for_broadcast(op, g)
+    g = _for_broadcast(op, convert.convert(g))
     if x._shape is not None and None not in x._shape and g._shape == x._shape:
         return g
     return apply_op("BroadcastTo", g, shape_tensor(x), name=name)

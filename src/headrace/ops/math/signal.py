@@ -88,6 +88,8 @@ def _raised_cosine(
     with name_scope(name, default, [length, periodic]):
         if isinstance(length, float):
             raise TypeError(f"Expected int32, got {length} of type 'float' instead.")
+        if not isinstance(periodic, (bool, np.bool_)):
+            raise TypeError(f"Expected bool, got {periodic!r} instead.")
         n = _known(length)
         if n is not None:
             count_more(get_default_graph(), 23)  # TF computes it in the graph
@@ -233,23 +235,36 @@ def overlap_and_add(signal: TensorLike, frame_step: object, name: str | None = N
     """The signal that frames add up to: [..., frames, frame_length] -> [..., samples]."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         x = convert.convert(signal, name="signal")
-        if x._shape is None or x._shape[-1] is None:
-            raise ValueError("overlap_and_add needs a signal of known rank and frame length.")
-        rank, length, step = len(x._shape), x._shape[-1], _required(frame_step, "frame_step")
-        count: Any = x._shape[-2]
-        if count is None:
-            count = apply_op("Shape", x)[-2]
+        step = _scalar(frame_step, "frame_step")
+        if x._shape is None:
+            raise ValueError("overlap_and_add needs a signal of known rank.")
+        if len(x._shape) < 2:
+            raise ValueError(f"Shape {x.shape} must have rank at least 2")
+        rank = len(x._shape)
+        count, length = (_length_of(x, axis) for axis in (-2, -1))
         samples = (count - 1) * step + length
         front = apply_op("Transpose", x, [rank - 2, rank - 1, *range(rank - 2)]) if rank > 2 else x
         total = apply_op("UnsortedSegmentSum", front, _frame_indices(count, length, step), samples)
         return apply_op("Transpose", total, [*range(1, rank - 1), 0]) if rank > 2 else total
 
 
+def _length_of(x: Tensor, axis: int) -> Any:
+    """An int if it is known, else a scalar tensor."""
+    known = None if x._shape is None else x._shape[axis]
+    return apply_op("Shape", x)[axis] if known is None else known
+
+
 # short-time transforms --------------------------------------------------------------------------
 
 
-def _enclosing_power_of_two(n: int) -> int:
-    return 1 << (n - 1).bit_length()
+def _enclosing_power_of_two(n: int | Tensor) -> int | Tensor:
+    if isinstance(n, int):
+        return 1 << (n - 1).bit_length()
+    exponent = apply_op("Ceil", apply_op("Log", apply_op("Cast", n, DstT=dtypes.float32)) / _LN2)
+    return apply_op("Cast", apply_op("Pow", 2.0, exponent), DstT=dtypes.int32)
+
+
+_LN2 = np.float32(math.log(2))
 
 
 def stft(
@@ -268,8 +283,12 @@ def stft(
     result is complex, [..., frames, fft_length // 2 + 1].
     """
     with name_scope(name, "stft", [signals, frame_length, frame_step]):
-        length = _required(frame_length, "frame_length")
-        size = _enclosing_power_of_two(length) if fft_length is None else fft_length
+        length = _scalar(frame_length, "frame_length")
+        size = (
+            _enclosing_power_of_two(length)
+            if fft_length is None
+            else convert.convert(fft_length, dtypes.int32)
+        )
         frames = frame(signals, length, frame_step, pad_end=pad_end)
         if window_fn is not None:
             frames = frames * window_fn(length, dtype=frames.dtype)
@@ -311,64 +330,99 @@ def inverse_stft(
 def dct(
     input: TensorLike,
     type: int = 2,
-    n: object = None,
+    n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The cosine transform of type I, II or III over the last axis.
+    """The cosine transform of type I, II or III over the last axis, cut or padded to ``n``.
 
     ``norm="ortho"`` makes II and III orthogonal.
     """
-    _check_dct(type, n, axis, norm)
     with name_scope(name, "dct", [input]):
         x = convert.convert(input, dtypes.float32)
-        size = _required(None if x._shape is None else x._shape[-1], "The last axis")
+        _check_dct(x, type, n, axis, norm)
+        if n is not None:
+            x = _cut_or_padded(x, n)
         if type == 1:
             return apply_op("Real", rfft(apply_op("ConcatV2", [x, x[..., -2:0:-1]], -1)))
-        turn = np.exp(1j * np.pi * np.arange(size) / (2 * size)).astype(np.complex64)
-        first, other = (
-            (0.5 / math.sqrt(size), 0.5 * math.sqrt(2 / size))
-            if type == 2
-            else (math.sqrt(size), math.sqrt(size / 2))
-        )
-        weights = np.full(size, other, np.float32)
-        weights[0] = first
+        size = _length_of(x, -1)
+        scale = 2 * _turns(size, -1 if type == 2 else 1)
         if type == 2:
-            out = apply_op(
-                "Real", rfft(x, [2 * size])[..., :size] * (2 * turn.conj()).astype(np.complex64)
-            )
-            return out * weights if norm == "ortho" else out
-        x = x * (weights if norm == "ortho" else np.float32(size))
-        spectrum = apply_op("Complex", x, apply_op("ZerosLike", x)) * (2 * turn).astype(
-            np.complex64
-        )
-        return irfft(spectrum, [2 * size])[..., :size]
+            out = apply_op("Real", rfft(x, [2 * size])[..., :size] * scale)
+            return out * _orthogonal(size, -0.5, 0.5, math.sqrt(2)) if norm == "ortho" else out
+        if norm == "ortho":
+            x = x * _orthogonal(size, 0.5, 1.0, math.sqrt(0.5))
+        else:
+            x = x * (np.float32(size) if isinstance(size, int) else _as_float(size))
+        return irfft(apply_op("Complex", x, apply_op("ZerosLike", x)) * scale, [2 * size])[
+            ..., :size
+        ]
 
 
-def _check_dct(type: int, n: object, axis: int, norm: str | None) -> None:
+def _cut_or_padded(x: Tensor, n: int) -> Tensor:
+    """The first ``n`` elements of the last axis, zeros after its end."""
+    size = _length_of(x, -1)
+    if isinstance(size, int) and n <= size:
+        return x[..., :n]
+    if isinstance(size, int):
+        return _padded_end(x, len(x._shape or ()) - 1, n - size, 0)
+    cut = x[..., :n]
+    out = _padded_end(cut, len(x._shape or ()) - 1, n - _length_of(cut, -1), 0)
+    out.set_shape([*(x._shape or ())[:-1], n])
+    return out
+
+
+def _as_float(value: Tensor) -> Tensor:
+    return apply_op("Cast", value, DstT=dtypes.float32)
+
+
+def _turns(size: int | Tensor, sign: int) -> Any:
+    """exp(±i pi k / (2 size)) for all k below the size."""
+    if isinstance(size, int):
+        return np.exp(sign * 1j * np.pi * np.arange(size) / (2 * size)).astype(np.complex64)
+    angles = apply_op("Range", 0.0, _as_float(size), 1.0) * (sign * np.pi * 0.5 / _as_float(size))
+    return apply_op("Exp", apply_op("Complex", apply_op("ZerosLike", angles), angles))
+
+
+def _orthogonal(size: int | Tensor, power: float, first: float, ratio: float) -> Any:
+    """Weights that make a transform orthogonal: that of the mean, and those of the others."""
+    if isinstance(size, int):
+        weights = np.full(size, first * ratio * size**power, np.float32)
+        weights[:1] = first * size**power
+        return weights
+    one = first * apply_op("Pow", _as_float(size), power)
+    others = apply_op("Fill", apply_op("ExpandDims", size - 1, 0), one * ratio)
+    return apply_op("ConcatV2", [apply_op("ExpandDims", one, 0), others], 0)
+
+
+def _check_dct(x: Tensor, type: int, n: int | None, axis: int, norm: str | None) -> None:
     if axis != -1:
         raise NotImplementedError(f"axis must be -1. Got: {axis}")
-    if n is not None:
-        raise NotImplementedError("The DCT length argument is not implemented.")
+    if n is not None and n < 1:
+        raise ValueError("n should be a positive integer or None")
     if type not in (1, 2, 3):
         raise ValueError("Only Types I, II and III (I)DCT are supported.")
+    if type == 1:
+        if norm == "ortho":
+            raise ValueError("Normalization is not supported for the Type-I DCT.")
+        if x._shape is not None and x._shape[-1] in (0, 1):
+            raise ValueError("Type-I DCT requires the dimension to be greater than one.")
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
-    if type == 1 and norm == "ortho":
-        raise ValueError("Normalization is not supported for the Type-I DCT.")
 
 
 def idct(
     input: TensorLike,
     type: int = 2,
-    n: object = None,
+    n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The inverse of ``dct`` (but for a factor, unless ``norm="ortho"``)."""
-    _check_dct(type, n, axis, norm)
+    if type not in (1, 2, 3):
+        raise ValueError("Only Types I, II and III (I)DCT are supported.")
     return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)
 
 

@@ -533,9 +533,11 @@ def _along(opdef: OpDef, logits: object, axis: Any, name: str | None) -> Tensor:
             return _along_any(opdef, logits, dynamic, name)
     if isinstance(axis, (str, bytes)):
         raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
-    axis = -1 if axis is None else int(axis)
+    given, axis = axis, -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
         return apply(opdef, logits, name=name)
+    if isinstance(given, float):
+        raise TypeError(f"The axis of a softmax must be an integer, not {given!r}.")
     if logits._shape is None:
         raise TypeError(
             f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."

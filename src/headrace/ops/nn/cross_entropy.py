@@ -120,12 +120,13 @@ def _library_xent(features: Array, labels: Array) -> tuple[Any, Any] | None:
 
 
 def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
-    both = shapes.broadcast(c.shape(0), c.shape(1))
-    if both is None:
-        both = (None, None)
+    matrix = (None, None)  # also what is of unknown rank
+    features, labels = (matrix if s is None else s for s in (c.shape(0), c.shape(1)))
+    both = shapes.broadcast(features, labels)
+    assert both is not None
     if len(both) != 2:
         raise ValueError(f"Shape must be broadcasted with rank 2, but is rank {len(both)}")
-    return [None if both is None else both[:1], both]
+    return [both[:1], both]
 
 
 def _xent_grad(op: Operation, g: Tensor, g_backprop: Tensor | None) -> Grads:

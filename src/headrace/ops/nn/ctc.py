@@ -65,6 +65,13 @@ def _targets(inputs: Array, indices: Array, values: Array, collapse: bool) -> li
             raise errors.InvalidArgumentError(
                 None, None, f"label batch {item} is not in [0, {len(found)})"
             )
+        if label < 0 and collapse:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"All labels must be nonnegative integers, batch: {item} labels: "
+                f"{','.join(map(str, [*found[item], label]))}",
+            )
         if label < 0 or label >= inputs.shape[2] - 1:
             ended[item] = True
         elif ended[item]:

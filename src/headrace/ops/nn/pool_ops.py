@@ -112,7 +112,10 @@ def _ints(values: Array) -> tuple[int, ...]:
 def _max_v2_kernel(
     xp: ArrayNamespace, x: Array, ksize: Array, strides: Array, *, padding: str
 ) -> Any:
-    return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
+    windows, steps = _ints(ksize), _ints(strides)
+    check_pool_attrs({"ksize": windows, "strides": steps})
+    _check_depth_window(x.shape, windows, steps, "NHWC")
+    return _library(xp).maximum(x, axes_of(x.shape, windows, steps, padding))
 
 
 def _max_grad_v2_kernel(
@@ -281,7 +284,8 @@ def check_pool_attrs(attrs: dict[str, Any]) -> None:
 
 def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
     ksize, strides, x = c.attr("ksize"), c.attr("strides"), c.require_rank(0, len(c.attr("ksize")))
-    if c.op.type in ("MaxPool", "MaxPoolWithArgmax") or len(strides) != len(ksize):
+    flat_maximum = c.op.type.startswith("MaxPool") and "3D" not in c.op.type
+    if flat_maximum or len(strides) != len(ksize):
         return [_pooled(x, ksize, strides, c.attr("padding"))]
     depth = 1 if c.attr("data_format")[1] == "C" else len(ksize) - 1
     inside = tuple(s if i not in (0, depth) else 1 for i, s in enumerate(strides))
@@ -292,14 +296,16 @@ def _argmax_shape(c: infer.Inference) -> list[shapes.Shape]:
     return _pool_shape(c) * 2
 
 
-def _pool_v2_shape(c: infer.Inference) -> list[shapes.Shape]:
+def _pool_v2_shape(c: infer.Inference, at: int = 1) -> list[shapes.Shape]:
     x = c.require_rank(0, 4)
-    for i in (1, 2):
+    for i in (at, at + 1):
         shapes.merge(c.require_rank(i, 1), (4,))
-    ksize, strides = c.value(1), c.value(2)
+    ksize, strides = c.value(at), c.value(at + 1)
     if ksize is None or strides is None:
         return [(None,) * 4]
-    return [_pooled(x, _ints(ksize), _ints(strides), c.attr("padding"))]
+    # windows over the batch are refused at the run
+    inside = [1, *_ints(ksize)[1:]], [1, *_ints(strides)[1:]]
+    return [_pooled(x, tuple(inside[0]), tuple(inside[1]), c.attr("padding"))]
 
 
 def _sizes(c: infer.Inference) -> list[shapes.Shape]:
@@ -309,11 +315,15 @@ def _sizes(c: infer.Inference) -> list[shapes.Shape]:
 
 def _like_second(c: infer.Inference) -> list[shapes.Shape]:
     """Of MaxPoolGradGrad(orig_input, orig_output, grad)."""
-    rank = 5 if "3D" in c.op.type else 4
-    source = c.require_rank(0, rank)
-    pooled = shapes.merge((None,) * rank, c.shape(1))
-    shapes.merge(source, c.shape(2))
-    return [pooled]
+    pooled = _pool_v2_shape(c, 3) if c.op.type.endswith("V2") else _pool_shape(c)
+    shapes.merge(c.shape(0), c.shape(2))
+    return [shapes.merge(pooled[0], c.shape(1))]
+
+
+def _like_third(c: infer.Inference) -> list[shapes.Shape]:
+    """Of MaxPoolGradGradWithArgmax(input, grad, argmax)."""
+    shapes.merge(c.shape(0), c.shape(1))
+    return [shapes.merge(_pool_shape(c)[0], c.shape(2))]
 
 
 # gradients --------------------------------------------------------------------------------------
@@ -469,7 +479,7 @@ _define(
 _define(
     "MaxPoolGradGradWithArgmax",
     f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
-    shape=lambda c: [c.shape(2)],
+    shape=_like_third,
     kernel=_grad_grad_argmax_kernel,
     grad=_grad_argmax_grad("MaxPoolGradWithArgmax"),
 )

@@ -135,7 +135,7 @@ def range(
     """A row of numbers for each start, limit and delta."""
     if limits is None:
         starts, limits = 0, starts
-    with name_scope(name, "RaggedRange", [starts, limits, deltas]):
+    with name_scope(name, "RaggedRange", [starts, limits, deltas]) as scope:
         kind = None if dtype is None else dtypes.as_dtype(dtype)
         given = [
             convert_to_tensor(v, kind, n)
@@ -147,7 +147,9 @@ def range(
             given = [
                 g if g.dtype.base_dtype is kind else apply_op("Cast", g, DstT=kind) for g in given
             ]
-        splits, values = apply_many(RAGGED_RANGE, *given, Tsplits=dtypes.as_dtype(row_splits_dtype))
+        splits, values = apply_many(
+            RAGGED_RANGE, *given, Tsplits=dtypes.as_dtype(row_splits_dtype), name=scope
+        )
         return RaggedTensor(values, splits, _OWN)
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -203,7 +204,7 @@ def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     """Only the entries whose flag in ``to_retain`` is True."""
     sp = as_sparse_tensor(sp_input)
     keep = convert_to_tensor(to_retain)
-    known_dims(sp.values.shape)[0].merge_with(known_dims(keep.shape.with_rank(1))[0])
+    known_dims(sp.values.shape.with_rank(1))[0].merge_with(known_dims(keep.shape.with_rank(1))[0])
     places = apply_op("Reshape", apply_op("Where", keep), const([-1]))
     indices = apply_op("GatherV2", sp.indices, places, const(0))
     return SparseTensor(indices, apply_op("GatherV2", sp.values, places, const(0)), sp.dense_shape)
@@ -230,6 +231,9 @@ def sparse_merge(
     many = isinstance(sp_ids, (list, tuple)) and not isinstance(sp_ids, SparseTensorValue)
     groups = [as_sparse_tensor(s) for s in (sp_ids if many else [sp_ids])]
     sizes = list(vocab_size) if many else [vocab_size]
+    for size in sizes:
+        if not isinstance(size, (Tensor, numbers.Integral)):
+            raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {type(size)}")
     if len(groups) != len(sizes):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     values = as_sparse_tensor(sp_values)
@@ -242,10 +246,10 @@ def sparse_merge(
         ]
         wide = [apply_op("ExpandDims", c, const(1)) for c in columns]
         first = groups[0].indices
-        size = groups[0].dense_shape
+        outer = groups[0].dense_shape[:-1]
         indices = apply_op("ConcatV2", [first[:, :-1], *wide], const(1), name="concat")
         dims = apply_op(
-            "ConcatV2", [size[:-1], convert_to_tensor(sizes, dtypes.int64)], const(0), name="concat"
+            "ConcatV2", [outer, convert_to_tensor(sizes, dtypes.int64)], const(0), name="concat"
         )
         merged = SparseTensor(indices, values.values, dims)
         if already_sorted:

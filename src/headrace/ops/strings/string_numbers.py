@@ -62,10 +62,16 @@ def _as_string_kernel(
         return object_array([(spec % ("true" if v else "false")).encode() for v in values], x.shape)
     spec = _number_format(kind, precision, scientific, shortest, width, fill)
     if kind == "c":
-        return object_array(
-            [f"({spec % v.real},{spec % v.imag})".encode() for v in values], x.shape
-        )
-    return object_array([(spec % v).encode() for v in values], x.shape)
+        parts = [(_shown(spec, v.real, width), _shown(spec, v.imag, width)) for v in values]
+        return object_array([f"({real},{imag})".encode() for real, imag in parts], x.shape)
+    return object_array([_shown(spec, v, width).encode() for v in values], x.shape)
+
+
+def _shown(spec: str, number: float, width: int) -> str:
+    """What C prints: zeros do not fill up an infinity or a NaN."""
+    if spec[1] == "0" and not math.isfinite(number):
+        return (spec.replace("%0", "%", 1) % number).rjust(width)
+    return spec % number
 
 
 def _check_as_string(attrs: dict[str, Any]) -> None:
