@@ -254,6 +254,56 @@ def test_one_graph_built_by_several_threads() -> None:
     assert [op._id for op in g.get_operations()] == list(range(400))
 
 
+def _trained(graph: tf.Graph, scope: str, scale: float) -> tuple[Any, ...]:
+    """A branch, a loop, a layer norm and their gradients: every fact that one stage of building or
+    planning hands to a later one is in it.
+    """
+    with graph.as_default(), tf.name_scope(scope):
+        x = tf.placeholder(tf.float32, [4, 8])
+        mean, variance = tf.nn.moments(x, [1], keep_dims=True)
+        y = (x - mean) * tf.rsqrt(variance + 1e-6) * np.full(8, scale, np.float32) + 0.5
+        y = tf.cond(tf.reduce_sum(x) > 0, lambda: y * 2.0, lambda: tf.tanh(y))
+        (inner,) = tf.gradients(tf.reduce_sum(tf.square(y)), x)
+        (second,) = tf.gradients(tf.reduce_sum(tf.square(inner)), x)
+        _, y = tf.while_loop(lambda i, _: i < 3, lambda i, z: (i + 1, tf.sigmoid(z) * z), (0, y))
+        loss = tf.reduce_mean(tf.square(y))
+        (dx,) = tf.gradients(loss, x)
+    return x, [loss, dx, second]
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["graphs", "one graph"])
+@pytest.mark.parametrize("imported", [False, True])
+def test_what_stages_tell_each_other_in_threads(shared: bool, imported: bool) -> None:
+    """Branches, loops and backward passes that several threads build and plan at the same time,
+    in one graph or each in its own, also from a GraphDef.
+    """
+    n = 6
+    feeds = [np.random.RandomState(i).randn(4, 8).astype(np.float32) for i in range(n)]
+    graph = tf.Graph()
+
+    def work(i: int, own: tf.Graph) -> Any:
+        x, fetches = _trained(own, f"thread{i}", 1.0 + i)
+        if imported:
+            names = [t.name for t in (x, *fetches)]
+            with own._lock:
+                message = own.as_graph_def()
+            own = tf.Graph()
+            with own.as_default():
+                x, *fetches = tf.import_graph_def(message, return_elements=names, name="")
+        with tf.Session(graph=own) as session:
+            return session.run(fetches, {x: feeds[i]})
+
+    found: list[Any] = [None] * n
+
+    def keep(i: int) -> None:
+        found[i] = work(i, graph if shared else tf.Graph())
+
+    together(n, keep)
+    for i in range(n):
+        for got, expected in zip(found[i], work(i, tf.Graph())):
+            assert np.array_equal(got, expected), i
+
+
 def test_sessions_in_threads_are_independent() -> None:
     v = tf.Variable(0.0)
     up = v.assign_add(1.0)

@@ -80,7 +80,7 @@ class Inference:
         self.require_rank(i, 1)
         tensor = self.op._inputs[i]
         value = static_value(tensor)
-        packed = tensor._op.type == "Pack"  # of scalars, whose signs TensorFlow does not look at
+        packed = tensor._op._role == "pack"  # of scalars, whose signs TensorFlow does not look at
         if value is not None and value.size and value.min() < -1 and not packed:
             raise ValueError(f"Invalid value in tensor used for shape: {value[value < -1][0]}")
         return partial_shape(tensor)
@@ -314,9 +314,9 @@ def partial_shape(tensor: Tensor) -> Shape:
     op = tensor._op
     if op.type == "Shape":
         return op._inputs[0]._shape
-    if op.type == "Pack" and tensor._shape is not None and len(tensor._shape) == 1:
+    if op._role == "pack" and tensor._shape is not None and len(tensor._shape) == 1:
         return tuple(_dim_of(t) for t in op._inputs)
-    if op.type == "ConcatV2":
+    if op._role == "concat":
         parts = [partial_shape(t) for t in op._inputs[:-1]]
         known = [p for p in parts if p is not None]
         if len(known) == len(parts):

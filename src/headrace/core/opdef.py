@@ -254,6 +254,12 @@ ROLES = frozenset(
         "list scatter",
         "list read",
         "list gather",
+        "pack",
+        "concat",
+        "slice",
+        "select",
+        "transpose",
+        "reshape",
     ]
 )
 #: The roles of TensorFlow's control flow.

@@ -191,7 +191,7 @@ def _with_numbers(
 @functools.cache
 def _broadcasting(opdef: OpDef) -> OpDef | None:
     """The op as one that takes numbers in the place of arrays; None if there is no such kernel."""
-    if opdef.name == "Select":
+    if opdef.role == "select":
         return lookup("SelectV2")
     if not opdef.traits.elementwise:
         return None

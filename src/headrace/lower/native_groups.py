@@ -138,7 +138,7 @@ def describe(step: Fused, program: Program) -> Description:
         inner = describe(Fused(step.nodes[:-1], step.inputs), program)
         axes = {int(a) % inner.rank for a in program.constants[last.inputs[1]].reshape(-1)}
         everything = len(axes) == inner.rank
-        kind = (last.opdef.name, everything, bool(last.attrs["keep_dims"]))
+        kind = (last.opdef.traits.reduces, everything, bool(last.attrs["keep_dims"]))
         return inner._replace(reduction=kind)
     places = {value: n for n, value in enumerate(step.inputs)}
     members = []
@@ -440,11 +440,11 @@ class NativeReduction(NativeStep):
             _hold()
         bound.kernel.run_bound(operands, bound.sizes, bound.items, bound.grain)
         if not everything:
-            if name == "Mean":
+            if name == "mean":
                 parts /= bound.shape[-1]
             return parts[..., None] if keep else parts
         total = np.add.reduce(parts)
-        if name == "Mean":
+        if name == "mean":
             total = total / math.prod(bound.shape)
         return np.full((1,) * len(bound.shape), total, self.dtype) if keep else total
 

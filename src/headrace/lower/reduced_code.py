@@ -60,7 +60,7 @@ def make_reduced(step: Fused, program: Program) -> Callable[..., Any]:
     kernel = bound_kernel(last)
     everything = len({int(a) % rank for a in axes.reshape(-1)}) == rank
     reduce = _everything if everything else _rows
-    name, keep = last.opdef.name, bool(last.attrs["keep_dims"])
+    name, keep = last.opdef.traits.reduces, bool(last.attrs["keep_dims"])
 
     def run(*inputs: Array | np.generic) -> Any:
         shape = _full_shape(inputs, rank)
@@ -122,7 +122,7 @@ def _everything(
     work = partial(_sums, into, flat, cut, dtype, leaves, partials)
     _over(work, len(leaves))
     total = _joined(tree, partials)
-    if name == "Mean":
+    if name == "mean":
         total = total / size
     return np.full((1,) * len(shape), total, dtype) if keep else total
 
@@ -215,12 +215,12 @@ def _row_pieces(
         piece = _buffer((hi - lo) * math.prod(shape[1:]), dtype).reshape(hi - lo, *shape[1:])
         into(*[x[lo:hi] if c else x for x, c in zip(inputs, cut)], piece)
         target = out[lo:hi]
-        if name in ("Max", "Min"):
-            (np.maximum if name == "Max" else np.minimum).reduce(piece, -1, out=target)
+        if name in ("max", "min"):
+            (np.maximum if name == "max" else np.minimum).reduce(piece, -1, out=target)
             continue
         if length <= SHORT_ROW:
             np.matmul(piece.reshape(-1, length), ones(length, dtype), out=target.reshape(-1))
         else:
             np.add.reduce(piece, -1, out=target)
-        if name == "Mean":
+        if name == "mean":
             target /= length

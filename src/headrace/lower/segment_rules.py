@@ -75,7 +75,7 @@ def _reduction(b: SegmentBinder, node: Node) -> list[Ref]:
     out = b.shape(node.outputs[0])
     if not gone:
         return [x._replace(shape=out)] if x.is_contiguous else [b.code.contiguous(x)]
-    total = _reduce(b, "Sum" if kind == "mean" else kind.title(), x, gone)._replace(shape=out)
+    total = _reduce(b, "sum" if kind == "mean" else kind, x, gone)._replace(shape=out)
     if kind == "mean":
         if x.element not in ("f32", "f64"):
             raise Refused("Mean of integers")
@@ -111,14 +111,14 @@ def _bias_grad(b: SegmentBinder, node: Node) -> list[Ref]:
     x = b.ref(node.inputs[0])
     if node.attrs.get("data_format", "NHWC") != "NHWC":
         raise Refused("BiasAddGrad of another layout")
-    return [_reduce(b, "Sum", x, set(range(len(x.shape) - 1)))._replace(shape=x.shape[-1:])]
+    return [_reduce(b, "sum", x, set(range(len(x.shape) - 1)))._replace(shape=x.shape[-1:])]
 
 
 @_rule("L2Loss")
 def _l2_loss(b: SegmentBinder, node: Node) -> list[Ref]:
     x = b.code.contiguous(b.ref(node.inputs[0]))
     squares = b.code.elements("Square", [x], x.element, x.shape)
-    total = b.code.reduce("Sum", squares, 1, x.size, 1)._replace(shape=())
+    total = b.code.reduce("sum", squares, 1, x.size, 1)._replace(shape=())
     return [b.code.elements("Mul", [total, b.number(0.5, x.element)], x.element, ())]
 
 
@@ -253,16 +253,16 @@ def _concat(b: SegmentBinder, node: Node) -> list[Ref]:
     shape = b.shape(node.outputs[0])
     out = b.code.scratch(b.element(node.outputs[0]), shape)
     strides = contiguous_strides(shape)
-    if node.opdef.name == "Pack":
+    if node.opdef.role == "pack":
         axis, parts = node.attrs["axis"] % len(shape), node.inputs
-    elif node.opdef.name == "ConcatV2":
+    elif node.opdef.role == "concat":
         axis, parts = int(np.ravel(b.known(node.inputs[-1]))[0]) % len(shape), node.inputs[:-1]
     else:
         axis, parts = int(np.ravel(b.known(node.inputs[0]))[0]) % len(shape), node.inputs[1:]
     at = 0
     for value in parts:
         part = b.ref(value)
-        if node.opdef.name == "Pack":
+        if node.opdef.role == "pack":
             part = b.code.contiguous(part)
             part = part._replace(shape=(*part.shape[:axis], 1, *part.shape[axis:]))
         if part.size:

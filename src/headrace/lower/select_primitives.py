@@ -143,7 +143,7 @@ def _is_turned(s: Binder, value: int, rank: int) -> bool:
     users = s.uses.get(value, [])
     if rank != 2 or len(users) != 1 or not isinstance(users[0], Node):
         return False
-    if users[0].opdef.name != "Transpose" or s.kinds.get(users[0].inputs[1], KNOWN) != KNOWN:
+    if users[0].opdef.role != "transpose" or s.kinds.get(users[0].inputs[1], KNOWN) != KNOWN:
         return False
     order = s.program.constants.get(users[0].inputs[1])
     return order is not None and order.tolist() == [1, 0, *range(2, order.size)]

@@ -250,7 +250,7 @@ def _added(s: Binder, value: int, shape: tuple[int, ...]) -> tuple[int, int] | N
         if len(users) != 1 or users[0] is None:
             return None
         step = users[0]
-        if isinstance(step, Node) and step.opdef.name == "Reshape" and step.inputs[0] == at:
+        if isinstance(step, Node) and step.opdef.role == "reshape" and step.inputs[0] == at:
             at = step.outputs[0]
             continue
         break

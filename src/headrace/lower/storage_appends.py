@@ -40,7 +40,7 @@ def _appends_of(loop: PlanWhile, program: Program) -> dict[int, int]:
     found: dict[int, int] = {}
     nexts = {v.next: v.value for v in loop.loop.values}
     for node in loop.body:
-        if not isinstance(node, Node) or node.opdef.name != "ConcatV2" or len(node.inputs) != 3:
+        if not isinstance(node, Node) or node.opdef.role != "concat" or len(node.inputs) != 3:
             continue
         axis = one_integer(program.constants, node.inputs[-1])
         value = nexts.get(node.outputs[0])

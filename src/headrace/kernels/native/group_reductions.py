@@ -6,7 +6,7 @@ reduction over everything makes a partial result for each block of ``BLOCK`` ele
 if a row or column is broadcast), which the caller joins in a fixed order. So threads change
 nothing.
 
-    >>> kernel = reduction_kernel(group, ("full", "full"), "Sum", flat=True)
+    >>> kernel = reduction_kernel(group, ("full", "full"), "sum", flat=True)
     >>> kernel.run([x, y, partials], [x.size], len(partials), grain)
 """
 
@@ -36,9 +36,9 @@ Join = Callable[[Value, Value], Value]
 
 def _joins(f: Function, reduction: str) -> tuple[Join, float]:
     """How two values are joined, and the value that changes nothing."""
-    if reduction == "Max":
+    if reduction == "max":
         return f.maximum, -math.inf
-    if reduction == "Min":
+    if reduction == "min":
         return f.minimum, math.inf
     return (lambda x, y: x + y), -0.0
 

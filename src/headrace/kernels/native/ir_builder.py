@@ -154,6 +154,23 @@ class Function:
         zeros = f"<{lanes} x i32> zeroinitializer"
         return self.once(f"shufflevector {one!r}, {kind.text} poison, {zeros}", kind, one)
 
+    def part(self, x: Value, first: int, lanes: int) -> Value:
+        """Some lanes of a vector."""
+        kind, at = Type(x.type.element, lanes), ", ".join(f"i32 {first + k}" for k in range(lanes))
+        return self.new(f"shufflevector {x!r}, {x.type.text} poison, <{lanes} x i32> <{at}>", kind)
+
+    def joined(self, parts: Sequence[Value]) -> Value:
+        """Vectors of equal lanes, a power of two of them, end to end."""
+        while len(parts) > 1:
+            lanes = 2 * parts[0].type.lanes
+            kind, at = parts[0].type, ", ".join(f"i32 {k}" for k in range(lanes))
+            wide = Type(kind.element, lanes)
+            parts = [
+                self.new(f"shufflevector {a!r}, {b!r}, <{lanes} x i32> <{at}>", wide)
+                for a, b in zip(parts[::2], parts[1::2])
+            ]
+        return parts[0]
+
     def pair(self, x: Operand, y: Operand) -> tuple[Value, Value]:
         """Two operands of one type."""
         if isinstance(x, Value) and (not isinstance(y, Value) or x.type.lanes >= y.type.lanes):

@@ -13,7 +13,7 @@ deal with (an index out of bounds): the outputs are of no use then.
     >>> code = SegmentCode()
     >>> x = code.operand("input", "f32", (100, 10))
     >>> squares = code.elements("Square", [x], "f32", (100, 10))
-    >>> code.give(code.reduce("Sum", squares, 100, 10, 1))
+    >>> code.give(code.reduce("sum", squares, 100, 10, 1))
     >>> text, scratch_bytes = code.source()
 
 Shapes are part of the code, so loops have no masks: a rest is done by a vector that overlaps the
@@ -312,7 +312,7 @@ class SegmentCode:
     def reduce(
         self, kind: str, source: Ref, outer: int, count: int, inner: int, into: Ref | None = None
     ) -> Ref:
-        """Sum, Max, Min or Prod over the middle axis of (outer, count, inner)."""
+        """The sum, max, min or prod over the middle axis of (outer, count, inner)."""
         source = self.contiguous(source)
         out = self.scratch(source.element, (outer, inner)) if into is None else into
 

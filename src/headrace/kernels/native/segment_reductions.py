@@ -22,12 +22,12 @@ Join = Callable[[Value, Value], Value]
 def join_of(f: Function, kind: str) -> Join:
     """How two values are joined."""
     joins: dict[str, Join] = {
-        "Max": f.maximum,
-        "Min": f.minimum,
-        "Sum": lambda x, y: x + y,
-        "Prod": lambda x, y: x * y,
-        "All": lambda x, y: x & y,
-        "Any": lambda x, y: x | y,
+        "max": f.maximum,
+        "min": f.minimum,
+        "sum": lambda x, y: x + y,
+        "prod": lambda x, y: x * y,
+        "all": lambda x, y: x & y,
+        "any": lambda x, y: x | y,
     }
     return joins[kind]
 

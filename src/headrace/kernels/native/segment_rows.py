@@ -48,10 +48,10 @@ def _shifted(code: SegmentCode, x: Ref) -> tuple[Ref, Ref, Ref]:
     """Logits minus the row's maximum, their exponentials, and the logarithm of those' sum."""
     rows, columns = x.size // x.shape[-1], x.shape[-1]
     x = Ref(code.contiguous(x).buffer, (rows, columns), x.offset if x.is_contiguous else 0)
-    largest = code.reduce("Max", x, rows, columns, 1)._replace(shape=(rows, 1))
+    largest = code.reduce("max", x, rows, columns, 1)._replace(shape=(rows, 1))
     shifted = code.elements("Sub", [x, largest], x.element, (rows, columns))
     powers = code.elements("Exp", [shifted], x.element, (rows, columns))
-    total = code.reduce("Sum", powers, rows, columns, 1)._replace(shape=(rows, 1))
+    total = code.reduce("sum", powers, rows, columns, 1)._replace(shape=(rows, 1))
     return shifted, powers, total
 
 
@@ -79,7 +79,7 @@ def cross_entropy(code: SegmentCode, x: Ref, labels: Ref) -> tuple[Ref, Ref]:
     parts = code.elements("Mul", [labels, parts], x.element, x.shape)
     chances = code.elements("RealDiv", [powers, total], x.element, x.shape)
     slope = code.elements("Sub", [chances, labels], x.element, x.shape)
-    loss = code.reduce("Sum", parts, rows, columns, 1)._replace(shape=(rows,))
+    loss = code.reduce("sum", parts, rows, columns, 1)._replace(shape=(rows,))
     return loss, slope
 
 

@@ -54,9 +54,10 @@ _LOG64 = [
     3.999999999940941908e-01,
     6.666666666666735130e-01,
 ]
-#: tanh(x) / x in powers of x**2 up to 9.02: a quotient, least relative error.
-_TANH_ABOVE = [-1.2203717e-11, 3.0585383e-08, 2.8007615e-05, 0.0038683356, 0.13679922, 1.0]
-_TANH_BELOW = [1.2873772e-06, 0.0003938645, 0.027245868, 0.47013253, 1.0]
+#: tanh(x) / x in powers of x**2 up to 9.02: a quotient, least relative error; the first coefficient
+#: below is 1.
+_TANH_ABOVE = [0.017159313, 26.518188, 4501.4443, 172373.89, 1288322.2]
+_TANH_BELOW = [422.9685, 33330.285, 601814.4, 1288322.2]
 #: (e - log(1 + e)) / e**2 between 0 and 1: a quotient, least relative error.
 _LOG1P_ABOVE = [0.00036655267, 0.119159535, 0.53697157, 0.5]
 _LOG1P_BELOW = [0.12956305, 0.8987275, 1.7406098, 1.0]
@@ -185,13 +186,16 @@ def tanh(f: Function, x: Value) -> Value:
 
 
 def _tanh32(f: Function, x: Value) -> Value:
-    """``x P(x**2) / Q(x**2)``, P and Q of degrees 5 and 4, 0.2 ulp from tanh if nothing were
-    rounded. Beyond 9.02 it is 1.
+    """``x P(x**2) / Q(x**2)``, both of degree 4, 0.4 ulp from tanh if nothing were rounded.
+
+    Q begins with 1, which saves a multiplication. Beyond 9.02 it is 1.
     """
     x = f.clamp(x, -9.02, 9.02)
     square = x * x
-    found = x * f.polynomial(square, _TANH_ABOVE) / f.polynomial(square, _TANH_BELOW)
-    return f.clamp(found, -1.0, 1.0)
+    below = square + _TANH_BELOW[0]
+    for c in _TANH_BELOW[1:]:
+        below = f.fma(below, square, c)
+    return f.clamp(x * f.polynomial(square, _TANH_ABOVE) / below, -1.0, 1.0)
 
 
 def sigmoid(f: Function, x: Value) -> Value:
@@ -304,6 +308,6 @@ MATH: dict[str, dict[str, Unary]] = {
 #:   unit where the result is just below a power of two; a second branch for small arguments would
 #:   cost half as much again.
 ULPS: dict[Unary, dict[str, float]] = {
-    tanh: {"f32": 5.0, "f64": 2.75},
+    tanh: {"f32": 5.25, "f64": 2.75},
     sigmoid: {"f32": 2.75, "f64": 2.75},
 }

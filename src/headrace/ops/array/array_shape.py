@@ -254,6 +254,7 @@ RESHAPE = define(
     whole=True,
     fails="arguments",
     rearranges=True,
+    role="reshape",
 )
 
 
@@ -465,6 +466,7 @@ TRANSPOSE = define(
     known_inputs=(1,),
     fails="arguments",
     rearranges=True,
+    role="transpose",
 )
 
 

@@ -156,6 +156,7 @@ CONCAT = define(
     dense=True,
     fails="arguments",
     static_value=True,
+    role="concat",
 )
 CONCAT_V1 = define(
     "Concat",
@@ -276,6 +277,7 @@ PACK = define(
     grad=_pack_grad,
     dense=True,
     static_value=True,
+    role="pack",
 )
 
 

@@ -98,6 +98,7 @@ SELECT = define(
     grad=_select_grad,
     dense=True,
     like_elementwise=True,
+    role="select",
 )
 
 

@@ -591,5 +591,5 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 # traits ------------------------------------------------------------------------------------------
 
 add_traits("Sum Mean Max Min", role="reduction", fails="arguments")
-for _name in ("Sum", "Mean", "Max", "Min", "Prod"):
+for _name in ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any"):
     add_traits(_name, reduces=_name.lower())
