@@ -41,6 +41,7 @@ ANYWHERE = {
 BY_FUNCTION = {
     ("__call__", "scope"): "a cell without variables needs no scope",
     ("call", "scope"): "TensorFlow ignores it, too",
+    ("update", "grads"): "a fixed loss scale does not depend on gradients",
     ("select_ops", "restrict_ts_regex"): "one set of keywords serves both selections, as there",
     ("select_ts", "restrict_ops_regex"): "one set of keywords serves both selections, as there",
     ("training_loss", "features"): "TensorFlow's loss of a forest is its size, whatever the batch",

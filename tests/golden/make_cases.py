@@ -48,6 +48,10 @@ MODULES = [
     "eager_contrib_cases",
     "sparse_serial_cases",
     "mixture_cases",
+    "saver_cases",
+    "object_checkpoint_cases",
+    "warm_start_cases",
+    "matrix_optimizer_cases",
 ]
 
 

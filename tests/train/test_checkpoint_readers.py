@@ -20,8 +20,3 @@ def test_as_tensorflow(part: str) -> None:
     found = json.loads(json.dumps(getattr(reader_programs, part)(tf)))
     for key, value in found.items():
         assert value == GOLDEN[part.partition("_")[0]][key], key
-
-
-def test_vocabularies_are_refused_with_a_reason() -> None:
-    with pytest.raises(NotImplementedError, match="vocabulary"):
-        tf.train.warm_start("x", ".*", {"a": tf.train.VocabInfo("n", 1, 0, "o")})

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
+import headrace.api.v2 as tf2
+from headrace.eager.eager_context import eager_mode
 from tests.golden import summary_programs
 
 GOLDEN = json.loads(
@@ -46,9 +48,6 @@ def test_summary_ops_of_contrib_as_tensorflow(tmp_path: Path) -> None:
 
 
 def test_writers_as_tensorflow_2(tmp_path: Path) -> None:
-    import headrace.api.v2 as tf2
-    from headrace.eager.eager_context import eager_mode
-
     golden = json.loads(
         (Path(__file__).parent.parent / "golden" / "summaries_v2.json").read_text(encoding="utf-8")
     )
@@ -137,6 +136,52 @@ def test_tensorboard_shows_the_files(
     (wav,) = tensorboard(f"plugin/audio/individualAudio?{json.loads(sounds)[0]['query']}")
     audio, rate = _values(lambda: tf.audio.decode_wav(wav))
     assert audio.shape == (50, 1) and rate == 8000
+
+
+def test_tensorboard_shows_summaries_of_tf_2(
+    tmp_path: Path, tensorboard: Callable[..., list[bytes]]
+) -> None:
+    """What TF 2's writers write, eagerly and from a function, and run metadata."""
+    pixels = np.random.RandomState(0).randint(0, 256, (2, 8, 9, 3)).astype(np.uint8)
+    with eager_mode():
+        writer = tf2.summary.create_file_writer(str(tmp_path))
+
+        @tf2.function
+        def step(x: Any) -> None:
+            tf2.summary.scalar("loss", x * 2.0)
+            tf2.summary.histogram("spread", tf2.stack([x, x + 1.0]), buckets=3)
+
+        with writer.as_default(step=5):
+            step(tf2.constant(0.25))
+            tf2.summary.image("picture", pixels, max_outputs=2)
+            tf2.summary.audio("sound", np.zeros((1, 50, 1), np.float32), 8000)
+            tf2.summary.text("note", "**hello**")
+            tf2.summary.graph(step.get_concrete_function(tf2.TensorSpec([])).graph)
+        writer.close()
+    with tf.Graph().as_default(), tf.Session() as sess:
+        metadata = tf.RunMetadata()
+        traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        sess.run(tf.constant(1.0) + 1.0, options=traced, run_metadata=metadata)
+        with tf.summary.FileWriter(str(tmp_path), filename_suffix=".v1") as old:
+            old.add_run_metadata(metadata, "step5", 5)
+    scalars, histograms, images, sounds, texts, graphs, stats = tensorboard(
+        "plugin/scalars/scalars?run=.&tag=loss",
+        "plugin/histograms/histograms?run=.&tag=spread",
+        "plugin/images/images?run=.&tag=picture&sample=1",
+        "plugin/audio/audio?run=.&tag=sound&sample=0",
+        "plugin/text/text?run=.&tag=note",
+        "plugin/graphs/graph?run=.&conceptual=false",
+        "plugin/graphs/run_metadata?run=.&tag=step5",
+    )
+    assert json.loads(scalars)[0][1:] == [5, 0.5]
+    assert json.loads(histograms)[0][1] == 5 and len(json.loads(histograms)[0][2]) == 3
+    assert "<strong>hello</strong>" in json.loads(texts)[0]["text"]
+    assert b"node" in graphs and b"dev_stats" in stats
+    (file,) = tensorboard(f"plugin/images/individualImage?{json.loads(images)[0]['query']}")
+    (shown,) = _values(lambda: tf.image.decode_png(file))
+    assert (shown == pixels[1]).all()
+    (wav,) = tensorboard(f"plugin/audio/individualAudio?{json.loads(sounds)[0]['query']}")
+    assert _values(lambda: tf.audio.decode_wav(wav))[1] == 8000
 
 
 def _values(build: Callable[[], Any]) -> list[Any]:

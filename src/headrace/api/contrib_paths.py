@@ -68,9 +68,9 @@ CONTRIB_INNER: dict[str, dict[str, str]] = {
     "opt": {
         "python.training": (
             "adam_gs_optimizer adamax addsign drop_stale_gradient_optimizer "
-            "external_optimizer lars_optimizer lazy_adam_gs_optimizer lazy_adam_optimizer "
+            "external_optimizer ggt lars_optimizer lazy_adam_gs_optimizer lazy_adam_optimizer "
             "moving_average_optimizer multitask_optimizer_wrapper nadam_optimizer powersign "
-            "reg_adagrad_optimizer sign_decay variable_clipping_optimizer "
+            "reg_adagrad_optimizer shampoo sign_decay variable_clipping_optimizer "
             "weight_decay_optimizers"
         ),
     },

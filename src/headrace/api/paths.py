@@ -189,6 +189,8 @@ _inner(
     },
     builder_impl=(f"{_SAVED}.builder",),
     loader_impl=(f"{_SAVED}.loader",),
+    load=("headrace.api.v2.saved_model", "headrace.formats.saved_model_load"),
+    save=("headrace.formats.saved_model_save",),
     saved_model=(_SAVED,),
     simple_save=("headrace.formats.saved_model",),
 )  # fmt: skip
@@ -203,7 +205,7 @@ _inner(
 _inner(
     "python.eager",
     backprop=("headrace.eager.tape",),
-    context=("headrace.api.v1.context",),
+    context=("headrace.api.v1.context", "headrace.eager.eager_context"),
 )
 _LAYERS = "headrace.api.v1.layers"
 _inner(
@@ -347,7 +349,6 @@ _inner(
 )  # fmt: skip
 for _name in (
     "basic_session_run_hooks",
-    "checkpoint_management",
     "checkpoint_utils",
     "coordinator",
     "device_setter",
@@ -355,7 +356,6 @@ for _name in (
     "monitored_session",
     "queue_runner",
     "queue_runner_impl",
-    "saver",
     "server_lib",
     "session_manager",
     "session_run_hook",
@@ -363,6 +363,33 @@ for _name in (
     "sync_replicas_optimizer",
 ):
     PATHS[f"python.training.{_name}"] = ("headrace.api.v1.train",)
+_inner(
+    "python.training",
+    checkpoint_management=(
+        "headrace.api.v1.train",
+        "headrace.train.checkpoint_files",
+        "headrace.train.object_checkpoints",
+    ),
+    checkpoint_ops=("headrace.api.contrib.framework",),
+    saver=("headrace.api.v1.train", "headrace.train.saver", "headrace.train.saver_builder"),
+    tracking=(),
+    warm_starting_util=("headrace.train.warm_starting",),
+)
+_inner(
+    "python.feature_column",
+    **dict.fromkeys(
+        ("feature_column", "feature_column_lib", "feature_column_v2"),
+        ("headrace.api.v1.feature_column",),
+    ),
+)
+_inner("python.training.saving", saveable_object=("headrace.train.saveables",))
+_inner(
+    "python.training.tracking",
+    base=("headrace.api.python.tracking",),
+    python_state=("headrace.train.tracked_objects",),
+    tracking=("headrace.api.python.tracking",),
+    util=("headrace.api.python.tracking", "headrace.train.object_checkpoints"),
+)
 PATHS["python.training.device_setter"] = ("headrace.api.v1.train", "headrace.api.device_setter")
 PATHS["python.training.evaluation"] = ("headrace.train.monitored.evaluation_loop",)
 _inner("python.keras")

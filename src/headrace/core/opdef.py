@@ -161,6 +161,7 @@ class Traits(NamedTuple):
     ] = ()  # reference or handle inputs whose variable's value the kernel is given
     writes: tuple[int, ...] = ()  # reference or handle inputs whose variable it gives a new value
     uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
+    writes_files: bool = False  # never run on behalf of a file (core/file_writes.py)
     restores: bool = False  # gives what a checkpoint holds (ops/io/variable_restores.py)
     looks_up: bool = False  # a resource that was never set is not found (reads: not initialized)
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA

@@ -13,6 +13,8 @@ from headrace.formats.graphdef_reader import read_graph_def
 from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.model_files import freeze_model
 from headrace.formats.subgraphs import extract_sub_graph
+from headrace.ops.io.checkpoint_ops import CheckpointFile, open_checkpoint
+from headrace.train.checkpoint_files import checkpoint_exists
 from headrace.wire.graph_files import write_bytes
 from headrace.wire.tensor_bundle import BundleReader
 
@@ -53,8 +55,8 @@ def freeze_graph_with_def_protos(
     the values; not needed here.
     """
     del input_saver_def, restore_op_name, filename_tensor_name
-    if checkpoint_version != 2:
-        raise ValueError("only checkpoints of version 2 can be read here")
+    if checkpoint_version not in (1, 2):  # which one it is tells the file
+        raise ValueError(f"checkpoint_version must be 1 or 2, not {checkpoint_version}")
     if _names(initializer_nodes):
         raise NotImplementedError(
             "initializer_nodes: run them in a session, then use convert_variables_to_constants"
@@ -86,10 +88,10 @@ def freeze_graph_with_def_protos(
 def _from_checkpoint(
     source: object, checkpoint: str, outputs: list[str], allowed: list[str], denied: list[str]
 ) -> Any:
-    if not checkpoint or not os.path.exists(f"{checkpoint}.index"):
+    if not checkpoint or not checkpoint_exists(checkpoint):
         raise ValueError(f"Input checkpoint '{checkpoint}' doesn't exist!")
     graph_def = extract_sub_graph(source, outputs)
-    reader = BundleReader(checkpoint)
+    reader = open_checkpoint(checkpoint)
     values = {}
     for node in variable_nodes(graph_def):
         if (allowed and node.name not in allowed) or node.name in denied:
@@ -98,12 +100,12 @@ def _from_checkpoint(
     return freeze_graph_def(graph_def, values)
 
 
-def _value(reader: BundleReader, node: NodeDef) -> Any:
+def _value(reader: CheckpointFile, node: NodeDef) -> Any:
     """A variable's value; a part of a partitioned variable is cut from the whole."""
     if node.name in reader:
         return reader.read(node.name)
     whole, _, part = node.name.rpartition("/part_")
-    if part.isdigit() and whole in reader:
+    if part.isdigit() and whole in reader and isinstance(reader, BundleReader):
         pieces = sorted(reader.entry(whole).slices, key=lambda s: s.extents)
         if int(part) < len(pieces):
             extents = pieces[int(part)].extents

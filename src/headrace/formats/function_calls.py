@@ -65,6 +65,7 @@ class FunctionLibrary:
         self.checked: set[str] = set()
         self.stack: list[str] = []
         self.expanded = 0
+        self.sizes: dict[str, int] = {}
         self.data_functions: dict[tuple[str, int], DataFunction] = {}
 
     def is_call(self, op: str) -> bool:
@@ -153,10 +154,12 @@ class FunctionLibrary:
         if name not in self.checked:
             check_ops(function.node_def, self.is_call)
             self.checked.add(name)
-        self.expanded += len(function.node_def)
+        if not self.stack:  # counted before anything is built
+            self.expanded += self._size(name, 0)
         if self.expanded > MAX_EXPANDED:
             raise ValueError(
-                f"The functions of the graph expand to more than {MAX_EXPANDED:,} operations"
+                f"The functions of the graph expand to more than {MAX_EXPANDED:,} operations: "
+                f"'{name}' and what it calls to {self._size(name, 0):,}"
             )
         self.stack.append(name)
         try:
@@ -166,6 +169,17 @@ class FunctionLibrary:
             return importer.results()
         finally:
             self.stack.pop()
+
+    def _size(self, name: str, depth: int) -> int:
+        """How many operations a function expands to, with those that it calls."""
+        known = self.sizes.get(name)
+        if known is None and name in self.functions and depth <= MAX_CALLS:
+            self.sizes[name] = 0  # of a function that calls itself, which is refused
+            known = 0
+            for node in self.functions[name].node_def:
+                known += 1 + sum(self._size(f, depth + 1) for f in function_names(node))
+            self.sizes[name] = known
+        return known or 0
 
     def func_graph(
         self, name: str, given: Sequence[Any] | None = None, outer: Graph | None = None

@@ -213,14 +213,32 @@ class _GraphImporter(NodeImporter):
     def run(self, nodes: Sequence[Any]) -> None:
         check_ops(nodes, self.is_call)
         self.names = _checked_names([n.name for n in nodes])
-        for device in {n.device for n in nodes}:
+        devices = {n.device for n in nodes}
+        for device in devices:
             DeviceSpec.from_string(device)
         if self.producer_defaults:
             nodes = [self._without_defaults(n) for n in nodes]
         self.build(nodes)
         self._keep_library()
+        if devices != {""}:
+            self._place(nodes)
         for name, message in self.known_shapes:
             _narrow(self.ops[name], decode(message, "list(shape)"))
+
+    def _place(self, nodes: Sequence[Any]) -> None:
+        """What is colocated with another operation has the device of that one, not its own."""
+        pairs = [
+            (self.ops[n.name], [g[5:].decode() for g in n.attr["_class"].list.s])
+            for n in nodes
+            if "_class" in n.attr and n.name in self.ops
+        ]
+        pairs = [(op, [g for g in groups if self.ops.get(g) is not op]) for op, groups in pairs]
+        moved = [(op, groups) for op, groups in pairs if groups]
+        for op, _ in moved:
+            op._device = ""
+        for op, groups in moved:
+            found = [self.ops[g]._device for g in groups if g in self.ops]
+            op._device = next((d for d in found if d), "")
 
     def function_value(self, function: FunctionName, node: NodeDef) -> DataFunction:
         return self.library.data_function(function, node)

@@ -26,6 +26,7 @@ from headrace.core.graph import Graph, get_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.scoped_names import prepend_name_scope, strip_name_scope
 from headrace.core.tensor import Operation, Tensor
+from headrace.formats.debug_info import debug_path, graph_debug_info
 from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.graphdef_writer import TF_VERSION
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
@@ -223,13 +224,9 @@ def export_scoped_meta_graph(
 ) -> tuple[Any, dict[str, Any]]:
     """A MetaGraphDef of (a name scope of) a graph, and the variables in it by their names.
 
-    Written to ``filename`` if given.
+    Written to ``filename`` if given; ``save_debug_info``: and the lines of the program that made
+    the operations beside it (``.debug``).
     """
-    if save_debug_info:
-        raise NotImplementedError(
-            "save_debug_info: Headrace writes no GraphDebugInfo (the lines of your "
-            "program that made the operations)"
-        )
     graph = graph or get_default_graph()
     left_out: set[str] = set()
     unbound: list[str] = []
@@ -268,6 +265,10 @@ def export_scoped_meta_graph(
         except OSError as error:
             raise errors.os_error(error.filename, error) from None
         write_message(path, message, as_text)
+        if save_debug_info:
+            names = [node.name for node in message.graph_def.node]
+            info = graph_debug_info(graph, names, export_scope)
+            write_message(debug_path(path), info, as_text)
     return message, variables
 
 

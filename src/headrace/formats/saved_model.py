@@ -19,6 +19,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.file_writes import refuse_file_writes
 from headrace.core.graph import get_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.tensor import Operation, Tensor
@@ -296,7 +297,7 @@ def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
                         "of the 'encoding' fields (e.g., name or "
                         f"coo_sparse) set: '{name}' of '{key}'"
                     )
-                if not info.dtype:
+                if kind != "composite_tensor" and not info.dtype:
                     raise AssertionError(
                         "All TensorInfo protos used in the SignatureDefs must have the "
                         "dtype field set: "
@@ -492,6 +493,8 @@ class SavedModelLoader:
         if not meta.HasField("saver_def") or not os.path.exists(f"{self.variables_path}.index"):
             return
         saver = meta.saver_def
+        restore: Any = sess.graph.as_graph_element(scope + saver.restore_op_name)
+        refuse_file_writes([getattr(restore, "op", restore)], "restore operation")
         sess.run(
             scope + saver.restore_op_name, {scope + saver.filename_tensor_name: self.variables_path}
         )
@@ -510,7 +513,9 @@ class SavedModelLoader:
         if len(names) > 1:
             raise RuntimeError(f"Expected at most one operation in {MAIN_OP_KEY}, found {names}")
         if names:
-            sess.run(sess.graph.as_graph_element(scope + names[0]), feeds)
+            element = sess.graph.as_graph_element(scope + names[0])
+            refuse_file_writes([getattr(element, "op", element)], "init operation")
+            sess.run(element, feeds)
 
 
 def load(

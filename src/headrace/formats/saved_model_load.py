@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import nest
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
-from headrace.core.specs import TensorSpec
+from headrace.core.specs import component_specs, from_components
 from headrace.eager.eager_context import eager_mode
 from headrace.eager.module import Module
 from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.registered_gradients import register_saved_gradients
+from headrace.formats.saved_assets import SavedAsset
 from headrace.formats.saved_model import SavedModelLoader, asset_path
 from headrace.formats.saved_model_options import LoadOptions
 from headrace.formats.structured_values import decode_structure
@@ -39,7 +39,7 @@ from headrace.ops.state.lookup_tables import import_entries
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from headrace.wire.tensor_bundle import BundleReader
 
-__all__ = ["LoadedFunction", "LoadedObject", "load_v2"]
+__all__ = ["LoadedFunction", "LoadedObject", "LoadedSignature", "SignatureMap", "load_v2"]
 
 
 class LoadedResource(Module):
@@ -70,8 +70,20 @@ class LoadedResource(Module):
             found()
 
 
+class _Computed:
+    """A property of modules that hides behind what was saved under its name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return vars(Module)[self._name].__get__(instance, owner)
+
+
 class LoadedObject(Module):
     """An object of a SavedModel: its attributes are what was saved."""
+
+    variables, trainable_variables, submodules = _Computed(), _Computed(), _Computed()
 
     def __init__(self) -> None:
         super().__init__(name="loaded_object")
@@ -87,15 +99,25 @@ class LoadedObject(Module):
         return found(*args, **kwargs)
 
 
+class SignatureMap(dict[str, Any]):
+    """The functions that a model is served by, by name."""
+
+
 def load_v2(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
     """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called."""
     options = options or LoadOptions()
     loader = SavedModelLoader(export_dir)
     metas = loader.saved_model.meta_graphs
-    if tags is None and len(metas) == 1:
+    if tags is not None:
+        meta = loader.get_meta_graph_def_from_tags(tags)
+    elif len(metas) == 1:
         meta = metas[0]
     else:
-        meta = loader.get_meta_graph_def_from_tags(["serve"] if tags is None else tags)
+        raise ValueError(
+            "Importing a SavedModel with `tf.saved_model.load` requires a `tags=` argument if "
+            f"there is more than one MetaGraph. Got `tags=None`, but there are {len(metas)} "
+            f"MetaGraphs with the tags {[sorted(m.meta_info_def.tags) for m in metas]}."
+        )
     if not get_default_graph()._is_eager:
         with eager_mode():
             return _loaded(loader, meta, options)
@@ -135,7 +157,7 @@ class _Objects:
             self._connect(self.made[i], node)
         self._make_resources()
         root = self.made[0]
-        root.__dict__.setdefault("signatures", {})
+        root.__dict__.setdefault("signatures", SignatureMap())
         root.__dict__["tensorflow_version"] = self.meta.meta_info_def.tensorflow_version
         root.__dict__["graph_debug_info"] = None
         self._initialize(root)
@@ -199,7 +221,7 @@ class _Objects:
         if not 0 <= index < len(self.meta.asset_file_def):
             raise ValueError(f"the model has no asset number {index}")
         name = self.meta.asset_file_def[index].filename
-        return convert_to_tensor(asset_path(self.loader.export_dir, name))
+        return SavedAsset(asset_path(self.loader.export_dir, name))
 
     def _connect(self, target: object, node: Any) -> None:
         for child in node.children:
@@ -247,7 +269,7 @@ class _Objects:
         saved = self.saved.concrete_functions[name]
         pair = decode_structure(saved.canonicalized_input_signature)
         args, kwargs = pair if isinstance(pair, tuple) and len(pair) == 2 else ((), {})
-        specs = [s for s in nest.flatten((args, kwargs)) if isinstance(s, TensorSpec)]
+        specs = component_specs((args, kwargs))
         graph = FuncGraph(name.removeprefix("__inference_").rpartition("_")[0] or name)
         with graph.as_default():
             inputs = [graph.add_input(s.dtype, s.shape, s.name or "arg") for s in specs]
@@ -256,19 +278,16 @@ class _Objects:
             graph.finish(results)
             graph.control_outputs = list(dict.fromkeys([*effects, *graph.control_outputs]))
         wanted = decode_structure(saved.output_signature)
-        flat = nest.flatten(wanted) if wanted is not None else []
+        flat = component_specs(wanted)
         if len(flat) != len(results):
             raise ValueError(
                 f"the function '{name}' gives {len(results)} results, {len(flat)} are declared"
             )
         for tensor, spec in zip(results, flat):
-            if isinstance(spec, TensorSpec):
-                tensor._shape = spec.shape._plain if tensor._shape is None else tensor._shape
-        packed = None if wanted is None else nest.pack_sequence_as(wanted, results)
-        placeholders = iter(inputs)
-        given = nest.map_structure(
-            lambda s: next(placeholders) if isinstance(s, TensorSpec) else s, (args, kwargs)
-        )
+            tensor._shape = spec.shape._plain if tensor._shape is None else tensor._shape
+        with graph.as_default():
+            packed = None if wanted is None else from_components(wanted, results)
+            given = from_components((args, kwargs), inputs)
         graph.structured_outputs = packed
         return ConcreteFunction(
             TracedFunction(graph, given, packed), signature, tuple(args), dict(kwargs)
@@ -281,6 +300,8 @@ class _Objects:
             return value.handle
         if isinstance(value, LoadedResource):
             return value.resource_handle
+        if isinstance(value, SavedAsset):
+            return value.asset_path
         if value is None or isinstance(value, _Unsupported):
             raise NotImplementedError(f"the function uses a {value}, which Headrace cannot load")
         return value
@@ -303,7 +324,7 @@ _CONTAINERS: dict[str, Any] = {
     "trackable_list_wrapper": list,
     "trackable_tuple_wrapper": list,
     "trackable_dict_wrapper": dict,
-    "signature_map": dict,
+    "signature_map": SignatureMap,
 }
 
 
@@ -344,6 +365,8 @@ class LoadedFunction:
         self._names = list(saved.concrete_functions)
         spec = saved.function_spec
         self._signature = _python_signature(decode_structure(spec.fullargspec), spec.is_method)
+        #: What the function declared that it takes, or None.
+        self.input_signature = decode_structure(spec.input_signature)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -419,7 +442,7 @@ class LoadedSignature:
         """Call with tensors, by position as far as that was allowed when it was saved, or by
         name.
         """
-        if len(args) > max(self._positional, 1):
+        if len(args) > max(self._positional, len(self._keywords) == 1):
             raise TypeError(
                 f"{self._name} takes {self._positional} positional arguments but got {len(args)}"
             )

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.core import dtypes, nest
+from headrace.core.func_graph import is_function_graph
+from headrace.core.graph import get_default_graph
 from headrace.core.specs import TensorSpec
 from headrace.core.tensor import Tensor
 from headrace.eager.module import Module
@@ -34,14 +36,15 @@ from headrace.formats.saved_model import (
     AssetFolder,
     saved_model_message,
 )
-from headrace.formats.saved_model_load import LoadedFunction, LoadedSignature
+from headrace.formats.saved_model_load import LoadedFunction, LoadedSignature, SignatureMap
 from headrace.formats.saved_model_options import SaveOptions
 from headrace.formats.saved_objects import (
-    Asset,
+    AssetFile,
     BareFunction,
     Constant,
     SavedNode,
     SavedObjects,
+    attributes_of,
     is_function,
     traces_of,
     variable_handles,
@@ -80,9 +83,22 @@ def save(
 
     ``signatures``: a function, or functions by name; a ``tf.function`` needs an input_signature.
     """
+    if is_function_graph(get_default_graph()):
+        raise AssertionError(
+            "tf.saved_model.save is not supported inside a traced @tf.function. Move the call to "
+            "the outer eagerly-executed context."
+        )
     if not isinstance(obj, Module) and not hasattr(obj, "__dict__"):
         raise ValueError(f"Expected an object with attributes (a tf.Module), got {obj!r}")
+    given = vars(obj).get("signatures")
+    if given is not None and not isinstance(given, SignatureMap):
+        raise ValueError(
+            "Tried to overwrite the attribute 'signatures' of the object, which stands for the "
+            "functions that a saved model is served by: give them to save(signatures=...)"
+        )
     folder = os.fspath(export_dir)
+    if signatures is None:
+        signatures = _declared(obj)
     writer = _Writer(obj, _signatures(signatures))
     os.makedirs(os.path.join(folder, VARIABLES_DIRECTORY), exist_ok=True)
     writer.write_variables(os.path.join(folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME))
@@ -95,6 +111,21 @@ def save(
     write_bytes(
         os.path.join(folder, SAVED_MODEL_FILENAME_PB), message.SerializeToString(deterministic=True)
     )
+
+
+def _declared(obj: object) -> Any:
+    """The signature of an object for which none is given: its only function that declares what it
+    takes, or ``_default_save_signature``.
+    """
+    own = dict(attributes_of(obj))
+    if "_default_save_signature" in own:
+        return own["_default_save_signature"]
+    found = [
+        f
+        for f in own.values()
+        if is_function(f) and getattr(f, "input_signature", None) is not None
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _signatures(given: object) -> dict[str, ConcreteFunction]:
@@ -231,6 +262,8 @@ class _Writer:
             saved.dtype, saved.trainable = value.dtype.as_datatype_enum, bool(value.trainable)
             saved.name = value.name.partition(":")[0]
             encode_shape(value.shape._plain, saved.shape)
+            saved.synchronization = value.synchronization.value
+            saved.aggregation = value.aggregation.value
         elif is_function(value):
             self._function(value, message.function, objects, functions)
         elif is_table(value):
@@ -242,7 +275,7 @@ class _Writer:
             self._bare_function(value.concrete, message.bare_concrete_function, objects, functions)
         elif isinstance(value, Constant):
             message.constant.operation = self.sources[number]
-        elif isinstance(value, Asset):
+        elif isinstance(value, AssetFile):
             message.asset.SetInParent()
         else:
             message.user_object.identifier = _identifier(value)
@@ -252,7 +285,8 @@ class _Writer:
         for concrete in traces_of(function):
             saved.concrete_functions.append(self._described(concrete, objects, functions))
         encode_structure(_arg_spec(function.function_spec), saved.function_spec.fullargspec)
-        encode_structure(None, saved.function_spec.input_signature)
+        declared = _plain_structure(function.input_signature)
+        encode_structure(declared, saved.function_spec.input_signature)
 
     def _bare_function(
         self, concrete: ConcreteFunction, saved: Any, objects: Any, functions: Any
@@ -478,6 +512,15 @@ def _identifier(value: object) -> str:
 
 def _named_results(concrete: ConcreteFunction) -> dict[str, Tensor]:
     results = concrete.structured_outputs
+    if isinstance(results, Mapping):
+        for key, value in results.items():
+            if not isinstance(key, str) or not isinstance(value, Tensor):
+                raise ValueError(
+                    "Got a dictionary containing non-Tensor value or a key that is no string: "
+                    f"{key!r}: {value!r} in the output of the function {concrete.graph.name} used "
+                    "to generate a SavedModel signature. Dictionaries outputs for functions used "
+                    "as signatures should have one Tensor output per string key."
+                )
     if isinstance(results, dict) and all(
         isinstance(k, str) and isinstance(v, Tensor) for k, v in results.items()
     ):

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.core import dtypes
 from headrace.core.tensor import Tensor
 from headrace.eager.module import Module
-from headrace.formats.saved_model_load import LoadedFunction
+from headrace.formats.saved_assets import SavedAsset
+from headrace.formats.saved_model_load import LoadedFunction, LoadedSignature
 from headrace.formats.saved_tables import (
     entry_dtypes,
     entry_functions,
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
     from headrace.core.graph import Graph
 
 __all__ = [
-    "Asset",
+    "AssetFile",
     "BareFunction",
     "Constant",
     "SavedNode",
     "SavedObjects",
+    "attributes_of",
     "is_function",
     "traces_of",
 ]
@@ -46,7 +48,7 @@ __all__ = [
 _FUNCTIONS = (Function, BoundFunction, LoadedFunction)
 
 
-class Asset(NamedTuple):
+class AssetFile(NamedTuple):
     """A file that is copied into the model; ``tensor`` holds its name for who reads it."""
 
     tensor: Tensor
@@ -101,17 +103,14 @@ class SavedObjects:
         self._ids: dict[int, int] = {}
         #: Objects that only live while the model is saved: their ids must stay theirs.
         self._kept: list[object] = []
-        self._add(root, "")
-        at = 0
-        while at < len(self.nodes):
-            node = self.nodes[at]
-            for name, value in _children(node.value):
-                path = f"{node.path}/{name}" if node.path else name
-                node.children.append((name, self._add(value, path)))
-            at += 1
+        self._walk(root)
+        if any([traces_of(n.value) for n in self.nodes if is_function(n.value)]):
+            self._ids.clear()  # tracing may have made variables
+            self.nodes.clear()
+            self._walk(root)
         self.variables = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n.value, Variable)]
         self.tables = [(i, n) for i, n in enumerate(self.nodes) if is_table(n.value)]
-        self.assets = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n.value, Asset)]
+        self.assets = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n.value, AssetFile)]
         self._by_variable = {n.value.handle._op._attrs["shared_name"]: i for i, n in self.variables}
         self._by_tensor = {id(n.value.resource_handle): i for i, n in self.tables}
         self._by_tensor.update({id(n.value.tensor): i for i, n in self.assets})
@@ -123,15 +122,34 @@ class SavedObjects:
         }
         functions = [n.value for n in self.nodes if is_function(n.value)]
         self._add_constants([t for f in functions for t in traces_of(f)])
+        bare = [n.value.concrete for n in self.nodes if isinstance(n.value, BareFunction)]
+        self._add_constants(bare)
         self._add_constants(signatures)
         self.constants = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n.value, Constant)]
 
+    def _walk(self, root: object) -> None:
+        """Number the root and what is below it, breadth first."""
+        self._add(root, "")
+        at = 0
+        while at < len(self.nodes):
+            node = self.nodes[at]
+            for name, value in _children(node.value):
+                path = f"{node.path}/{name}" if node.path else name
+                node.children.append((name, self._add(value, path)))
+            at += 1
+
     def _add(self, value: object, path: str) -> int:
+        if isinstance(value, LoadedSignature):
+            value = value.concrete
         key = id(value._function) if isinstance(value, BoundFunction) else id(value)
         known = self._ids.get(key)
         if known is None:
             known = self._ids[key] = len(self.nodes)
             self._kept.append(value)
+            if isinstance(value, ConcreteFunction):
+                value = BareFunction(value)
+            elif isinstance(value, SavedAsset):
+                value = AssetFile(value.asset_path)
             self.nodes.append(SavedNode(value, path, []))
         return known
 
@@ -179,7 +197,7 @@ def variable_handles(graph: Graph) -> list[Tensor]:
 
 def _children(value: object) -> list[tuple[str, Any]]:
     """What an object holds that is saved with it."""
-    if isinstance(value, (Variable, Asset)) or is_function(value):
+    if isinstance(value, (Variable, AssetFile, BareFunction)) or is_function(value):
         return []
     if isinstance(value, LookupInterface):
         return _table_children(value)
@@ -187,10 +205,11 @@ def _children(value: object) -> list[tuple[str, Any]]:
         return [(str(i), v) for i, v in enumerate(value) if _is_saved(v)]
     if isinstance(value, dict):
         return [(k, v) for k, v in value.items() if isinstance(k, str) and _is_saved(v)]
-    return _attributes(value)
+    return attributes_of(value)
 
 
-def _attributes(value: object) -> list[tuple[str, Any]]:
+def attributes_of(value: object) -> list[tuple[str, Any]]:
+    """What is saved of an object's attributes, and the functions of its class."""
     ignored: frozenset[str] = getattr(value, "_TF_MODULE_IGNORED_PROPERTIES", frozenset())
     own = [
         (k, v)
@@ -207,7 +226,8 @@ def _attributes(value: object) -> list[tuple[str, Any]]:
 
 
 def _is_saved(value: object) -> bool:
-    if isinstance(value, (Variable, Module, LookupInterface)) or is_function(value):
+    kinds = (Variable, Module, LookupInterface, ConcreteFunction, LoadedSignature)
+    if isinstance(value, kinds) or is_function(value):
         return True
     if isinstance(value, (list, tuple)):
         return any(_is_saved(v) for v in value)
@@ -223,5 +243,5 @@ def _table_children(table: LookupInterface) -> list[tuple[str, Any]]:
     made: list[tuple[str, Any]] = [*table_functions(table)]
     initializer = getattr(table, "_initializer", None)
     if isinstance(initializer, TextFileInitializer):
-        made.append(("_filename", Asset(initializer._filename)))
+        made.append(("_filename", AssetFile(initializer._filename)))
     return made

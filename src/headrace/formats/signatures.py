@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.graph import Graph, get_default_graph
+from headrace.core.nest import is_composite
+from headrace.core.specs import type_spec_from_value
 from headrace.core.tensor import Tensor
 from headrace.formats.attr_values import encode_shape
+from headrace.formats.structured_values import decode_structure, encode_structure
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
@@ -53,11 +56,13 @@ REGRESS_OUTPUTS = "outputs"
 
 
 def build_tensor_info(tensor: Any) -> TensorInfo:
-    """A TensorInfo: name, type and shape of a tensor (dense or sparse)."""
+    """A TensorInfo: name, type and shape of a tensor (dense, sparse or ragged)."""
     from tensorboard.compat.proto.meta_graph_pb2 import TensorInfo
 
     if get_default_graph()._is_eager:
         raise RuntimeError("build_tensor_info is not supported in Eager mode.")
+    if is_composite(tensor) and not isinstance(tensor, SparseTensor):
+        return _composite_info(tensor)
     info = TensorInfo(dtype=dtypes.as_dtype(tensor.dtype).base_dtype.as_datatype_enum)
     if isinstance(tensor, SparseTensor):
         info.coo_sparse.values_tensor_name = tensor.values.name
@@ -69,9 +74,24 @@ def build_tensor_info(tensor: Any) -> TensorInfo:
     return info
 
 
+def _composite_info(value: Any) -> TensorInfo:
+    """A TensorInfo of what consists of several tensors (a RaggedTensor, IndexedSlices)."""
+    from tensorboard.compat.proto.meta_graph_pb2 import TensorInfo
+    from tensorboard.compat.proto.struct_pb2 import StructuredValue
+
+    spec = type_spec_from_value(value)
+    encoded = StructuredValue()
+    encode_structure(spec, encoded)
+    info = TensorInfo()
+    info.composite_tensor.type_spec.CopyFrom(encoded.type_spec_value)
+    for part in spec.to_components(value):
+        info.composite_tensor.components.add().CopyFrom(build_tensor_info(part))
+    return info
+
+
 def get_tensor_from_tensor_info(
     tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
-) -> SparseTensor | Tensor:
+) -> Any:
     """The tensor of a graph that a TensorInfo names."""
     graph = get_default_graph() if graph is None else graph
 
@@ -89,6 +109,13 @@ def get_tensor_from_tensor_info(
             element(sparse.values_tensor_name),
             element(sparse.dense_shape_tensor_name),
         )
+    if kind == "composite_tensor":
+        from tensorboard.compat.proto.struct_pb2 import StructuredValue
+
+        composite = tensor_info.composite_tensor
+        spec = decode_structure(StructuredValue(type_spec_value=composite.type_spec))
+        with graph.as_default():
+            return spec.from_components([element(c.name) for c in composite.components])
     raise ValueError(f"Invalid TensorInfo.encoding: {kind}")
 
 

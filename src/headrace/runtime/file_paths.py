@@ -19,7 +19,10 @@ _SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.]*)://")
 
 def local_path(path: bytes | str) -> str:
     """The path as text, without ``file://``; UnimplementedError for the files of other systems."""
-    text: str = os.fsdecode(path)
+    try:
+        text: str = os.fsdecode(path)
+    except TypeError:
+        raise TypeError(f"Expected binary or unicode string, got {path!r}") from None
     found = _SCHEME.match(text)
     if found is None:
         return text

@@ -217,6 +217,11 @@ def _variables_of(target: Any, store: Mapping[str, Any]) -> Any:
         isinstance(target, list) and all(isinstance(v, Variable) for v in target)
     ):
         return target
+    if not isinstance(target, str):
+        raise TypeError(
+            "assignment_map needs variables, lists of the parts of one, names of variables or "
+            f"scopes as values, not {target!r}"
+        )
     if target in store:
         return store[target]
     parts: list[Any] = []

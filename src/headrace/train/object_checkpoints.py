@@ -29,14 +29,15 @@ from headrace.train.checkpoint_files import (
     sync_checkpoint,
     write_checkpoint_state,
 )
-from headrace.train.object_graph import GRAPH_KEY, ObjectNode, Tracking, object_graph
+from headrace.train.object_graph import GRAPH_KEY, ObjectNode, may_be_tracked, object_graph
 from headrace.train.object_restore import (
-    CheckpointStatus,
-    InitializationStatus,
-    NameStatus,
+    CheckpointLoadStatus,
+    InitializationOnlyStatus,
+    NameBasedSaverStatus,
     Restoration,
     saved_graph,
 )
+from headrace.train.tracked_objects import Tracking
 from headrace.variables.variable import create_variable
 from headrace.wire.tensor_bundle import BundleWriter
 
@@ -71,10 +72,8 @@ class Checkpoint(Tracking):
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
         self._root = root
-        for name, value in kwargs.items():
-            if isinstance(value, (int, float, str, bytes, np.ndarray)) or callable(
-                getattr(value, "SerializeToString", None)
-            ):
+        for name, value in sorted(kwargs.items()):
+            if not may_be_tracked(value):
                 raise ValueError(
                     "`Checkpoint` was expecting a trackable object (an object derived from "
                     f"`Trackable`), got {value}. If you believe this object should be trackable "
@@ -131,6 +130,11 @@ class Checkpoint(Tracking):
                 ("keys", "values"), pair, node.value.entry_dtypes, strict=True
             ):
                 items.append((f"{node.key}-{part}", value, dtype._enum))
+        for node in graph.states():
+            state = np.empty((), object)
+            text = node.value.serialize()
+            state[()] = text.encode() if isinstance(text, str) else text
+            items.append((node.key, state, None))
         try:
             with BundleWriter(prefix) as writer:
                 for key, value, dtype in sorted(items, key=lambda item: item[0].encode()):
@@ -174,7 +178,7 @@ class Checkpoint(Tracking):
         status = self.read(save_path, options)
         if save_path is not None:
             self._counter(None)  # restored too
-            if isinstance(status, CheckpointStatus):
+            if isinstance(status, CheckpointLoadStatus):
                 status._restoration.match()
         return status
 
@@ -182,12 +186,12 @@ class Checkpoint(Tracking):
         """``restore`` without the number of saves."""
         del options
         if save_path is None:
-            return InitializationStatus(self._object)
+            return InitializationOnlyStatus(self._object)
         path = local_path(save_path)
         graph = saved_graph(path)
         if graph is None:
-            return NameStatus(self._object, path)
-        return CheckpointStatus(Restoration(self._object, path, graph))
+            return NameBasedSaverStatus(self._object, path)
+        return CheckpointLoadStatus(Restoration(self._object, path, graph))
 
 
 def _exported(nodes: list[ObjectNode], session: BaseSession | None) -> list[tuple[ObjectNode, Any]]:

@@ -12,30 +12,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.core.graph import get_default_graph
+from headrace.core.tensor import Tensor
 from headrace.eager.eager_context import executing_eagerly
 from headrace.eager.module import Module
 from headrace.train.optimizers.optimizer import Optimizer
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2
+from headrace.train.tracked_objects import PythonState
 from headrace.variables.variable import Variable
 
-if TYPE_CHECKING:
-    from headrace.core.tensor import Tensor
-
-__all__ = ["GRAPH_KEY", "ObjectGraph", "ObjectNode", "Tracking", "children_of", "object_graph"]
+__all__ = [
+    "GRAPH_KEY",
+    "ObjectGraph",
+    "ObjectNode",
+    "children_of",
+    "may_be_tracked",
+    "object_graph",
+]
 
 #: The name under which a checkpoint has its object graph.
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _TABLE = "/.ATTRIBUTES/table"
+_STATE = "/.ATTRIBUTES/py_state"
 #: Attributes that list what other attributes hold too.
 _UNTRACKED = frozenset(("_restorations", "_trainable_weights", "_non_trainable_weights"))
-
-
-class Tracking(Module):
-    """An object whose attributes are saved: variables, modules, optimizers, lists and dicts."""
 
 
 def _escaped(name: str) -> str:
@@ -56,6 +59,8 @@ class ObjectNode:
     @property
     def key(self) -> str:
         """The name of a variable's value in a checkpoint, or what those of a table begin with."""
+        if isinstance(self.value, PythonState):
+            return self.path + _STATE
         return self.path + (_TABLE if is_table(self.value) else _VALUE)
 
 
@@ -102,6 +107,10 @@ class ObjectGraph:
         """The nodes that are tables whose entries are saved."""
         return (n for n in self.nodes if is_table(n.value))
 
+    def states(self) -> Iterator[ObjectNode]:
+        """The nodes that say themselves what is saved of them."""
+        return (n for n in self.nodes if isinstance(n.value, PythonState))
+
     def message(self) -> Any:
         """The TrackableObjectGraph that a checkpoint has."""
         from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
@@ -125,12 +134,22 @@ class ObjectGraph:
                 message.attributes.add(
                     name="table", full_name=node.value.name, checkpoint_key=node.key
                 )
+            elif isinstance(node.value, PythonState):
+                message.attributes.add(name="py_state", full_name="", checkpoint_key=node.key)
         return graph
 
 
 def is_table(value: object) -> bool:
     """Whether it is a lookup table that changes, whose entries belong to a checkpoint."""
-    return hasattr(value, "_gather_saveables_for_checkpoint") and not isinstance(value, Variable)
+    if isinstance(value, Variable) or not hasattr(value, "_gather_saveables_for_checkpoint"):
+        return False
+    if not hasattr(value, "import_entries"):
+        raise NotImplementedError(
+            f"{type(value).__name__} says with _gather_saveables_for_checkpoint what is saved of "
+            "it, which checkpoints of objects do not ask here: derive it from "
+            "tf.train.experimental.PythonState, or keep its state in tf.Variable attributes"
+        )
+    return True
 
 
 def object_graph(root: object) -> ObjectGraph:
@@ -166,13 +185,23 @@ def _optimizer_children(optimizer: Any) -> list[tuple[str, Any]]:
     """Variables that belong to no other (``beta1_power``), of the current graph."""
     graph = None if executing_eagerly() else get_default_graph()
     found = {n: v for (n, g), v in optimizer._non_slot_dict.items() if graph is None or g is graph}
-    return sorted(found.items())
+    return [*sorted(found.items()), *getattr(optimizer, "_tracked", {}).items()]
 
 
 def _optimizer_v2_children(optimizer: Any) -> list[tuple[str, Any]]:
     found = [(n, v) for n, v in sorted(optimizer._hyper.items()) if isinstance(v, Variable)]
     counter = optimizer._iterations
     return found if counter is None else [("iter", counter), *found]
+
+
+def may_be_tracked(value: object) -> bool:
+    """Whether a program may give it to ``tf.train.Checkpoint``: what holds variables, and
+    functions, tables and datasets of this package, even if there is nothing to save in them.
+    """
+    if isinstance(value, (Variable, Module, Optimizer, OptimizerV2, list, tuple, dict)):
+        return True
+    own = type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return own and not isinstance(value, Tensor)
 
 
 def _is_tracked(value: Tensor) -> bool:

@@ -11,18 +11,26 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace import errors
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import get_default_session
 from headrace.eager.eager_context import executing_eagerly
 from headrace.ops.io.checkpoint_ops import open_checkpoint
 from headrace.train.object_graph import GRAPH_KEY, children_of, is_table, object_graph, slot_of
+from headrace.train.tracked_objects import PythonState
 from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
     from headrace.session.session import BaseSession
 
-__all__ = ["CheckpointStatus", "InitializationStatus", "NameStatus", "Restoration", "saved_graph"]
+__all__ = [
+    "CheckpointLoadStatus",
+    "InitializationOnlyStatus",
+    "NameBasedSaverStatus",
+    "Restoration",
+    "saved_graph",
+]
 
 _log = logging.getLogger("tensorflow")
 
@@ -44,6 +52,15 @@ def _session(session: Any) -> Any:
             "When graph building, a session is needed: pass session= or use `with session:`"
         )
     return session
+
+
+def _load(variable: Variable, value: Any, session: Any) -> None:
+    try:
+        variable.load(value, session)
+    except ValueError as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"the checkpoint's value of {variable.name} does not fit: {error}"
+        ) from None
 
 
 class Restoration:
@@ -100,6 +117,10 @@ class Restoration:
             for attribute in self.graph.nodes[i].attributes:
                 if attribute.name == "VARIABLE_VALUE":
                     self._restore(i, value, attribute.checkpoint_key)
+        elif isinstance(value, PythonState):
+            for attribute in self.graph.nodes[i].attributes:
+                if attribute.name == "py_state":
+                    value.deserialize(self._reader.read(attribute.checkpoint_key).item())
         elif is_table(value):
             if executing_eagerly():
                 self._fill(value, i)
@@ -133,7 +154,7 @@ class Restoration:
             session.run(self._fills[i])
         for i, variable in self.waiting.items():
             for attribute in self.graph.nodes[i].attributes:
-                variable.load(self._reader.read(attribute.checkpoint_key), session)
+                _load(variable, self._reader.read(attribute.checkpoint_key), session)
 
     def unresolved(self) -> Iterator[str]:
         """What the checkpoint has and the program has not."""
@@ -142,13 +163,13 @@ class Restoration:
                 yield node.attributes[0].checkpoint_key or node.attributes[0].full_name
 
 
-class CheckpointStatus:
+class CheckpointLoadStatus:
     """What became of a ``restore``."""
 
     def __init__(self, restoration: Restoration) -> None:
         self._restoration = restoration
 
-    def assert_consumed(self) -> CheckpointStatus:
+    def assert_consumed(self) -> CheckpointLoadStatus:
         """AssertionError unless everything in the checkpoint and the program was matched."""
         self.assert_existing_objects_matched()
         missing = list(self._restoration.unresolved())
@@ -159,7 +180,7 @@ class CheckpointStatus:
             )
         return self
 
-    def assert_existing_objects_matched(self) -> CheckpointStatus:
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
         """AssertionError unless every variable of the program has a value in the checkpoint."""
         self._restoration.match()
         known = {id(v) for v in self._restoration.matched.values()}
@@ -175,7 +196,7 @@ class CheckpointStatus:
             )
         return self
 
-    def assert_nontrivial_match(self) -> CheckpointStatus:
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
         """AssertionError if nothing but the root was matched."""
         self._restoration.match()
         if len(self._restoration.matched) <= 1:
@@ -185,7 +206,7 @@ class CheckpointStatus:
             )
         return self
 
-    def expect_partial(self) -> CheckpointStatus:
+    def expect_partial(self) -> CheckpointLoadStatus:
         """A checkpoint that has more than the program is fine."""
         return self
 
@@ -208,7 +229,7 @@ class CheckpointStatus:
         self._restoration.run(session)
 
 
-class InitializationStatus:
+class InitializationOnlyStatus:
     """``restore(None)``: there is no checkpoint yet."""
 
     def __init__(self, root: Any) -> None:
@@ -219,7 +240,7 @@ class InitializationStatus:
 
     assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _refuse
 
-    def expect_partial(self) -> InitializationStatus:
+    def expect_partial(self) -> InitializationOnlyStatus:
         """Nothing is expected."""
         return self
 
@@ -234,7 +255,7 @@ class InitializationStatus:
             _session(session).run([v.initializer for v in found])
 
 
-class NameStatus:
+class NameBasedSaverStatus:
     """``restore`` of a checkpoint that a ``tf.train.Saver`` wrote: variables by their names."""
 
     def __init__(self, root: Any, path: str) -> None:
@@ -253,7 +274,7 @@ class NameStatus:
             elif node.path != "save_counter":
                 self._missing.append(name)
 
-    def assert_consumed(self) -> NameStatus:
+    def assert_consumed(self) -> NameBasedSaverStatus:
         """AssertionError unless every variable and every name was matched."""
         self.assert_existing_objects_matched()
         names = {n.value.name.partition(":")[0] for n in object_graph(self._root).variables()}
@@ -262,7 +283,7 @@ class NameStatus:
             raise AssertionError(f"Some objects in the checkpoint were not used: {unused}")
         return self
 
-    def assert_existing_objects_matched(self) -> NameStatus:
+    def assert_existing_objects_matched(self) -> NameBasedSaverStatus:
         """AssertionError unless every variable's name is in the checkpoint."""
         self._assign(lambda variable, value: None)
         if self._missing:
@@ -271,7 +292,7 @@ class NameStatus:
 
     assert_nontrivial_match = assert_existing_objects_matched
 
-    def expect_partial(self) -> NameStatus:
+    def expect_partial(self) -> NameBasedSaverStatus:
         """A checkpoint that has more than the program is fine."""
         return self
 

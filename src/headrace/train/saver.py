@@ -21,6 +21,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.collection_protos import register_proto_function
+from headrace.core.file_writes import refuse_file_writes
 from headrace.core.graph import get_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.runtime.file_paths import local_path
@@ -571,7 +572,11 @@ def saver_of_meta_graph(message: Any, scope: str | None, variables: dict[str, An
             scope = sample.name[: -len(key)]
         definition = _messages().SaverDef()
         definition.CopyFrom(message.saver_def)
-        return Saver(saver_def=definition, name=scope)
+        saver = Saver(saver_def=definition, name=scope)
+        name = saver.saver_def.restore_op_name
+        found = get_default_graph()._by_name.get(name)
+        refuse_file_writes([] if found is None else [found], "restore operation")
+        return saver
     if _all_saveable_objects(scope):
         return Saver()
     _log.info("Saver not created because there are no variables in the graph to restore")

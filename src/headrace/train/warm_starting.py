@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import errors
+from headrace.core.convert import convert_to_tensor
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.scopes import get_collection
 from headrace.train.checkpoint_readers import checkpoint_filename, init_from_checkpoint
 from headrace.train.saveables import op_list_to_dict
+from headrace.train.vocabulary_loading import load_and_remap_matrix_initializer
+from headrace.variables.partitioned_variable import PartitionInfo
 from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -22,9 +25,7 @@ __all__ = ["VocabInfo", "warm_start"]
 _log = logging.getLogger("tensorflow")
 
 
-class VocabInfo(NamedTuple):
-    """How rows (axis 0) or columns (axis 1) of a variable follow a vocabulary's words."""
-
+class _VocabInfo(NamedTuple):
     new_vocab: Any
     new_vocab_size: int
     num_oov_buckets: int
@@ -32,6 +33,26 @@ class VocabInfo(NamedTuple):
     old_vocab_size: int = -1
     backup_initializer: Any = None
     axis: int = 0
+
+
+class VocabInfo(_VocabInfo):
+    """How rows (axis 0) or columns (axis 1) of a variable follow a vocabulary's words.
+
+    ``new_vocab`` and ``old_vocab`` are files with a word a line. ``backup_initializer`` makes the
+    values of new words and of the ``num_oov_buckets`` for unknown ones, zeros without it.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> VocabInfo:
+        """Only rows and columns may stand for words."""
+        made = super().__new__(cls, *args, **kwargs)
+        if made.axis not in (0, 1):
+            raise ValueError(
+                "The only supported values for the axis argument are 0 and 1.  Provided axis: "
+                f"{made.axis}"
+            )
+        return made
 
 
 def warm_start(
@@ -46,34 +67,76 @@ def warm_start(
       ckpt_to_initialize_from: a checkpoint's prefix, or a folder with checkpoints.
       vars_to_warm_start: a regular expression for trainable variables, a list of such for all
         global variables, a list of variables, or None (those with vocabularies alone).
-      var_name_to_vocab_info: refused unless empty: vocabularies cannot be changed here yet.
+      var_name_to_vocab_info: by name, the vocabularies that the rows or columns of a matrix
+        follow, where they have changed.
       var_name_to_prev_var_name: names in the checkpoint, by name here, where they differ.
     """
-    if var_name_to_vocab_info:
-        raise NotImplementedError(
-            "tf.train.warm_start(var_name_to_vocab_info=...): Headrace cannot rearrange variables "
-            "for a new vocabulary yet. Leave these variables out and load them with "
-            "tf.train.load_variable."
-        )
+    vocabularies = dict(var_name_to_vocab_info or {})
     _log.info("Warm-starting from: %s", ckpt_to_initialize_from)
     grouped = _grouped(vars_to_warm_start)
     earlier = dict(var_name_to_prev_var_name or {})
     if not earlier:
         earlier = _object_names(ckpt_to_initialize_from, grouped)
-    unused = set(earlier) - set(grouped)
-    if unused:
+    for given, what in ((earlier, "prev_var_name"), (vocabularies, "vocab_info")):
+        unused = set(given) - set(grouped)
+        if unused:
+            raise ValueError(
+                f"You provided the following variables in var_name_to_{what} that were not "
+                f"used: {unused}.  Perhaps you misspelled them?  Here is the list of viable "
+                f"variable names: {grouped.keys()}"
+            )
+    for name, info in vocabularies.items():
+        old_name = earlier.get(name) or name
+        _start_by_vocabulary(grouped[name], info, ckpt_to_initialize_from, old_name)
+    chosen = {
+        earlier.get(name, name): found[0] if len(found) == 1 else found
+        for name, found in grouped.items()
+        if vars_to_warm_start and name not in vocabularies
+    }
+    init_from_checkpoint(ckpt_to_initialize_from, chosen)
+    _log.info("Warm-started %d variables.", len(chosen) + len(vocabularies))
+
+
+def _start_by_vocabulary(
+    parts: Sequence[Any], info: VocabInfo, checkpoint: str, old_name: str
+) -> None:
+    """Initialize a matrix, whole or in parts, whose rows or columns are words."""
+    if not (info.new_vocab and info.new_vocab_size and checkpoint and info.old_vocab):
         raise ValueError(
-            f"You provided the following variables in var_name_to_prev_var_name that were not "
-            f"used: {unused}.  Perhaps you misspelled them?  Here is the list of viable variable "
-            f"names: {grouped.keys()}"
+            "Invalid args: Must provide all of [current_vocab_path, current_vocab_size, prev_ckpt, "
+            "prev_vocab_path}."
         )
-    if vars_to_warm_start:
-        chosen = {
-            earlier.get(name, name): found[0] if len(found) == 1 else found
-            for name, found in grouped.items()
+    rows = sum(v.get_shape().as_list()[0] for v in parts)
+    for variable in parts:
+        shape = variable.get_shape().as_list()
+        cut = variable._get_save_slice_info()
+        place = None if cut is None else PartitionInfo(cut.full_shape, cut.var_offset)
+        kinds: dict[str, Any] = {
+            "new_row_vocab_size": info.new_vocab_size,
+            "new_col_vocab_size": shape[1],
+            "old_row_vocab_size": info.old_vocab_size,
+            "old_row_vocab_file": info.old_vocab,
+            "new_row_vocab_file": info.new_vocab,
+            "num_row_oov_buckets": info.num_oov_buckets,
         }
-        init_from_checkpoint(ckpt_to_initialize_from, chosen)
-        _log.info("Warm-started %d variables.", len(chosen))
+        if info.axis == 1:
+            kinds = {
+                "new_row_vocab_size": rows,
+                "new_col_vocab_size": info.new_vocab_size,
+                "old_col_vocab_file": info.old_vocab,
+                "new_col_vocab_file": info.new_vocab,
+                "num_col_oov_buckets": info.num_oov_buckets,
+            }
+        initialize = load_and_remap_matrix_initializer(
+            checkpoint_filename(checkpoint) or checkpoint,
+            old_name,
+            initializer=info.backup_initializer,
+            **kinds,
+        )
+        value = convert_to_tensor(initialize(shape, partition_info=place))
+        made = variable.assign(value)
+        variable._initializer_op = getattr(made, "op", made)
+        variable._initial_value = value
 
 
 def _grouped(wanted: TensorLike) -> dict[str, list[Any]]:

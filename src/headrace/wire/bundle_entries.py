@@ -24,6 +24,7 @@ __all__ = [
     "TYPES",
     "Entry",
     "Slice",
+    "as_message",
     "as_number",
     "bytes_field",
     "damaged",
@@ -126,6 +127,8 @@ def read_fields(data: bytes) -> list[tuple[int, Any]]:
     """The fields of a message: numbers as int, the rest as bytes."""
     out: list[tuple[int, Any]] = []
     at = 0
+    if not isinstance(data, bytes):
+        raise damaged("an entry of the index has a number in the place of a message")
     while at < len(data):
         tag, at = take_varint(data, at)
         kind = tag & 7
@@ -162,7 +165,8 @@ def as_number(value: int) -> int:
     return value
 
 
-def _bytes(value: bytes) -> bytes:
+def as_message(value: bytes) -> bytes:
+    """A field's value, if the message has a message or a text there."""
     if not isinstance(value, bytes):
         raise damaged("an entry of the index has a field of the wrong kind")
     return value
@@ -177,9 +181,9 @@ def decode_entry(data: bytes) -> Entry:
         if number == 1:
             dtype = as_number(value)
         elif number == 2:
-            dims = [v for n, v in read_fields(_bytes(value)) if n == 2]
+            dims = [v for n, v in read_fields(as_message(value)) if n == 2]
             shape = tuple(
-                sum(_signed(as_number(v)) for n, v in read_fields(_bytes(d)) if n == 1)
+                sum(_signed(as_number(v)) for n, v in read_fields(as_message(d)) if n == 1)
                 for d in dims
             )
         elif number == 3:
@@ -189,9 +193,9 @@ def decode_entry(data: bytes) -> Entry:
         elif number == 5:
             size = as_number(value)
         elif number == 6:
-            (checksum,) = struct.unpack("<I", _bytes(value))
+            (checksum,) = struct.unpack("<I", as_message(value))
         elif number == 7:
-            slices.append(_decode_slice(_bytes(value)))
+            slices.append(_decode_slice(as_message(value)))
     if any(d < 0 for d in shape):
         raise damaged("a tensor has a negative dimension")
     return Entry(dtype, shape, shard, offset, size, checksum, tuple(slices))
@@ -201,7 +205,7 @@ def _decode_slice(data: bytes) -> Slice:
     extents = []
     for number, value in read_fields(data):
         if number == 1:
-            parts = dict(read_fields(_bytes(value)))
+            parts = dict(read_fields(as_message(value)))
             extents.append(
                 (
                     _signed(as_number(parts.get(1, 0))),

@@ -15,7 +15,7 @@ import contextlib
 import glob
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
@@ -27,7 +27,10 @@ from headrace.wire.bundle_entries import (
     TYPES,
     Slice,
     _decode_slice,
+    as_message,
+    as_number,
     bytes_field,
+    damaged,
     read_fields,
     slice_key,
 )
@@ -136,11 +139,11 @@ class SliceFileReader:
             shape: tuple[int, ...] = ()
             for key, value in read_fields(data):
                 if key == 1:
-                    name = value.decode("utf-8", "replace")
+                    name = as_message(value).decode("utf-8", "replace")
                 elif key == 2:
                     shape = _shape(value)
                 elif key == 3:
-                    dtype = value
+                    dtype = as_number(value)
                 elif key == 4:
                     parts.append(_decode_slice(value))
             known = self._known.setdefault(name, _Known(dtype, shape, {}))
@@ -190,13 +193,14 @@ class SliceFileReader:
         out = np.empty(known.shape, pieces[0][1].dtype)
         for part, piece in pieces:
             where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
-            out[where] = piece.reshape(out[where].shape)
+            out[where] = _shaped(piece, out[where].shape, name)
         return out
 
     def read_part(self, name: str, part: Slice) -> Any:
         known = self._entry(name)
         if part in known.parts:
-            return self._piece(name, known, part).reshape([n for _, n in part.extents])
+            lengths = [d if n < 0 else n for (_, n), d in zip(part.extents, known.shape)]
+            return _shaped(self._piece(name, known, part), lengths, name)
         where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
         return np.ascontiguousarray(self.read(name)[where])
 
@@ -209,9 +213,15 @@ class SliceFileReader:
         raise errors.DataLossError(None, None, f"A slice of '{name}' is missing in the checkpoint")
 
 
+def _shaped(values: Any, shape: Sequence[int], name: str) -> Any:
+    if values.size != math.prod(shape):
+        raise damaged(f"'{name}' has {values.size} elements, not {list(shape)}")
+    return values.reshape(shape)
+
+
 def _shape(data: bytes) -> tuple[int, ...]:
     dims = [dict(read_fields(v)).get(1, 0) for n, v in read_fields(data) if n == 2]
-    return tuple(int(d) for d in dims)
+    return tuple(as_number(d) for d in dims)
 
 
 def _elements(data: bytes, dtype: int, name: str) -> Any:
@@ -222,13 +232,13 @@ def _elements(data: bytes, dtype: int, name: str) -> Any:
             None, None, f"'{name}' has the type number {dtype}, which cannot be read"
         )
     if dtype == STRING:
-        items = [v for n, v in read_fields(data) if n == 8]
+        items = [as_message(v) for n, v in read_fields(data) if n == 8]
         out = np.empty(len(items), object)
         out[:] = items
         return out
     if dtype in _FIXED:
         field, code = _FIXED[dtype]
-        raw = b"".join(v for n, v in read_fields(data) if n == field)
+        raw = b"".join(as_message(v) for n, v in read_fields(data) if n == field)
         return np.frombuffer(raw, code).view(kind).copy()
     values: list[int] = []
     for number, value in read_fields(data):

@@ -57,7 +57,7 @@ __getattr__ = module_getattr(
     modules={"metrics": "headrace.train.metrics.eager_metrics"},
     names={
         "Checkpoint": "headrace.train.object_checkpoints:Checkpoint",
-        "Checkpointable": "headrace.train.object_graph:Tracking",
+        "Checkpointable": "headrace.train.tracked_objects:Tracking",
         "GradientTape": "headrace.eager.tape:GradientTape",
         "TensorSpec": "headrace.core.specs:TensorSpec",
         "make_template": "headrace.variables.make_template:make_template",

@@ -54,7 +54,17 @@ _hosted = hosted_getattr(
 )
 
 
+_VOCABULARIES = (
+    "load_and_remap_matrix_initializer", "load_embedding_initializer",
+    "load_linear_multiclass_bias_initializer", "load_variable_slot_initializer",
+)  # fmt: skip
+
+
 def __getattr__(name: str) -> object:
+    if name in _VOCABULARIES:
+        from headrace.train import vocabulary_loading
+
+        return getattr(vocabulary_loading, name)
     if name in _CHECKPOINTS:
         from headrace.api.v1 import train
 

@@ -10,6 +10,7 @@ from headrace.train.optimizers.external_optimizer import (
     ExternalOptimizerInterface,
     ScipyOptimizerInterface,
 )
+from headrace.train.optimizers.matrix_optimizers import GGTOptimizer, ShampooOptimizer
 from headrace.train.optimizers.sign_optimizers import (
     AddSignOptimizer,
     PowerSignOptimizer,
@@ -37,9 +38,11 @@ from headrace.train.optimizers.wrapping_optimizers import (
 __all__ = [
     "AdaMaxOptimizer", "AdamGSOptimizer", "AdamWOptimizer", "AddSignOptimizer",
     "DecoupledWeightDecayExtension", "DropStaleGradientOptimizer", "ExternalOptimizerInterface",
+    "GGTOptimizer",
     "LARSOptimizer", "LazyAdamGSOptimizer", "LazyAdamOptimizer", "MomentumWOptimizer",
     "MovingAverageOptimizer", "MultitaskOptimizerWrapper", "NadamOptimizer", "PowerSignOptimizer",
-    "RegAdagradOptimizer", "ScipyOptimizerInterface", "VariableClippingOptimizer",
+    "RegAdagradOptimizer", "ScipyOptimizerInterface", "ShampooOptimizer",
+    "VariableClippingOptimizer",
     "clip_gradients_by_global_norm", "extend_with_decoupled_weight_decay",
 ]  # fmt: skip
 

@@ -35,7 +35,10 @@ __all__ = [
     "RMSPropOptimizer",
 ]
 
-LAZY_MODULES = {"queue_runner": "headrace.api.v1.train_queue_runner"}
+LAZY_MODULES = {
+    "experimental": "headrace.api.v1.train_experimental",
+    "queue_runner": "headrace.api.v1.train_queue_runner",
+}
 LAZY_NAMES = late({
     "headrace.train.checkpoint_files": (
         "checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes "
@@ -91,6 +94,7 @@ if _typing.TYPE_CHECKING:
     from typing import Any as _Any
 
     from headrace.api.device_setter import replica_device_setter as replica_device_setter
+    from headrace.api.v1 import train_experimental as experimental
     from headrace.api.v1 import train_queue_runner as queue_runner
     from headrace.ops.io.file_ops import match_filenames_once as match_filenames_once
     from headrace.profiler.profiler_hook import ProfilerHook as ProfilerHook
@@ -194,7 +198,7 @@ if _typing.TYPE_CHECKING:
     JobDef: _Any
     SaverDef: _Any
     SequenceExample: _Any
-    __all__ += ["NewCheckpointReader", "SummaryWriter", "queue_runner"]
+    __all__ += ["NewCheckpointReader", "SummaryWriter", "experimental", "queue_runner"]
 # static names: end
 
 if not _typing.TYPE_CHECKING:

@@ -10,6 +10,7 @@ LAZY_NAMES = late(
             "ASSETS_DIRECTORY ASSETS_KEY SAVED_MODEL_FILENAME_PB SAVED_MODEL_FILENAME_PBTXT "
             "SAVED_MODEL_SCHEMA_VERSION VARIABLES_DIRECTORY VARIABLES_FILENAME contains_saved_model"
         ),
+        "headrace.formats.saved_assets": "Asset=SavedAsset",
         "headrace.formats.saved_model_load": "load=load_v2",
         "headrace.formats.saved_model_options": "LoadOptions SaveOptions",
         "headrace.formats.saved_model_save": "save",
@@ -25,6 +26,7 @@ __all__ = [*LAZY_NAMES]
 
 # static names: begin (tools/static_names.py)
 if _typing.TYPE_CHECKING:
+    from headrace.formats.saved_assets import SavedAsset as Asset
     from headrace.formats.saved_model import ASSETS_DIRECTORY as ASSETS_DIRECTORY
     from headrace.formats.saved_model import ASSETS_KEY as ASSETS_KEY
     from headrace.formats.saved_model import SAVED_MODEL_FILENAME_PB as SAVED_MODEL_FILENAME_PB
@@ -55,7 +57,7 @@ if _typing.TYPE_CHECKING:
     from headrace.formats.signatures import REGRESS_METHOD_NAME as REGRESS_METHOD_NAME
     from headrace.formats.signatures import REGRESS_OUTPUTS as REGRESS_OUTPUTS
 
-    __all__ += ["load"]
+    __all__ += ["Asset", "load"]
 # static names: end
 
 if not _typing.TYPE_CHECKING:

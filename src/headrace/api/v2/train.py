@@ -69,6 +69,7 @@ if _typing.TYPE_CHECKING:
     from headrace.api.v1.train import cosine_decay as cosine_decay
     from headrace.api.v1.train import cosine_decay_restarts as cosine_decay_restarts
     from headrace.api.v1.train import create_global_step as create_global_step
+    from headrace.api.v1.train import experimental as experimental
     from headrace.api.v1.train import exponential_decay as exponential_decay
     from headrace.api.v1.train import export_meta_graph as export_meta_graph
     from headrace.api.v1.train import (

@@ -93,6 +93,7 @@ for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         host_only=True,
+        writes_files=True,
     )
 
 
@@ -185,6 +186,7 @@ define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    writes_files=True,
 )
 
 

@@ -8,6 +8,7 @@ that fit the prefix.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -46,9 +47,20 @@ __all__ = [
 
 CheckpointFile = BundleReader | SliceFileReader
 
+#: Endings of the files that a checkpoint consists of, and of the graph beside it.
+_PART = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+
 
 def open_checkpoint(prefix: str) -> CheckpointFile:
     """A reader of the checkpoint at ``prefix``; NotFoundError if there is none."""
+    whole = _PART.sub("", prefix)
+    if whole != prefix and bundle_exists(whole) and not bundle_exists(prefix):
+        kind = errors.NotFoundError if prefix.endswith(".index") else errors.DataLossError
+        raise kind(
+            None,
+            None,
+            f"'{prefix}' is one of the files of the checkpoint '{whole}': give that name",
+        )
     if not bundle_exists(prefix) and (slice_files_exist(prefix) or os.path.isdir(prefix)):
         return SliceFileReader(prefix)
     return BundleReader(prefix)
@@ -328,6 +340,7 @@ SAVE_V2 = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    writes_files=True,
 )
 RESTORE_V2 = define(
     "RestoreV2",
@@ -348,6 +361,7 @@ MERGE_V2_CHECKPOINTS = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    writes_files=True,
 )
 SAVE = define(
     "Save",
@@ -357,6 +371,7 @@ SAVE = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    writes_files=True,
 )
 SAVE_SLICES = define(
     "SaveSlices",
@@ -367,6 +382,7 @@ SAVE_SLICES = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    writes_files=True,
 )
 RESTORE = define(
     "Restore",

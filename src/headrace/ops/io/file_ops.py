@@ -129,6 +129,7 @@ WRITE_FILE = define(
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
     stateful=True,
+    writes_files=True,
 )
 MATCHING_FILES = define(
     "MatchingFiles",

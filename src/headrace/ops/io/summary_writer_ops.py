@@ -50,11 +50,11 @@ def event_path(folder: str, suffix: str) -> str:
     """A path for a new event file. The folder is made; a name that is taken gets a number."""
     if folder:
         os.makedirs(folder, exist_ok=True)
-    name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{suffix}"
-    path, number = os.path.join(folder, name), 0
+    name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
+    path, number = os.path.join(folder, name + suffix), 0
     while os.path.exists(path):
         number += 1
-        path = os.path.join(folder, f"{name}.{number}")
+        path = os.path.join(folder, f"{name}.{number}{suffix}")
     return path
 
 
@@ -153,6 +153,7 @@ def _define(name: str, signature: str, kernel: Callable[..., Any]) -> OpDef:
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         host_only=True,
+        writes_files=name == "CreateSummaryFileWriter",
     )
 
 

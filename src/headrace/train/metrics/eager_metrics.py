@@ -18,7 +18,7 @@ from headrace.core.scopes import control_dependencies
 from headrace.layers import layer_ops as ops
 from headrace.ops.control.assertions import assert_equal
 from headrace.ops.control.dependencies import group
-from headrace.train.object_graph import Tracking
+from headrace.train.tracked_objects import Tracking
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable, variable_scope
 

@@ -194,6 +194,8 @@ class FileWriter:
         """Write a Graph (or a GraphDef) for TensorBoard's graph page."""
         if graph is None and graph_def is None:
             raise ValueError("The argument must be a graph or a graph_def.")
+        if graph is not None and graph_def is not None:
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         if hasattr(graph, "as_graph_def"):
             graph_def = graph.as_graph_def(add_shapes=True)
         elif graph is not None:
