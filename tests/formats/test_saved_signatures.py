@@ -93,6 +93,49 @@ def test_single_traces_files_and_variables_that_tracing_makes(tmp_path: Path) ->
             assert len(loaded.variables) == 2
 
 
+def test_names_of_files_in_the_loader_of_tf_1(tmp_path: Path) -> None:
+    """It tells them only while it initializes the model."""
+    words = tmp_path / "words.txt"
+    words.write_text("a\nb\n")
+    with eager_mode():
+        model: Any = tf2.Module()
+        model.words = tf2.saved_model.Asset(str(words))
+        model.read = tf2.function(lambda: tf2.io.read_file(model.words.asset_path), [])
+        tf2.saved_model.save(model, str(tmp_path / "m"))
+    words.unlink()
+    (tmp_path / "m").rename(tmp_path / "moved")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        meta = tf.saved_model.loader.load(sess, ["serve"], str(tmp_path / "moved"))
+        (output,) = meta.signature_def["serving_default"].outputs.values()
+        assert sess.run(output.name) == b"a\nb\n"
+
+
+def test_lists_keep_their_places(tmp_path: Path) -> None:
+    with eager_mode():
+        model: Any = tf2.Module()
+        model.parts = [tf2.Variable(1.0), 2, tf2.Variable(3.0)]
+        tf2.saved_model.save(model, str(tmp_path / "m"))
+        loaded = tf2.saved_model.load(str(tmp_path / "m"))
+        assert [p and float(p) for p in loaded.parts] == [1.0, None, 3.0]
+        with pytest.raises(TypeError, match="cannot be changed"):
+            loaded.signatures["new"] = None
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda x: (x, (x, x)), "non-flat outputs"),
+        (lambda x: {"a": x, "b": [x]}, "non-Tensor value"),
+    ],
+)
+def test_nested_results_are_no_signature(tmp_path: Path, result: Any, message: str) -> None:
+    with eager_mode():
+        model: Any = tf2.Module()
+        model.f = tf2.function(result, [tf2.TensorSpec([], tf2.float32)])
+        with pytest.raises(ValueError, match=message):
+            tf2.saved_model.save(model, str(tmp_path / "m"), signatures=model.f)
+
+
 def test_what_cannot_be_saved_and_called(tmp_path: Path) -> None:
     with eager_mode():
         model: Any = _Model()
@@ -100,6 +143,9 @@ def test_what_cannot_be_saved_and_called(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="overwrite"):
             tf2.saved_model.save(model, str(tmp_path / "m"))
         del model.signatures
+        inside = tf2.function(lambda: tf2.saved_model.save(model, str(tmp_path / "m")))
+        with pytest.raises(AssertionError, match=r"inside a traced @tf\.function"):
+            inside()
         add = tf2.function(lambda a, b: a + b).get_concrete_function(
             tf2.TensorSpec([], tf2.float32, "a"), tf2.TensorSpec([], tf2.float32, "b")
         )

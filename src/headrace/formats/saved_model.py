@@ -245,10 +245,11 @@ def _add_main_op(graph: Graph, op: Operation | None) -> None:
     """What a loader runs after it restored the variables; a graph has one at most."""
     if op is None:
         return
-    if graph.get_collection(MAIN_OP_KEY):
-        raise ValueError(
-            f"Graph already contains one or more main ops under the collection {MAIN_OP_KEY}."
-        )
+    for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
+        if graph.get_collection(key):
+            raise ValueError(
+                f"Graph already contains one or more main ops under the collection {key}."
+            )
     graph.add_to_collection(MAIN_OP_KEY, op)
 
 

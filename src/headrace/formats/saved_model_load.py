@@ -100,7 +100,10 @@ class LoadedObject(Module):
 
 
 class SignatureMap(dict[str, Any]):
-    """The functions that a model is served by, by name."""
+    """The functions that a model is served by, by name; nobody changes them."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise TypeError(f"the signatures of a model cannot be changed: {key!r}")
 
 
 def load_v2(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
@@ -229,10 +232,9 @@ class _Objects:
                 raise ValueError(f"the model's object '{child.local_name}' is not there")
             value = self.made[child.node_id]
             if isinstance(target, list):
-                if child.local_name.isdigit():
-                    target.append(value)
+                _put(target, child.local_name, value)
             elif isinstance(target, dict):
-                target[child.local_name] = value
+                dict.__setitem__(target, child.local_name, value)
             elif isinstance(target, (LoadedObject, LoadedResource)):
                 target.__dict__[child.local_name] = value
 
@@ -305,6 +307,15 @@ class _Objects:
         if value is None or isinstance(value, _Unsupported):
             raise NotImplementedError(f"the function uses a {value}, which Headrace cannot load")
         return value
+
+
+def _put(target: list[Any], number: str, value: Any) -> None:
+    """An element of a list; what was no object of TensorFlow is None."""
+    at = int(number) if number.isdecimal() and len(number) < 6 else -1
+    if at < 0:
+        return
+    target.extend([None] * (at + 1 - len(target)))
+    target[at] = value
 
 
 class _Unsupported:

@@ -159,6 +159,8 @@ class _Writer:
         self.names: dict[int, str] = {}
         #: The node of the plain graph for each variable, table, asset and constant, by number.
         self.sources: dict[int, str] = {}
+        #: For each asset the node of the plain graph that reads its file's name after loading.
+        self.names_read: dict[int, str] = {}
 
     # files --------------------------------------------------------------------------------------
     def write_variables(self, prefix: str) -> None:
@@ -343,6 +345,26 @@ class _Writer:
                 _constant(made, node.value.tensor._static)
                 self.sources[number] = made.name
 
+    def _keep_names(self, graph_def: GraphDef) -> list[str]:
+        """Loaders of TF 1 tell the name of an asset's file only while they initialize a model:
+        variables keep it. Returns the operations that write them.
+        """
+        writes = []
+        for number, _ in self.objects.assets:
+            name = self.sources[number]
+            kept = graph_def.node.add(name=f"{name}/kept", op="VarHandleOp")
+            kept.attr["shared_name"].s = kept.name.encode()
+            kept.attr["container"].s = b""
+            encode_shape((), kept.attr["shape"].shape)
+            write = graph_def.node.add(name=f"{name}/write", op="AssignVariableOp")
+            read = graph_def.node.add(name=f"{name}/read", op="ReadVariableOp", input=[kept.name])
+            write.input.extend([kept.name, name])
+            for node in (kept, write, read):
+                node.attr["dtype"].type = dtypes.string.as_datatype_enum
+            writes.append(write.name)
+            self.names_read[number] = read.name
+        return writes
+
     def _free(self, base: str) -> str:
         taken = {source.partition("/")[0] for source in self.sources.values()}
         name, n = base, 0
@@ -353,7 +375,7 @@ class _Writer:
 
     def _add_table_nodes(self, meta: MetaGraphDef) -> None:
         """The tables, and one operation that fills them all."""
-        filled = []
+        filled = self._keep_names(meta.graph_def)
         for number, node in self.objects.tables:
             children = dict(node.children)
             name = self._free("table")
@@ -437,7 +459,8 @@ class _Writer:
         node.bare_concrete_function.argument_keywords.extend(inputs)
         node.bare_concrete_function.allowed_positional_arguments = 1 if len(inputs) == 1 else 0
         holder.children.add(node_id=len(objects.nodes) - 1, local_name=key)
-        further = list(zip((self.sources[i] for i in bound), _taken_from_outside(graph)))
+        sources = (self.names_read.get(i, self.sources[i]) for i in bound)
+        further = list(zip(sources, _taken_from_outside(graph)))
         self._call(meta, key, name, inputs, outputs, further)
 
     def _call(
@@ -521,6 +544,13 @@ def _named_results(concrete: ConcreteFunction) -> dict[str, Tensor]:
                     "to generate a SavedModel signature. Dictionaries outputs for functions used "
                     "as signatures should have one Tensor output per string key."
                 )
+    elif isinstance(results, (list, tuple)) and any(map(nest.is_nested, results)):
+        raise ValueError(
+            f"Got non-flat outputs '{results}' from '{concrete.graph.name}' for SavedModel "
+            "signature. Signatures have one Tensor per output, so to have predictable names Python "
+            "functions used to generate these signatures should avoid outputting Tensors in nested "
+            "structures."
+        )
     if isinstance(results, dict) and all(
         isinstance(k, str) and isinstance(v, Tensor) for k, v in results.items()
     ):

@@ -3,5 +3,3 @@
 from headrace.formats.saved_model import SavedModelBuilder
 
 __all__ = ["SavedModelBuilder"]
-
-_SavedModelBuilder = SavedModelBuilder
