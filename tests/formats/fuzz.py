@@ -2,10 +2,10 @@
 [--seed 1]``.
 
 Takes the golden files (GraphDefs, MetaGraphs, SavedModels with their variables, checkpoints of both
-formats, ``.npz``, ``.safetensors``, event files), flips bits, cuts, joins and repeats parts, and
-loads the result. An error of a known class is right; any other exception, a load that takes more
-than 20 seconds of CPU time, or one that needs more than 4 GB of memory (``MemoryError``) is printed
-with the seed that made it.
+formats and of objects, ``.npz``, ``.safetensors``, event files), flips bits, cuts, joins and
+repeats parts, and loads the result. An error of a known class is right; any other exception, a load
+that takes more than 20 seconds of CPU time, or one that needs more than 4 GB of memory
+(``MemoryError``) is printed with the seed that made it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,18 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 import headrace.api.v1 as tf
+import headrace.api.v2 as tf2
+from headrace.eager.eager_context import eager_mode
 from headrace.formats import weight_files
 from headrace.formats.graphdef_reader import parse_graph_def
+from headrace.train.object_graph import GRAPH_KEY
 from headrace.wire.slice_files import SliceFileReader
-from headrace.wire.tensor_bundle import BundleReader
+from headrace.wire.tensor_bundle import BundleReader, BundleWriter
 from tests.golden.graphs import live
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 REFUSALS = (
+    AssertionError,  # of checkpoints of objects, as in TensorFlow
     ValueError,
     KeyError,
     OSError,
@@ -126,6 +130,35 @@ def load_variables(data: bytes, folder: Path) -> None:
         tf.saved_model.loader.load(session, ["serve"], str(target))
 
 
+def load_objects(data: bytes, folder: Path) -> None:
+    """A model of TF 2 as objects; its functions are built."""
+    target = folder / "objects"
+    if not target.exists():
+        shutil.copytree(GOLDEN / "saved_models" / "specs", target)
+    (target / "saved_model.pb").write_bytes(data)
+    with eager_mode():
+        model = tf2.saved_model.load(str(target))
+        for value in (*vars(model).values(), *model.signatures.values()):
+            for concrete in getattr(value, "concrete_functions", ()):
+                str(concrete)
+
+
+def load_object_graph(data: bytes, folder: Path) -> None:
+    """The graph of objects in a checkpoint of objects."""
+    blob = np.empty((), object)
+    blob[()] = data
+    with BundleWriter(str(folder / "o")) as writer:
+        writer.add(GRAPH_KEY, blob)
+        for path in ("m/v/0", "m/v/1/a", "save_counter", "w"):
+            value = np.int64(1) if path == "save_counter" else np.float32(1)
+            writer.add(f"{path}/.ATTRIBUTES/VARIABLE_VALUE", value)
+    with eager_mode():
+        module = tf2.Module()
+        module.v = [tf2.Variable(1.0), {"a": tf2.Variable(2.0)}]
+        status = tf2.train.Checkpoint(m=module, w=module.v[0]).restore(str(folder / "o"))
+        status.assert_consumed()
+
+
 def load_npz(data: bytes, folder: Path) -> None:
     (folder / "w.npz").write_bytes(data)
     weight_files.load_weights(folder / "w.npz")
@@ -161,6 +194,15 @@ def _more() -> list[tuple[bytes, Callable[[bytes, Path], None]]]:
             ((Path(name) / "w.safetensors").read_bytes(), load_safetensors),
             (events.read_bytes(), load_events),
         ]
+    with tempfile.TemporaryDirectory() as name, eager_mode():
+        module = tf2.Module()
+        module.v = [tf2.Variable(1.0), {"a": tf2.Variable(2.0)}]
+        path = tf2.train.Checkpoint(m=module, w=module.v[0]).save(f"{name}/o")
+        made.append((BundleReader(path).read(GRAPH_KEY).item(), load_object_graph))
+    made += [
+        ((GOLDEN / "saved_models" / m / "saved_model.pb").read_bytes(), load_objects)
+        for m in ("specs", "module", "tables", "gradients")
+    ]
     return [
         *made,
         ((GOLDEN / "bundles" / "parts.data-00000-of-00001").read_bytes(), load_data),

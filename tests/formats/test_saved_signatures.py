@@ -15,7 +15,9 @@ import headrace as tf
 import headrace.api.v2 as tf2
 from headrace import errors
 from headrace.eager.eager_context import eager_mode
+from headrace.formats.graphdef_reader import read_graph_def
 from headrace.formats.saved_model import read_saved_model
+from tests.golden.inner_paths import inner
 from tests.golden.saved_models import make_signatures
 
 MODELS = Path(make_signatures.__file__).parent
@@ -243,3 +245,21 @@ def test_restoring_writes_no_files(tmp_path: Path) -> None:
     with tf.Graph().as_default(), pytest.raises(errors.PermissionDeniedError):
         tf.train.import_meta_graph(meta)
     assert not target.exists()
+
+
+def test_tools_of_saved_models(tmp_path: Path) -> None:
+    _model_of_tf_1(tmp_path / "m", [["serve"], ["serve", "train"]])
+    read = inner(tf, "python.tools.saved_model_utils", "read_saved_model")
+    tag_sets = inner(tf, "python.tools.saved_model_utils", "get_saved_model_tag_sets")
+    one = inner(tf, "python.tools.saved_model_utils", "get_meta_graph_def")
+    assert len(read(str(tmp_path / "m")).meta_graphs) == 2
+    assert tag_sets(str(tmp_path / "m")) == [["serve"], ["serve", "train"]]
+    assert "s" in one(str(tmp_path / "m"), "serve").signature_def
+    with pytest.raises(RuntimeError, match="could not be found"):
+        one(str(tmp_path / "m"), "train")
+    strip = inner(tf, "python.tools.strip_unused_lib", "strip_unused_from_files")
+    graph_def = one(str(tmp_path / "m"), "serve").graph_def
+    tf.io.write_graph(graph_def, str(tmp_path), "g.pbtxt")
+    strip(str(tmp_path / "g.pbtxt"), False, str(tmp_path / "o.pb"), True, "x", "mul", 9)
+    kept = {n.name: n.op for n in read_graph_def(tmp_path / "o.pb").node}
+    assert kept["x"] == "Placeholder" and "mul" in kept and "v/Assign" not in kept

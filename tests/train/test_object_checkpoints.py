@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
 import headrace as tf
 import headrace.api.v2 as tf2
 from headrace.eager.eager_context import eager_mode
+from headrace.train.object_graph import GRAPH_KEY
+from headrace.wire.tensor_bundle import BundleReader, BundleWriter
 from tests.golden import object_programs
 
 FILES = Path(object_programs.FILES)
@@ -139,3 +142,26 @@ def test_an_iterator_in_a_checkpoint_is_not_left_out_silently(tmp_path: Path) ->
         saved = tf2.train.Checkpoint(v=tf2.Variable(1.0), data=iter(tf2.data.Dataset.range(3)))
         with pytest.warns(UserWarning, match=r"iterator is not saved.*Dataset\.skip"):
             saved.save(str(tmp_path / "m"))
+
+
+def test_a_damaged_graph_of_objects(tmp_path: Path) -> None:
+    """Slots of what is no optimizer are not looked for."""
+    with eager_mode():
+        module = tf2.Module()
+        module.v = tf2.Variable(1.0)
+        path = tf2.train.Checkpoint(m=module).save(str(tmp_path / "c"))
+        reader = BundleReader(path)
+        graph = TrackableObjectGraph.FromString(reader.read(GRAPH_KEY).item())
+        for node in graph.nodes:
+            node.slot_variables.add(
+                original_variable_node_id=1, slot_name="m", slot_variable_node_id=2
+            )
+        blob = np.empty((), object)
+        blob[()] = graph.SerializeToString()
+        values = [(n, blob if n == GRAPH_KEY else reader.read(n)) for n in reader.names()]
+        with BundleWriter(path) as writer:
+            for name, value in values:
+                writer.add(name, value)
+        module.v.assign(5.0)
+        tf2.train.Checkpoint(m=module).restore(path)
+        assert float(module.v) == 1.0

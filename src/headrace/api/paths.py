@@ -200,7 +200,8 @@ _inner(
     freeze_graph=("headrace.formats.freeze_tool",),
     inspect_checkpoint=("headrace.cli.inspect_checkpoint",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
-    strip_unused_lib=("headrace.formats.subgraphs",),
+    saved_model_utils=("headrace.formats.saved_model_tools",),
+    strip_unused_lib=("headrace.formats.subgraphs", "headrace.formats.freeze_tool"),
 )
 _inner(
     "python.eager",

@@ -12,10 +12,10 @@ from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.graphdef_reader import read_graph_def
 from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.model_files import freeze_model
-from headrace.formats.subgraphs import extract_sub_graph
+from headrace.formats.subgraphs import extract_sub_graph, strip_unused
 from headrace.ops.io.checkpoint_ops import CheckpointFile, open_checkpoint
 from headrace.train.checkpoint_files import checkpoint_exists
-from headrace.wire.graph_files import write_bytes
+from headrace.wire.graph_files import write_bytes, write_graph
 from headrace.wire.tensor_bundle import BundleReader
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
     from tensorboard.compat.proto.saver_pb2 import SaverDef
 
-__all__ = ["freeze_graph", "freeze_graph_with_def_protos"]
+__all__ = ["freeze_graph", "freeze_graph_with_def_protos", "strip_unused_from_files"]
 
 
 def _names(text: Any) -> list[str]:
@@ -112,6 +112,30 @@ def _value(reader: CheckpointFile, node: NodeDef) -> Any:
             value = reader.read(whole)
             return value[tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in extents)]
     raise ValueError(f"the variable '{node.name}' is not in the checkpoint '{reader.prefix}'")
+
+
+def strip_unused_from_files(
+    input_graph: str,
+    input_binary: bool,
+    output_graph: str,
+    output_binary: bool,
+    input_node_names: str,
+    output_node_names: str,
+    placeholder_type_enum: Any,
+) -> GraphDef:
+    """``tensorflow.python.tools.strip_unused``: the part of a GraphDef file between inputs and
+    outputs (names that commas divide), written to another file.
+    """
+    del input_binary  # text and binary are told apart by looking
+    if not os.path.exists(input_graph):
+        raise ValueError(f"Input graph file '{input_graph}' does not exist!")
+    inputs, outputs = _names(input_node_names), _names(output_node_names)
+    if not outputs:
+        raise ValueError("You need to supply the name of a node to --output_node_names.")
+    stripped = strip_unused(read_graph_def(input_graph), inputs, outputs, placeholder_type_enum)
+    folder, name = os.path.split(os.path.abspath(output_graph))
+    write_graph(stripped, folder, name, as_text=not output_binary)
+    return stripped
 
 
 def freeze_graph(

@@ -342,6 +342,9 @@ _CONTAINERS: dict[str, Any] = {
 def _python_signature(spec: Any, is_method: bool = False) -> Signature:
     """The parameters of a saved function, from its FullArgSpec."""
     kinds = inspect.Parameter
+    lost = [f for f in inspect.FullArgSpec._fields[:6] if not hasattr(spec, f)]
+    if lost:
+        raise ValueError(f"a saved function's parameters are damaged: {', '.join(lost)}")
     names = list(spec.args or ())[1 if is_method else 0 :]
     defaults = list(spec.defaults or ())
     first = len(names) - len(defaults)

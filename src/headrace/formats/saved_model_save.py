@@ -55,6 +55,7 @@ from headrace.formats.structured_values import encode_structure
 from headrace.formats.tensor_proto import to_message
 from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.function import BoundFunction, Function
+from headrace.ops.state.resource_state import ASSIGN_VARIABLE, READ_VARIABLE, VAR_HANDLE
 from headrace.variables.variable import Variable
 from headrace.wire.graph_files import write_bytes
 from headrace.wire.streams import os_errors
@@ -352,12 +353,12 @@ class _Writer:
         writes = []
         for number, _ in self.objects.assets:
             name = self.sources[number]
-            kept = graph_def.node.add(name=f"{name}/kept", op="VarHandleOp")
+            kept = graph_def.node.add(name=f"{name}/kept", op=VAR_HANDLE.name)
             kept.attr["shared_name"].s = kept.name.encode()
             kept.attr["container"].s = b""
             encode_shape((), kept.attr["shape"].shape)
-            write = graph_def.node.add(name=f"{name}/write", op="AssignVariableOp")
-            read = graph_def.node.add(name=f"{name}/read", op="ReadVariableOp", input=[kept.name])
+            write = graph_def.node.add(name=f"{name}/write", op=ASSIGN_VARIABLE.name)
+            read = graph_def.node.add(name=f"{name}/read", op=READ_VARIABLE.name, input=[kept.name])
             write.input.extend([kept.name, name])
             for node in (kept, write, read):
                 node.attr["dtype"].type = dtypes.string.as_datatype_enum

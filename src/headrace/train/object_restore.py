@@ -17,6 +17,8 @@ from headrace.core.scopes import get_default_session
 from headrace.eager.eager_context import executing_eagerly
 from headrace.ops.io.checkpoint_ops import open_checkpoint
 from headrace.train.object_graph import GRAPH_KEY, children_of, is_table, object_graph, slot_of
+from headrace.train.optimizers.optimizer import Optimizer
+from headrace.train.optimizers.optimizer_v2 import OptimizerV2
 from headrace.train.tracked_objects import PythonState
 from headrace.variables.variable import Variable
 
@@ -90,9 +92,12 @@ class Restoration:
                 if child.local_name in held:
                     stack.append((held[child.local_name], child.node_id))
         for i, value in list(self.matched.items()):
+            if not isinstance(value, (Optimizer, OptimizerV2)):
+                continue
             for slot in self.graph.nodes[i].slot_variables:
                 owner = self.matched.get(slot.original_variable_node_id)
-                found = None if owner is None else slot_of(value, owner, slot.slot_name)
+                is_variable = isinstance(owner, Variable)
+                found = slot_of(value, owner, slot.slot_name) if is_variable else None
                 if found is not None:
                     self._bind(found, slot.slot_variable_node_id)
 

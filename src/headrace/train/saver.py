@@ -36,6 +36,7 @@ from headrace.train.checkpoint_files import (
 from headrace.train.global_step import global_step as read_global_step
 from headrace.train.saveables import op_list_to_dict, validate_and_slice_inputs
 from headrace.train.saver_builder import BulkSaverBuilder, _messages
+from headrace.variables.variable import Variable
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
@@ -351,8 +352,10 @@ class Saver:
     def _save_eagerly(self, target: str) -> str:
         from headrace.ops.io.checkpoint_ops import save_v2
 
-        named = sorted(self._named().items())
-        save_v2(target, [n for n, _ in named], [""] * len(named), [v.value() for _, v in named])
+        specs = [s for made in validate_and_slice_inputs(self._named()) for s in made.specs]
+        specs.sort(key=lambda s: s.name)
+        names, slices = [s.name for s in specs], [s.slice_spec for s in specs]
+        save_v2(target, names, slices, [s.tensor for s in specs])
         return target
 
     def export_meta_graph(
@@ -417,12 +420,16 @@ class Saver:
     def _restore_eagerly(self, path: str) -> None:
         from headrace.ops.io.checkpoint_ops import restore_v2
 
-        named = sorted(self._named().items())
-        values = restore_v2(
-            path, [n for n, _ in named], [""] * len(named), [v.dtype for _, v in named]
-        )
-        for (_, variable), value in zip(named, values):
-            variable.assign(value)
+        saveables = validate_and_slice_inputs(self._named())
+        specs = [s for made in saveables for s in made.specs]
+        names, slices = [s.name for s in specs], [s.slice_spec for s in specs]
+        values = iter(restore_v2(path, names, slices, [s.dtype for s in specs]))
+        for made in saveables:
+            parts = [next(values) for _ in made.specs]
+            if isinstance(made.op, Variable):
+                made.op.assign(parts[0])
+            else:
+                made.restore(parts, None)
 
     def _restore_objects(self, sess: object, path: str, keys: dict[str, str]) -> None:
         """A checkpoint of tf.train.Checkpoint: find the variables by the names that it also has."""

@@ -31,7 +31,9 @@ __all__ = [
 ]
 
 
-def _check_pair(old: Any, new: Any, what: str) -> None:
+def _check_axis(old: Any, new: Any, buckets: int, what: str) -> None:
+    if buckets < 0:
+        raise ValueError(f"num_{what}_oov_buckets must be >= 0, but received {buckets}")
     if bool(old) != bool(new):
         raise ValueError(
             f"old_{what}_vocab_file and new_{what}_vocab_file must both be specified or left "
@@ -60,11 +62,8 @@ def load_and_remap_matrix(
     Rows or columns of words that the old vocabulary does not have, and those of the buckets for
     unknown words, which come last, are made by ``initializer``.
     """
-    for count, what in ((num_row_oov_buckets, "row"), (num_col_oov_buckets, "col")):
-        if count < 0:
-            raise ValueError(f"num_{what}_oov_buckets must be >= 0, but received {count}")
-    _check_pair(old_row_vocab_file, new_row_vocab_file, "row")
-    _check_pair(old_col_vocab_file, new_col_vocab_file, "col")
+    _check_axis(old_row_vocab_file, new_row_vocab_file, num_row_oov_buckets, "row")
+    _check_axis(old_col_vocab_file, new_col_vocab_file, num_col_oov_buckets, "col")
     if not new_row_vocab_file and not new_col_vocab_file:
         raise ValueError(
             "Must provide either row or column vocab files. If no remapping is necessary, consider "
