@@ -30,6 +30,43 @@ def test_models_of_tensorflow(name: str) -> None:
     assert make_signatures.same(wanted, found), found
 
 
+@pytest.mark.parametrize("name", ["module", "inputs", "tables", "mutable_tables"])
+def test_models_in_a_graph(name: str) -> None:
+    """Variables and tables are the graph's, and get what was saved when they are initialized."""
+    given = {
+        "module": {"x": np.float32([[1, 2, 3]])},
+        "inputs": {"a": np.ones((1, 3)), "b": np.ones((1, 2)), "ids": np.int32([[1, 2, 3, 4]])},
+        "tables": {"words": np.array([b"a", b"z"], object)},
+        "mutable_tables": {},
+    }[name]
+    with eager_mode():
+        loaded = tf2.saved_model.load(str(MODELS / name)).signatures["serving_default"]
+        arguments = [t.op.name for t in loaded.concrete.graph.inputs]
+        kinds = [t.dtype for t in loaded.concrete.graph.inputs]
+        if not given:
+            given = {
+                a: np.array([b"a", 1][k != tf.string], ndmin=1) for a, k in zip(arguments, kinds)
+            }
+        feeds = {
+            k: tf2.cast(v, t) if t != tf.string else tf2.constant(v, t)
+            for (k, v), t in zip(sorted(given.items()), kinds)
+        }
+        wanted = {k: v.numpy() for k, v in loaded(**feeds).items()}
+        feeds = {k: v.numpy() for k, v in feeds.items()}
+    for _ in range(2):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            model = tf2.saved_model.load(str(MODELS / name))
+            found = model.signatures["serving_default"](
+                **{k: tf.constant(v) for k, v in feeds.items()}
+            )
+            sess.run([tf.global_variables_initializer(), tf.tables_initializer()])
+            for key, value in sess.run(found).items():
+                np.testing.assert_allclose(
+                    value, wanted[key], rtol=1e-6
+                ) if value.dtype != object else np.testing.assert_array_equal(value, wanted[key])
+            assert len(tf.global_variables()) >= len(model.variables)
+
+
 def test_ragged_and_sparse_functions_of_ours(tmp_path: Path) -> None:
     """Saved, loaded, saved again and loaded."""
     with eager_mode():

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
+from headrace.core.graph_keys import GraphKeys
 from headrace.core.specs import component_specs, from_components
 from headrace.eager.eager_context import eager_mode
 from headrace.eager.module import Module
@@ -35,6 +36,7 @@ from headrace.formats.tensor_proto import to_array, to_shape
 from headrace.functions.concrete_function import ConcreteFunction
 from headrace.functions.function_signature import Signature
 from headrace.functions.tracing import TracedFunction
+from headrace.ops.control.dependencies import group
 from headrace.ops.state.lookup_tables import import_entries
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from headrace.wire.tensor_bundle import BundleReader
@@ -61,13 +63,23 @@ class LoadedResource(Module):
     def fill(self, keys: Any, values: Any) -> None:
         """Give a table that can be changed the entries of the checkpoint."""
         self.entry_dtypes = (as_dtype(keys.dtype), as_dtype(values.dtype))
-        import_entries(self.resource_handle, keys, values)
+        _at_initialization(lambda: import_entries(self.resource_handle, keys, values))
 
     def initialize(self) -> None:
         """Run the saved initializer (of a static table: it reads its vocabulary)."""
         found = self.__dict__.get("_initialize")
         if found is not None:
-            found()
+            _at_initialization(found)
+
+
+def _at_initialization(call: Callable[[], Any]) -> None:
+    """Eagerly now; in a graph when its tables are initialized."""
+    graph = get_default_graph()
+    before = len(graph._ops)
+    call()
+    if not graph._is_eager:
+        made = group(*graph._ops[before:], name="initialize_table")
+        graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
 
 
 class _Computed:
@@ -107,7 +119,11 @@ class SignatureMap(dict[str, Any]):
 
 
 def load_v2(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
-    """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called."""
+    """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called.
+
+    In a graph its variables and tables are the graph's: run ``global_variables_initializer`` and
+    ``tables_initializer``, which give them what was saved.
+    """
     options = options or LoadOptions()
     loader = SavedModelLoader(export_dir)
     metas = loader.saved_model.meta_graphs
@@ -121,7 +137,7 @@ def load_v2(export_dir: Any, tags: Any = None, options: LoadOptions | None = Non
             f"there is more than one MetaGraph. Got `tags=None`, but there are {len(metas)} "
             f"MetaGraphs with the tags {[sorted(m.meta_info_def.tags) for m in metas]}."
         )
-    if not get_default_graph()._is_eager:
+    if get_default_graph()._is_function:  # objects outlive the function that is being traced
         with eager_mode():
             return _loaded(loader, meta, options)
     return _loaded(loader, meta, options)
@@ -139,6 +155,8 @@ class _Objects:
     def __init__(self, loader: SavedModelLoader, meta: Any, options: LoadOptions) -> None:
         self.loader = loader
         self.options = options
+        #: Where variables and tables are: the eager context, or a graph that is being built.
+        self.graph = get_default_graph()
         self.meta = meta
         self.saved = meta.object_graph_def
         self.library = FunctionLibrary(
@@ -204,6 +222,7 @@ class _Objects:
             shape=shape,
             synchronization=VariableSynchronization(saved.synchronization),
             aggregation=VariableAggregation(saved.aggregation),
+            use_resource=True,
         )
 
     def _check_missing(self, name: str) -> None:
@@ -254,7 +273,7 @@ class _Objects:
         found = root.__dict__.get("__saved_model_init_op")
         initializer = getattr(found, "__dict__", {}).get("init_op") if found is not None else None
         if callable(initializer):
-            initializer()
+            _at_initialization(initializer)
 
     # functions ------------------------------------------------------------------------------------
     def function(self, name: str, signature: Signature) -> ConcreteFunction:
@@ -263,7 +282,7 @@ class _Objects:
         if known is None:
             if name not in self.saved.concrete_functions:
                 raise ValueError(f"the function '{name}' was not saved")
-            with eager_mode():
+            with self.graph.as_default():
                 known = self.concrete[name] = self._build(name, signature)
         return known
 
@@ -272,7 +291,8 @@ class _Objects:
         pair = decode_structure(saved.canonicalized_input_signature)
         args, kwargs = pair if isinstance(pair, tuple) and len(pair) == 2 else ((), {})
         specs = component_specs((args, kwargs))
-        graph = FuncGraph(name.removeprefix("__inference_").rpartition("_")[0] or name)
+        title = name.removeprefix("__inference_").rpartition("_")[0] or name
+        graph = FuncGraph(title, None if self.graph._is_eager else self.graph)
         with graph.as_default():
             inputs = [graph.add_input(s.dtype, s.shape, s.name or "arg") for s in specs]
             captured = [graph.capture(self._bound(i)) for i in saved.bound_inputs]
