@@ -67,7 +67,11 @@ class Inference:
         return self.op._inputs[i]._dtype
 
     def attr(self, name: str) -> Any:
-        return self.op._attrs.get(name)
+        """An attribute; ValueError for a number beyond int32, which is what shapes are made of."""
+        value = self.op._attrs.get(name)
+        if type(value) is int and not -(2**31) <= value < 2**31:
+            raise ValueError(f"Attr {name} has value {value} out of range for an int32")
+        return value
 
     def value(self, i: int) -> NDArray[Any] | None:
         """The value of input i if it is known already."""

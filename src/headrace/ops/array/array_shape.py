@@ -415,15 +415,14 @@ def _transpose_shape(c: Inference) -> list[Shape]:
             raise ValueError(f"Dimension must be {len(shape)} but is {length[0]}")
         return [(None,) * len(shape)]  # type: ignore[arg-type]
     order = [int(p) for p in perm]
-    if shape is None:
-        return [(None,) * len(order)]
-    n = len(shape)
+    dims = (None,) * len(order) if shape is None else shape
+    n = len(dims)
     if len(order) != n:
         raise ValueError(f"Dimension must be {len(order)} but is {n}")
     for p in order:
         if not -n <= p < n:
             raise ValueError(f"perm dim {p} is out of range of input rank {n}")
-    return [tuple(shape[p] for p in order)]
+    return [tuple(dims[p] for p in order)]
 
 
 def _transpose_kernel(xp: ArrayNamespace, x: Array, perm: Array) -> Array:

@@ -272,6 +272,10 @@ def one_hot_kernel(
     for what, value in (("on_value", on), ("off_value", off)):
         if getattr(value, "ndim", 0):  # (a string is bytes)
             raise invalid(f"{what} must be a scalar, but got: {shapes.show(value.shape)}")
+    if axis > indices.ndim:
+        raise invalid(
+            f"Expected axis to be -1 or between [0, {indices.ndim + 1}).  But received: {axis}"
+        )
     at = indices.ndim if axis == -1 else axis
     column = indices.reshape(indices.shape[:at] + (1,) + indices.shape[at:])
     line = xp.arange(n, dtype=indices.dtype)

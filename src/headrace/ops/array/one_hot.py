@@ -38,10 +38,12 @@ def _one_hot_shape(c: Inference) -> list[Shape]:
         raise ValueError(f"Input must be scalar but has rank {depth.ndim}")
     if indices is None:
         return [None]
-    if not -1 <= axis <= len(indices):
-        raise ValueError(f"axis must be >= -1 and <= {len(indices)}, but got {axis}")
+    if axis < -1:
+        raise ValueError(f"axis must be >= -1, but got {axis}")
     if depth is not None and depth.item() < 0:
         raise ValueError(f"depth must be non-negative, got {depth.item()}")
+    if axis > len(indices):  # refused when it runs
+        return [(None,) * (len(indices) + 1)]
     at = len(indices) if axis == -1 else axis
     return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
 

@@ -267,7 +267,7 @@ def space_to_batch(
     """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = space_to_batch_nd(
-        input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, paddings, name
+        input, np.array([n, n]).astype(np.int32) if np.ndim(n) == 0 else n, paddings, name
     )
     out.set_shape(out.shape.with_rank(4))
     return out

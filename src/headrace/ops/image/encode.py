@@ -83,7 +83,7 @@ def jpeg_bytes(
         buffer,
         "JPEG",
         quality=quality,
-        subsampling=subsampling,
+        subsampling=subsampling if image.shape[2] == 3 else 0,
         progressive=progressive,
         optimize=optimize,
         **more,

@@ -251,6 +251,8 @@ def sobel_edges(image: TensorLike) -> Tensor:
     image = convert_to_tensor(image)
     static = image._shape
     whole = shape(image)
+    if image.dtype.base_dtype is dtypes.string:
+        raise TypeError("Expected binary or unicode string, got -1")
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     kernels = np.stack([np.array(down), np.array(down).T], axis=-1).reshape(3, 3, 1, 2)
     kernel = apply_op("Tile", const(kernels, image.dtype.base_dtype), stack([1, 1, whole[-1], 1]))

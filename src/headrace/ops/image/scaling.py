@@ -127,6 +127,8 @@ def _kernel(
 ) -> Array:
     if images.ndim != 4:
         raise invalid(f"input must be 4-dimensional{shapes.show(images.shape)}")
+    if size.shape != (2,):
+        raise invalid(f"output_shape_t must have two elements{shapes.show(size.shape)}")
     wanted = (int(size[0]), int(size[1]))
     rows, columns = _both(images.shape[1:3], wanted, scale, translation, kernel_type, antialias)
     tall = np.einsum("yh,bhwc->bywc", rows, images.astype(np.float32), optimize=True)

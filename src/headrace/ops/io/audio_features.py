@@ -41,6 +41,10 @@ def _spectrogram_kernel(
 ) -> Array:
     if np.ndim(sound) != 2:
         raise invalid(f"input must be 2-dimensional[{','.join(map(str, np.shape(sound)))}]")
+    if window_size < 2 or stride < 1:
+        raise invalid(
+            f"Spectrogram initialization failed for window size {window_size} and stride {stride}"
+        )
     frames = _frame_count(sound.shape[0], window_size, stride)
     bins = 1 + _transform_size(window_size) // 2
     if not frames:

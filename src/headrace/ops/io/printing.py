@@ -204,6 +204,15 @@ PRINT_V2 = define(
 )
 
 
+def _format_shape(c: Inference) -> list[Shape]:
+    places, given = c.attr("template").count(c.attr("placeholder")), len(c.shapes())
+    if places != given:
+        raise ValueError(
+            f"num placeholders in template and num inputs must match: {places} vs. {given}"
+        )
+    return [()]
+
+
 def _format_kernel(
     xp: ArrayNamespace, *inputs: Array, template: str, placeholder: str, summarize: int
 ) -> Array:
@@ -224,7 +233,7 @@ def _format_kernel(
 STRING_FORMAT = define(
     "StringFormat",
     "inputs: *T -> output: string; template: str='%s', placeholder: str='%s', summarize: int=3",
-    shape=shape_fns.scalar,
+    shape=_format_shape,
     kernel=_format_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,

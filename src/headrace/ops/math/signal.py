@@ -88,6 +88,8 @@ def _raised_cosine(
     with name_scope(name, default, [length, periodic]):
         if isinstance(length, float):
             raise TypeError(f"Expected int32, got {length} of type 'float' instead.")
+        if periodic is None:
+            raise ValueError("None values not supported.")
         if not isinstance(periodic, (bool, np.bool_)):
             raise TypeError(f"Expected bool, got {periodic!r} instead.")
         n = _known(length)

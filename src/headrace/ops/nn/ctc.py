@@ -35,6 +35,8 @@ __all__ = [
 def _check_lengths(inputs: Array, lengths: Array, error: type[errors.OpError]) -> None:
     if inputs.ndim != 3:
         raise errors.InvalidArgumentError(None, None, "inputs is not a 3-Tensor")
+    if not inputs.shape[0]:
+        raise errors.InvalidArgumentError(None, None, "max_time is 0")
     if lengths.ndim != 1:
         raise errors.InvalidArgumentError(None, None, "sequence_length is not a vector")
     if len(lengths) != inputs.shape[1]:

@@ -288,9 +288,13 @@ def safe_embedding_lookup_sparse(
         if default_id is None:
             result = cond_where(empty, apply_op("ZerosLike", result), result)
         tail = apply_op("Slice", shape_of(result), [1], [-1])
-        return reshape(
+        whole = reshape(
             result, apply_op("ConcatV2", [cast(outer, dtypes.int32), tail], 0), name=scope
         )
+        rank = sparse_ids.dense_shape._shape  # of one number: how many there are
+        if rank and rank[0] is not None and result._shape is not None:
+            whole.set_shape([*[None] * (rank[0] - 1), *result._shape[1:]])
+        return whole
 
 
 def _count_filling(result: Tensor, ids: Any, weighted: bool, combiner: str, zeros: bool) -> None:

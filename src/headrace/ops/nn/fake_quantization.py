@@ -200,11 +200,19 @@ def _channel_grads_shape(c: Inference) -> list[Any]:
 
 
 _BITS = "num_bits: int=8, narrow_range: bool=False"
+
+
+def _check_bits(attrs: dict[str, Any]) -> None:
+    if not 2 <= attrs["num_bits"] <= 16:
+        raise invalid("num_bits must be between 2 and 16, inclusive")
+
+
 FAKE_ARGS = define(
     "FakeQuantWithMinMaxArgs",
     "inputs: float32 -> outputs: float32; min: float=-6.0, max: float=6.0, " + _BITS,
     shape=lambda c: [c.shape(0)],
     kernel=_args_kernel,
+    check_attrs=_check_bits,
     grad=_args_grad,
 )
 FAKE_ARGS_GRADIENT = define(
@@ -213,6 +221,7 @@ FAKE_ARGS_GRADIENT = define(
     "min: float=-6.0, max: float=6.0, " + _BITS,
     shape=lambda c: [shapes.merge(c.shape(0), c.shape(1))],
     kernel=_args_grad_kernel,
+    check_attrs=_check_bits,
     grad=NO_GRADIENT_YET,
 )
 _GRADS = (
@@ -224,6 +233,7 @@ FAKE_VARS = define(
     "inputs: float32, min: float32, max: float32 -> outputs: float32; " + _BITS,
     shape=_scalars,
     kernel=_vars_kernel,
+    check_attrs=_check_bits,
     grad=_vars_grad,
 )
 FAKE_VARS_GRADIENT = define(
@@ -231,6 +241,7 @@ FAKE_VARS_GRADIENT = define(
     _GRADS + _BITS,
     shape=_grads_shape,
     kernel=_vars_grad_kernel,
+    check_attrs=_check_bits,
     grad=NO_GRADIENT_YET,
 )
 FAKE_CHANNELS = define(
@@ -238,6 +249,7 @@ FAKE_CHANNELS = define(
     "inputs: float32, min: float32, max: float32 -> outputs: float32; " + _BITS,
     shape=_channels,
     kernel=_vars_kernel,
+    check_attrs=_check_bits,
     grad=_vars_grad,
 )
 FAKE_CHANNELS_GRADIENT = define(
@@ -245,6 +257,7 @@ FAKE_CHANNELS_GRADIENT = define(
     _GRADS + _BITS,
     shape=_channel_grads_shape,
     kernel=_vars_grad_kernel,
+    check_attrs=_check_bits,
     grad=NO_GRADIENT_YET,
 )
 QUANTIZE_AND_DEQUANTIZE = define(

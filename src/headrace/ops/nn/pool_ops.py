@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import infer, shape_fns, shapes
+from headrace.core import infer, shapes
 from headrace.core.build import apply
 from headrace.core.opdef import OpDef, add_traits, define
 from headrace.core.tensor import Operation
@@ -313,6 +313,11 @@ def _sizes(c: infer.Inference) -> list[shapes.Shape]:
     return [(None,) * len(c.attr("ksize")) if found is None else found]
 
 
+def _like_first(c: infer.Inference) -> list[shapes.Shape]:
+    """Of MaxPoolGrad(orig_input, orig_output, grad)."""
+    return [c.require_rank(0, 5 if "3D" in c.op.type else 4)]
+
+
 def _like_second(c: infer.Inference) -> list[shapes.Shape]:
     """Of MaxPoolGradGrad(orig_input, orig_output, grad)."""
     pooled = _pool_v2_shape(c, 3) if c.op.type.endswith("V2") else _pool_shape(c)
@@ -425,7 +430,7 @@ MAX_POOL = _define(
 _define(
     "MaxPoolGrad",
     f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)=float32",
-    shape=shape_fns.unchanged,
+    shape=_like_first,
     kernel=_max_grad_kernel,
     grad=_max_grad("MaxPoolGradGrad"),
 )
@@ -448,7 +453,7 @@ _define(
 _define(
     "MaxPoolGradV2",
     f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)=float32",
-    shape=shape_fns.unchanged,
+    shape=_like_first,
     kernel=_max_grad_v2_kernel,
     grad=_max_grad_v2_grad("MaxPoolGradGradV2"),
     known_inputs=(3, 4),
@@ -472,7 +477,7 @@ MAX_POOL_ARGMAX = _define(
 _define(
     "MaxPoolGradWithArgmax",
     f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
-    shape=shape_fns.unchanged,
+    shape=_like_first,
     kernel=_grad_argmax_kernel,
     grad=_grad_argmax_grad("MaxPoolGradGradWithArgmax"),
 )
@@ -510,7 +515,7 @@ _define(
     "MaxPool3DGrad",
     f"orig_input: TInput, orig_output: TInput, grad: T -> output: T; {_WINDOW}, "
     "data_format: str='NDHWC', T: type(float)=float32, TInput: type(float)=float32",
-    shape=shape_fns.unchanged,
+    shape=_like_first,
     kernel=_max_grad_kernel,
     grad=_max_grad("MaxPool3DGradGrad"),
 )

@@ -160,7 +160,7 @@ def _rank_of(c: Inference, dense: int | None, dims: int) -> int | None:
 
 def _dense_shape(c: Inference) -> list[Shape]:
     """The sets have the same rank, and as many groups."""
-    first, second = c.shape(0), c.shape(1)
+    first, second = (c.require_rank_at_least(i, 2) for i in (0, 1))
     if first is not None and second is not None:
         if len(first) != len(second):
             raise ValueError(f"Shape must be rank {len(first)} but is rank {len(second)}")

@@ -79,6 +79,9 @@ def _check_as_string(attrs: dict[str, Any]) -> None:
         raise invalid("Cannot select both scientific and shortest notation")
     if len(attrs["fill"]) > 1:
         raise invalid("Fill string must be one or fewer characters")
+    for name in ("width", "precision"):
+        if not -(2**31) <= attrs[name] < 2**31:
+            raise invalid(f"Attr {name} has value {attrs[name]} out of range for an int32")
 
 
 AS_STRING = define_string_op(
