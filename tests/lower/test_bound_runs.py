@@ -13,6 +13,7 @@ import headrace as tf
 from headrace.kernels.onednn.conv_layouts import BLOCKS_FROM
 from headrace.lower import select_packed
 from headrace.lower.native_groups import native_expected
+from headrace.runtime import thread_pool
 from tests.lower.bound_networks import (
     RNG,
     array,
@@ -333,6 +334,27 @@ def test_lstm_layers(
     assert all(f.binding.notes["primitives"] >= 3 for f in bindings(session))
     compiled = native != "0" and native_expected()
     assert compiled_if_hot(session, "LSTM") == (2 * len(sizes) if compiled else 0)
+
+
+@pytest.mark.skipif(not native_expected(), reason="no compiler")
+@pytest.mark.parametrize("units, compiled", [(128, 2), (132, 1)])
+def test_lstm_layers_of_few_rows(
+    units: int, compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library divides large weights among threads; compiled code gives a row to one thread."""
+    from tests.rewrite.test_lstm_cells import CELLS, unrolled
+
+    monkeypatch.setattr(thread_pool, "_threads", 2)
+
+    def build() -> tuple[Any, Any]:
+        x = placeholder(None, 3, 8)
+        start = tf.zeros([tf.shape(x)[0], units])
+        weights = tf.Variable(array(8 + units, 4 * units)), tf.Variable(array(4 * units))
+        outputs, _ = unrolled(CELLS["basic"], tf.unstack(x, axis=1), start, start, *weights)
+        return [x], [dense(outputs[-1], 3)]
+
+    session = check(build, [[(1, 3, 8)], [(2, 3, 8)]])
+    assert compiled_if_hot(session, "LSTM") == compiled
 
 
 def test_gather() -> None:

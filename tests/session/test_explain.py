@@ -9,6 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace.kernels import accel
+from headrace.lower.native_groups import native_expected
 
 
 def test_pruned_folded_shared() -> None:
@@ -117,6 +118,31 @@ def test_settled_runs() -> None:
     assert tf.Session().explain(y, [x]).bound == []  # another session, the same plan
     plain = session.explain(x + 1.0, [x])
     assert not plain.may_be_bound and "bound      no" in str(plain)
+
+
+@pytest.mark.skipif(accel.library() is None, reason="no kernel library to bind to")
+@pytest.mark.parametrize("native", ["hot", "always", "0"])
+def test_who_computes_a_bound_step(native: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product of one row is the library's until it is hot; a view is nobody's work."""
+    monkeypatch.setenv("HEADRACE_NATIVE", native)
+    x = tf.placeholder(tf.float32, [None, 300], name="x")
+    y = tf.matmul(x, tf.Variable(np.ones((300, 256), np.float32)), name="product")
+    z = tf.reshape(y, [-1, 16, 16])
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    session.run(z, {x: np.ones((1, 300), np.float32)})
+    explained = session.explain(z, [x])
+    product, view = (
+        next(s for s in explained.steps if s.name == n) for n in ("product", "Reshape")
+    )
+    assert (view.by, view.why_not_native) == ("nothing to compute", "a view of its input")
+    if native == "always" and native_expected():
+        assert (product.by, product.why_not_native) == ("native", "")
+        assert "[native]" in str(explained)
+    else:
+        assert product.by == "library"
+        hot = native == "hot" and native_expected()
+        assert product.why_not_native.startswith("it has not proved hot yet") == hot
 
 
 def test_the_text_is_at_most_100_columns_wide() -> None:

@@ -115,6 +115,11 @@ def reason_fused(step: Fused, program: Program, counts: dict[int, Any]) -> str:
     group = native_state() or group_of(described)
     if isinstance(group, str):
         return group
+    return not_hot_yet(done)
+
+
+def not_hot_yet(done: int) -> str:
+    """The reason of a step that has done so much work."""
     return f"it has not proved hot yet ({min(99, 100 * done // HOT_WORK)} %)"
 
 

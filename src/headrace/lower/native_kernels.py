@@ -21,6 +21,7 @@ from headrace.lower.native_groups import (
     HOT_WORK,
     MAX_COUNTED,
     native_state,
+    not_hot_yet,
 )
 from headrace.program.nodes import Node
 
@@ -41,7 +42,7 @@ def reason_compiled(node: Node, counts: dict[Any, Any]) -> str:
     done = counts.get(_key(node), 0)
     if done is True:
         return ""
-    return native_state() or f"it has not proved hot yet ({min(99, 100 * int(done) // HOT_WORK)} %)"
+    return native_state() or not_hot_yet(done)
 
 
 class NativeKernel:
@@ -101,3 +102,10 @@ class Warming:
             if self._done >= HOT_WORK and native_state():
                 self._done = -1
         return self._done >= HOT_WORK
+
+    @property
+    def reason(self) -> str:
+        """Why it is not compiled; empty if it is."""
+        if self._done >= HOT_WORK:
+            return ""
+        return native_state() or not_hot_yet(self._done)

@@ -51,6 +51,7 @@ from headrace.runtime import core_contention
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
     from headrace.kernels.onednn.primitive import Call
+    from headrace.lower.native_kernels import Warming
     from headrace.lower.renewal import Renewal
 
 __all__ = ["FLOAT32", "TAKEN", "Binder", "bind_steps", "is_plain"]
@@ -97,7 +98,7 @@ class Binder(BoundValues):
         self.calls: list[Any] = []
         self.work = 0  # multiplications in products
         self.elsewhere = 0  # elements of large results that kernels make
-        self.by = ""  # what computes the step that is being bound, where that is no plain primitive
+        self.warming: Warming | None = None  # of the step that is being bound, if that is compiled
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.given: list[int] = []  # results that are not copied for the caller
         self.sums: dict[int, int] = {}  # sums that a product has made already
@@ -273,11 +274,14 @@ class Binder(BoundValues):
 
     def _select(self, step: Node | Fused, instr: Instr, bind_step: BindStep) -> None:
         """The first implementation that takes the step."""
-        primitives, summed, self.by = len(self.calls), outputs_of(step)[0] in self.sums, ""
+        primitives, summed = len(self.calls), outputs_of(step)[0] in self.sums
+        self.warming = None
         why_not = bind_step(self, step)
         if not why_not:
             by = "primitive" if len(self.calls) > primitives else "NumPy out="
-            instr.implementation = self.by or by
+            instr.implementation, instr.detail = by, self.warming
+            if self.warming is not None:
+                instr.implementation = "compiled if hot"
             if summed:
                 instr.implementation = "in a product"
             instr.storage = VIEW if summed else MEMORY

@@ -21,6 +21,7 @@ from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
 from headrace.ops.internal.packed_ops import holder
 from headrace.program.nodes import Node
+from headrace.runtime.thread_pool import thread_count
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -29,6 +30,9 @@ __all__ = ["bind_lstm"]
 
 #: Bytes of a state's weights that stay in a core's cache from step to step.
 MAX_STATE = 3 << 19
+#: The same of fewer rows than there are threads. Compiled code gives each row to one thread, which
+#: reads the weights at the speed of one core's cache; the primitive divides the weights.
+MAX_STATE_OF_FEW_ROWS = 1 << 18
 
 
 def bind_lstm(s: Binder, node: Node) -> str:
@@ -64,10 +68,11 @@ def bind_lstm(s: Binder, node: Node) -> str:
     if notes_size:
         call.aim(9, s.reserve([], (notes_size,), np.uint8))
     compiled = ""
-    if 16 * hidden * hidden <= MAX_STATE and native_expected():
+    largest = MAX_STATE if rows >= thread_count() else MAX_STATE_OF_FEW_ROWS
+    if 16 * hidden * hidden <= largest and native_expected():
         native = _Compiled(s, node, (x, outputs, last))
         s.renew(native.forget)
-        s.by = "compiled if hot"  # (a primitive until then)
+        s.warming = native.is_hot  # (a primitive until then)
         names = [s.name(v) for v in (h, c, kernel, bias)]
         compiled = f"{s.new_param(native)}({', '.join(names)})"
     s.execute(call, compiled)
@@ -81,13 +86,13 @@ class _Compiled:
 
     __slots__ = (
         "_arrays",
-        "_is_hot",
         "_node",
         "_pack",
         "_product",
         "_refused",
         "_steps",
         "_weights",
+        "is_hot",
     )
 
     def __init__(self, s: Binder, node: Node, arrays: tuple[Array, Array, Array]) -> None:
@@ -96,7 +101,7 @@ class _Compiled:
         x, outputs, last = arrays
         gates = s.reserve([], (x.shape[0] * x.shape[1], 4 * outputs.shape[2]), np.float32)
         self._arrays = (x.reshape(len(gates), -1), gates, outputs, last)
-        self._is_hot = Warming(gates.size)
+        self.is_hot = Warming(gates.size)
         self._weights: Any = None
         self._steps: Any = None
 
@@ -105,7 +110,7 @@ class _Compiled:
         self._weights = self._steps = None
 
     def __call__(self, h: Array, c: Array, kernel: Array, bias: Array) -> bool:
-        if self._refused or not self._is_hot():
+        if self._refused or not self.is_hot():
             return False
         if self._steps is None and not self._take(kernel):
             self._refused = True

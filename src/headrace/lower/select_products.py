@@ -166,11 +166,11 @@ class _Weights:
 class _CompiledRow:
     """The product of one row by compiled code; a call says whether it has done the work."""
 
-    __slots__ = ("_activation", "_is_hot", "_made", "_settled", "_turned")
+    __slots__ = ("_activation", "_made", "_settled", "_turned", "is_hot")
 
     def __init__(self, weights: Array, turned: bool, activation: str, settled: bool) -> None:
         self._turned, self._activation, self._settled = turned, activation, settled
-        self._is_hot = Warming(weights.size // ROW_WORK)
+        self.is_hot = Warming(weights.size // ROW_WORK)
         self._made: Any = None
 
     def forget(self) -> None:
@@ -179,7 +179,7 @@ class _CompiledRow:
 
     def __call__(self, x: Array, weights: Array, bias: Array | None, out: Array) -> bool:
         if self._made is None:
-            if not self._is_hot():
+            if not self.is_hot():
                 return False
             from headrace.kernels.native.row_products import RowProduct
 
@@ -206,9 +206,9 @@ def _row_by_compiled_code(
         return ""
     if s.kind(node.inputs[1]) not in (KNOWN, STEADY) or node.outputs[0] in s.sums.values():
         return ""
-    s.by = "compiled if hot"
     settled = s.kind(node.inputs[0]) == FIXED and name[:1] != "r"
     row = _CompiledRow(w, node.attrs["transpose_b"], kind, settled)
+    s.warming = row.is_hot
     s.renew(row.forget)
     names = [s.name(i) for i in node.inputs[:2]]
     names += ["None" if bias is None else s.name(bias), name]
@@ -223,8 +223,8 @@ def _activate_behind(s: Binder, calls: list[Any], inside: str, out: Array, name:
 
         activation_loops.apply(array, inside)
 
-    s.by = "compiled if hot"
-    s.emit(f"h = {s.new_param(Warming(out.size))}()")
+    s.warming = Warming(out.size)
+    s.emit(f"h = {s.new_param(s.warming)}()")
     s.execute(calls[0], "h")
     s.execute(calls[1], "(not h)")
     s.emit(f"if h: {s.new_param(apply)}({name})")

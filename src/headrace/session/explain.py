@@ -19,7 +19,7 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.group_reasons import why_alone
 from headrace.lower.listing_text import Times, shortened, text_of_listing
 from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
-from headrace.lower.native_kernels import reason_compiled
+from headrace.lower.native_kernels import Warming, reason_compiled
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.passes import decisions
 from headrace.lower.plan import Plan
@@ -227,7 +227,8 @@ class _Compiled(NamedTuple):
     """What is known of who computes a plan's steps.
 
     ``segments``: by a step's id, the one that it belongs to. ``otherwise``: who computes a value if
-    compiled code does not, where that has been decided.
+    compiled code does not, where that has been decided. ``warming``: by value, bound steps that are
+    compiled once they are hot.
     """
 
     plan: Plan
@@ -235,11 +236,21 @@ class _Compiled(NamedTuple):
     segments: dict[int, NativeSegment]
     otherwise: dict[int, str]
     bound_segments: dict[int, NativeSegment]  # by value
+    warming: dict[int, Warming]
 
     def by(self, outputs: tuple[int, ...], why_not_native: str) -> str:
         if not why_not_native:
             return "native"
         return next((self.otherwise[o] for o in outputs if o in self.otherwise), OTHERWISE)
+
+    def alone(self, node: Node, program: Program) -> str:
+        """Why an op that is a step of its own is not native; empty if it is."""
+        for o in node.outputs:
+            if o in self.warming:
+                return self.warming[o].reason
+            if (by := self.otherwise.get(o)) in _WHY:
+                return _WHY[by]
+        return _why_not_native(node, program, self.state)
 
     def reason(self, segment: NativeSegment, outputs: tuple[int, ...]) -> str:
         """Why a segment's step is not native; empty if it is."""
@@ -253,14 +264,15 @@ class _Compiled(NamedTuple):
 
 def _when_bound(
     session: Session, run: BoundRuns | Callable[..., Any]
-) -> tuple[dict[int, str], dict[int, NativeSegment]]:
-    """Who computes a value, the library or NumPy, as the newest bound plan has it; and the
-    segments that it has.
+) -> tuple[dict[int, str], dict[int, NativeSegment], dict[int, Warming]]:
+    """Who computes a value, the library or NumPy, as the newest bound plan has it; and by value the
+    segments and the steps on their way to compiled code that it has.
     """
     found: dict[int, str] = {}
     segments: dict[int, NativeSegment] = {}
+    warming: dict[int, Warming] = {}
     if not isinstance(run, BoundRuns):
-        return found, segments
+        return found, segments, warming
     for _, listing in run.listings(session._state)[-1:]:
         for instr in listing.instrs:
             by = _IMPLEMENTATIONS.get(instr.implementation)
@@ -268,7 +280,9 @@ def _when_bound(
                 found.update(dict.fromkeys(instr.outputs, by))
             if isinstance(instr.detail, NativeSegment):
                 segments.update(dict.fromkeys(instr.outputs, instr.detail))
-    return found, segments
+            if isinstance(instr.detail, Warming):
+                warming.update(dict.fromkeys(instr.outputs, instr.detail))
+    return found, segments, warming
 
 
 def _steps(
@@ -312,7 +326,7 @@ def _steps(
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
             segment = segments.get(id(s))
             why = (
-                _why_not_native(s, program, state)
+                compiled.alone(s, program)
                 if segment is None
                 else compiled.reason(segment, s.outputs)
             )
@@ -442,5 +456,18 @@ NOT_GROUPED = {"op": "not in a group", "fused": "not in a larger group"}
 _MISSES_SHOWN = 10
 OTHERWISE = "NumPy or library"
 #: By the implementation of a bound instruction; the kernels of other ops decide when they run.
-_IMPLEMENTATIONS = {"primitive": "library", "in a product": "library", "NumPy out=": "NumPy"}
+_IMPLEMENTATIONS = {
+    "primitive": "library",
+    "in a product": "library",
+    "compiled if hot": "library",
+    "NumPy out=": "NumPy",
+    "view": "nothing to compute",
+    "when bound": "computed before",
+    "when written": "computed before",
+}
+#: Why a step of these is not native.
+_WHY = {
+    "nothing to compute": "a view of its input",
+    "computed before": "its value is kept from run to run",
+}
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])
