@@ -10,7 +10,8 @@ import pytest
 
 import headrace as tf
 from headrace.kernels import accel
-from headrace.lower import binding
+from headrace.kernels.native import llvm_library
+from headrace.lower import binding, native_groups
 
 needs_library = pytest.mark.skipif(accel.library() is None, reason=accel.status())
 
@@ -243,3 +244,26 @@ def test_updates_in_no_group(why: str) -> None:
     found = explained(optimizer.minimize(loss(x)), {x: np.ones((8, 256))})
     assert why in [s.apart for s in found.steps]
     assert f"group: {why}]" in text_of(found)
+
+
+@needs_library
+@pytest.mark.parametrize("setting", ["always", "1"])
+def test_steps_of_bound_runs_that_became_native(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bound run counts for itself: explain asks it, not what the session counted before."""
+    if llvm_library.available() is None:
+        pytest.skip(llvm_library.status())
+    monkeypatch.setenv("HEADRACE_NATIVE", setting)
+    monkeypatch.setattr(native_groups, "HOT_WORK", 1 << 20)
+    x = tf.placeholder(tf.float32, [None, 256])
+    hidden = tf.nn.softplus(tf.matmul(x, weights(256, 256)))
+    loss = tf.reduce_mean(tf.square(tf.matmul(hidden, weights(256, 256))), 1)
+    step = tf.train.GradientDescentOptimizer(1e-3).minimize(loss)
+    feed = {x: np.ones((128, 256))}
+    few, many = (explained([step, loss], feed, runs) for runs in (4, 60))
+    kinds = [s.op_type for s in many.steps if s.kind == "fused"]
+    assert len(many.bound) == 1 and "Softplus" in kinds
+    assert all(s.by == "native" for s in many.steps if s.kind == "fused"), str(many)
+    is_native = [s.by == "native" for s in few.steps if s.kind == "fused"]
+    assert all(is_native) if setting == "always" else not any(is_native)

@@ -17,7 +17,7 @@ from headrace.core.shapes import covers
 from headrace.kernels.accel import library
 from headrace.kernels.numpy import blocks
 from headrace.lower.fusion import MIN_SINGLE_FUNCTION, Fused
-from headrace.lower.native_groups import NativeStep
+from headrace.lower.native_groups import NativeStep, StepInto
 from headrace.program.node_kernels import bound_kernel
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
@@ -115,15 +115,7 @@ def bound_group(
     Native once the step has proved hot in this binding.
     """
     plain = _bound_numpy(step, program, inputs, out)
-    native = NativeStep(step, program, None, plain)
-    counts: dict[int, Any] = {}
-
-    def run(*arrays: Any) -> None:
-        if native.is_hot(counts, arrays) and native.run(arrays[:-1], None, arrays[-1]) is not None:
-            return
-        plain(*arrays)
-
-    return run
+    return StepInto(NativeStep(step, program, None, plain), step.output)
 
 
 def _bound_numpy(

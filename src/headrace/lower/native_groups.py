@@ -109,7 +109,11 @@ def reason_alone(op: str) -> str:
 def reason_fused(step: Fused, program: Program, counts: dict[int, Any]) -> str:
     """Why a session with these counts does not run a step natively; empty if it does."""
     described = describe(step, program)
-    done = counts.get(_number_of(described), 0)
+    return _reason(described, counts.get(_number_of(described), 0))
+
+
+def _reason(described: Description, done: int | bool) -> str:
+    """Why a step is not native after work of ``done``; empty if it is (True)."""
     if done is True:
         return ""
     group = native_state() or group_of(described)
@@ -311,19 +315,6 @@ class NativeStep:
                 return found
         return self.numpy(*inputs)
 
-    def alone(self) -> Callable[..., Any]:
-        """The step as a function of its inputs that counts its runs itself."""
-        counts: dict[int, Any] = {}
-
-        def run(*inputs: Any) -> Any:
-            if self.is_hot(counts, inputs):
-                found = self.run(inputs)
-                if found is not None:
-                    return found
-            return self.numpy(*inputs)
-
-        return run
-
     def is_hot(self, counts: dict[int, Any], inputs: tuple[Any, ...]) -> bool:
         """Whether this run is native; a run before that is counted in ``counts``."""
         hot = counts.get(self.number, 0)
@@ -420,6 +411,43 @@ class NativeStep:
             extents.names[k] == "full" or (may_be_number and given[k] == ())
             for k, may_be_number in self.described.whole
         )
+
+
+class CountedStep:
+    """A step of a bound run, as a function of its inputs: it counts its runs itself."""
+
+    __slots__ = ("counts", "native", "output")
+
+    def __init__(self, native: NativeStep, output: int) -> None:
+        self.native, self.output = native, output
+        self.counts: dict[int, Any] = {}
+
+    def __call__(self, *inputs: Any) -> Any:
+        native = self.native
+        if native.is_hot(self.counts, inputs):
+            found = native.run(inputs)
+            if found is not None:
+                return found
+        return native.numpy(*inputs)
+
+    def reason(self) -> str:
+        """Why it is not native; empty if it is."""
+        return _reason(self.native.described, self.counts.get(self.native.number, 0))
+
+
+class StepInto(CountedStep):
+    """The same as a function of its inputs and of the array for its result, the last one."""
+
+    __slots__ = ()
+
+    def __call__(self, *arrays: Any) -> None:
+        native = self.native
+        if (
+            native.is_hot(self.counts, arrays)
+            and native.run(arrays[:-1], None, arrays[-1]) is not None
+        ):
+            return
+        native.numpy(*arrays)
 
 
 class NativeReduction(NativeStep):

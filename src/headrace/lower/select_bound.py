@@ -38,7 +38,7 @@ from headrace.lower.fused_code import make_fused
 from headrace.lower.fusion import Fused
 from headrace.lower.listing import CALLERS, MEMORY, NEW, VIEW, Bound, Instr, Stage
 from headrace.lower.listing import MOVING as MOVED
-from headrace.lower.native_groups import native_step
+from headrace.lower.native_groups import CountedStep, native_step
 from headrace.lower.plan import Plan
 from headrace.lower.stage_split import step_stage
 from headrace.lower.storage_arena import NotBound
@@ -320,7 +320,7 @@ class Binder(BoundValues):
         """A step as a function of its inputs."""
         if isinstance(step, Fused):
             plain = make_fused(step, self.program, None)
-            return native_step(step, self.program, None, plain).alone()
+            return CountedStep(native_step(step, self.program, None, plain), step.output)
         return bound_kernel(step)
 
     def _view(self, step: Node | Fused) -> bool:

@@ -18,7 +18,7 @@ from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.group_reasons import why_alone
 from headrace.lower.listing_text import Times, shortened, text_of_listing
-from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
+from headrace.lower.native_groups import CountedStep, compiler_status, reason_alone, reason_fused
 from headrace.lower.native_kernels import Warming, reason_compiled
 from headrace.lower.native_segments import NativeSegment
 from headrace.lower.passes import decisions
@@ -236,6 +236,7 @@ class _Compiled(NamedTuple):
     segments: dict[int, NativeSegment]
     otherwise: dict[int, str]
     bound_segments: dict[int, NativeSegment]  # by value
+    bound_groups: dict[int, CountedStep]  # by value
     warming: dict[int, Warming]
 
     def by(self, outputs: tuple[int, ...], why_not_native: str) -> str:
@@ -264,16 +265,22 @@ class _Compiled(NamedTuple):
 
 def _when_bound(
     session: Session, run: BoundRuns | Callable[..., Any]
-) -> tuple[dict[int, str], dict[int, NativeSegment], dict[int, Warming]]:
+) -> tuple[
+    dict[int, str], dict[int, NativeSegment], dict[int, CountedStep], dict[int, Warming]
+]:
     """Who computes a value, the library or NumPy, as the newest bound plan has it; and by value the
-    segments and the steps on their way to compiled code that it has.
+    segments, the fused steps and the others on their way to compiled code that it has.
     """
     found: dict[int, str] = {}
     segments: dict[int, NativeSegment] = {}
+    groups: dict[int, CountedStep] = {}
     warming: dict[int, Warming] = {}
     if not isinstance(run, BoundRuns):
-        return found, segments, warming
+        return found, segments, groups, warming
     for _, listing in run.listings(session._state)[-1:]:
+        if listing.bound is not None:
+            counted = [p for p in listing.bound.params.values() if isinstance(p, CountedStep)]
+            groups.update((c.output, c) for c in counted)
         for instr in listing.instrs:
             by = _IMPLEMENTATIONS.get(instr.implementation)
             if by is not None:
@@ -282,7 +289,7 @@ def _when_bound(
                 segments.update(dict.fromkeys(instr.outputs, instr.detail))
             if isinstance(instr.detail, Warming):
                 warming.update(dict.fromkeys(instr.outputs, instr.detail))
-    return found, segments, warming
+    return found, segments, groups, warming
 
 
 def _steps(
@@ -316,7 +323,10 @@ def _steps(
             kinds = " + ".join(n.opdef.name for n in s.nodes)
             segment = segments.get(id(s))
             of_segment = "no segment" if segment is None else compiled.reason(segment, (s.output,))
-            why = of_segment and reason_fused(s, program, state.hot)
+            counted = compiled.bound_groups.get(s.output)
+            why = of_segment and (
+                reason_fused(s, program, state.hot) if counted is None else counted.reason()
+            )
             by = compiled.by((s.output,), why)
             shape = _shape(program, s.output)
             reasons = [compiled.plan.apart.get(n.op, "") for n in s.nodes]
