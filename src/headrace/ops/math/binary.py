@@ -536,6 +536,7 @@ add_traits(
     "Minimum", into="np.minimum({0}, {1}, out={out})", fails="shapes", batching="elementwise"
 )
 add_traits("Div TruncateDiv", neutral=(1.0, True))
+add_traits("Xlogy", heavy=True)
 add_traits("Pow", neutral=(1.0, True), heavy=True, in_composites=True)
 add_traits("SquaredDifference", fails="shapes", batching="elementwise")
 add_traits("FloorDiv FloorMod", batching="elementwise")

@@ -312,6 +312,7 @@ SOFTPLUS_GRAD = define(
     grad=_softplus_grad_grad,
     elementwise=True,
     same_shapes=True,
+    heavy=True,
 )
 SOFTSIGN = define(
     "Softsign",
