@@ -212,10 +212,11 @@ def _why_not(program: Program, general: Executable, loops: bool) -> str | None:
     writes = program.writes
     if not writes and isinstance(general.run, BoundRuns):
         return "its runs are bound to the shapes of their feeds"
+    if loops:
+        return None
     found = sum(_is_open(s, general.plan) for s in steps(general.plan.block))
-    if found < MIN_OPEN_STEPS and not loops:
-        return "few of its steps depend on shapes that are not declared"
-    return None
+    few = "few of its steps depend on shapes that are not declared"
+    return few if found < MIN_OPEN_STEPS else None
 
 
 def _why_unbound(made: Executable) -> str:

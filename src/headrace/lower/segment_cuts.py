@@ -88,10 +88,12 @@ class ShapeFacts:
                     yield from _cut(pending)
                     pending = []
                 continue
-            yield from _cut(pending)
-            pending = []
+            if pending:
+                yield from _cut(pending)
+                pending = []
             yield False, (s,)
-        yield from _cut(pending)
+        if pending:
+            yield from _cut(pending)
 
     def _may_join(self, step: Step, excluded: Callable[[Node], bool]) -> bool:
         if isinstance(step, Node):  # (the most by far: no generator for one)
@@ -127,6 +129,9 @@ class ShapeFacts:
 def _cut(pending: list[PlanStatement]) -> Iterator[Part]:
     """A segment, if it has enough work; views at its ends gain nothing."""
     first, last = 0, len(pending)
+    if last < MIN_STEPS:
+        yield False, tuple(pending)
+        return
     while first < last and _is_view(pending[first]):
         first += 1
     while last > first and _is_view(pending[last - 1]):

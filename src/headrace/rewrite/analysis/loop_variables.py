@@ -32,15 +32,16 @@ def dims_in_rounds(
     """
     assumed = _of_initial_values(values, state)
     scratch = _scratch(state) if assumed else state
+    is_placed = False
     while assumed:
         scratch.dims, scratch.parts = {**state.dims, **assumed}, dict(state.parts)
         with scratch.inside_loop([v.value for v in loop.values]):
-            _trace(loop.test, scratch)
-            _trace(loop.body, scratch)
+            _trace(loop.test, scratch, is_placed)
+            _trace(loop.body, scratch, is_placed)
             left = _confirmed(values, assumed, scratch)
         if left == assumed:
             break
-        assumed = left
+        assumed, is_placed = left, True
     return assumed
 
 
@@ -99,28 +100,29 @@ def _scratch(state: RewriteState) -> RewriteState:
     return scratch
 
 
-def _trace(block: Block, state: RewriteState) -> None:
+def _trace(block: Block, state: RewriteState, is_placed: bool = False) -> None:
     """Place what is in a block; shapes are found in running order, so that nothing is far back."""
     for s in block:
         if isinstance(s, Node):
-            state.place(state.current(s))
+            if not is_placed:
+                state.place(state.current(s))
             for value in s.outputs:
                 shape = state.values[value].shape
                 if shape is None or None in shape:
                     dims_of(value, state)
         elif isinstance(s, If):
             state.branches += 1
-            _trace(s.body, state)
+            _trace(s.body, state, is_placed)
             state.branches -= 1
         else:
-            _trace_loop(s, state)
+            _trace_loop(s, state, is_placed)
 
 
-def _trace_loop(loop: While, state: RewriteState) -> None:
+def _trace_loop(loop: While, state: RewriteState, is_placed: bool) -> None:
     get = state.replaced.get
     values = [LoopValue(v.value, get(v.init, v.init), get(v.next, v.next)) for v in loop.values]
     if len(state.loops) < MAX_LEVELS:
         state.dims.update(dims_in_rounds(loop, values, state))
     with state.inside_loop([v.value for v in values]):
-        _trace(loop.test, state)
-        _trace(loop.body, state)
+        _trace(loop.test, state, is_placed)
+        _trace(loop.body, state, is_placed)
