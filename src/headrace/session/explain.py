@@ -265,9 +265,7 @@ class _Compiled(NamedTuple):
 
 def _when_bound(
     session: Session, run: BoundRuns | Callable[..., Any]
-) -> tuple[
-    dict[int, str], dict[int, NativeSegment], dict[int, CountedStep], dict[int, Warming]
-]:
+) -> tuple[dict[int, str], dict[int, NativeSegment], dict[int, CountedStep], dict[int, Warming]]:
     """Who computes a value, the library or NumPy, as the newest bound plan has it; and by value the
     segments, the fused steps and the others on their way to compiled code that it has.
     """
