@@ -239,6 +239,8 @@ UPDATES = {
 
 @pytest.mark.parametrize("why", UPDATES)
 def test_updates_in_no_group(why: str) -> None:
+    if why.startswith("its gradient") and not native_groups.native_expected():
+        pytest.skip("updates take products in compiled code only")
     optimizer, loss = UPDATES[why]
     x = tf.placeholder(tf.float32, [8, 256])
     found = explained(optimizer.minimize(loss(x)), {x: np.ones((8, 256))})
