@@ -65,6 +65,7 @@ def test_models_in_a_graph(name: str) -> None:
                     value, wanted[key], rtol=1e-6
                 ) if value.dtype != object else np.testing.assert_array_equal(value, wanted[key])
             assert len(tf.global_variables()) >= len(model.variables)
+            assert not tf.trainable_variables()  # as in TensorFlow
 
 
 def test_ragged_and_sparse_functions_of_ours(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ MODULES = [
     "object_checkpoint_cases",
     "warm_start_cases",
     "matrix_optimizer_cases",
+    "import_argument_cases",
 ]
 
 

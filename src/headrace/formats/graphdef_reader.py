@@ -127,7 +127,9 @@ def import_graph_def(
     with all_or_nothing(graph):
         importer.run(list(graph_def.node))
         found = None if wanted is None else [importer.element(e) for e in wanted]
-    unused = [k for k in mapped if k not in importer.used and not importer.has_output(k)]
+    unused = [
+        k for k in mapped if k not in importer.used and k[:1] != "^" and not importer.has_output(k)
+    ]
     if unused:
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "

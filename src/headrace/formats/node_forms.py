@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.device_names import _canonical_device
 from headrace.core.dtypes import DType
 from headrace.core.infer import output_dtypes
 from headrace.core.opdef import Arg, OpDef
@@ -98,7 +99,7 @@ class NodeForms:
 
     def add(self, key: bytes, attrs: dict[str, Any], node: NodeDef) -> NodeForm:
         """The form of a node with these attributes, kept unless some are the node's own."""
-        form = NodeForm(self.opdef, attrs, node.device)
+        form = NodeForm(self.opdef, attrs, _canonical_device(node.device))
         if key and not any(attr[:1] == "_" for attr in node.attr):
             self.known[key] = form
         return form

@@ -214,7 +214,7 @@ class _Objects:
         if value is None:
             self._check_missing(saved.name)
             value = np.zeros([d or 0 for d in shape or ()], dtype.np_dtype)
-        return Variable(
+        made = Variable(
             value,
             trainable=saved.trainable,
             name=saved.name.rpartition("/")[2] or None,
@@ -224,6 +224,10 @@ class _Objects:
             aggregation=VariableAggregation(saved.aggregation),
             use_resource=True,
         )
+        if not self.graph._is_eager:  # whoever trains the model lists its variables
+            trained = self.graph.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+            trained[:] = [v for v in trained if v is not made]
+        return made
 
     def _check_missing(self, name: str) -> None:
         options = self.options
