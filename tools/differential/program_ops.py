@@ -280,13 +280,12 @@ def _cond(built, inputs, p, values):
 
 def _while(built, inputs, p, values):
     tf = built.tf
-    x = tf.while_loop(
+    return tf.while_loop(
         lambda i, x: i < p["n"],
         lambda i, x: (i + 1, built.body(p["body"], values, x)),
         [tf.constant(0), tf.identity(inputs[0])],
         **p["options"],
-    )
-    return x
+    )[1]
 
 
 def _changing_while(built, inputs, p, values):

@@ -399,12 +399,18 @@ def _convert_list(
     dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)
     if dtype is None:
         dtype = _common_dtype(values)
-    tensors = [
-        conversion.convert(v, dtype, as_ref=arg.is_ref, full_name=f"{full_name}/{arg.name}_{i}")
-        if type(v) is not Tensor
-        else v
-        for i, v in enumerate(values)
-    ]
+    try:
+        tensors = [
+            conversion.convert(v, dtype, as_ref=arg.is_ref, full_name=f"{full_name}/{arg.name}_{i}")
+            if type(v) is not Tensor
+            else v
+            for i, v in enumerate(values)
+        ]
+    except ValueError as error:  # a TypeError in TensorFlow, whatever is wrong with an element
+        raise TypeError(
+            f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op cannot all be converted: "
+            f"{error}"
+        ) from error
     for t in tensors:
         base = t._dtype._base
         if dtype is None:

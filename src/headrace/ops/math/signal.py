@@ -238,8 +238,12 @@ def overlap_and_add(signal: TensorLike, frame_step: object, name: str | None = N
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         x = convert.convert(signal, name="signal")
         step = _scalar(frame_step, "frame_step")
-        if x._shape is None:
-            raise ValueError("overlap_and_add needs a signal of known rank.")
+        if x._shape is None:  # the outer axes are made one, and taken apart
+            dims = apply_op("Shape", x)
+            frames = apply_op("Reshape", x, apply_op("ConcatV2", [[-1], dims[-2:]], 0))
+            frames.set_shape([None, None, None])
+            added = overlap_and_add(frames, step)
+            return apply_op("Reshape", added, apply_op("ConcatV2", [dims[:-2], [-1]], 0))
         if len(x._shape) < 2:
             raise ValueError(f"Shape {x.shape} must have rank at least 2")
         rank = len(x._shape)

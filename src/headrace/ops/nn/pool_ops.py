@@ -309,6 +309,10 @@ def _pool_v2_shape(c: infer.Inference, at: int = 1) -> list[shapes.Shape]:
 
 
 def _sizes(c: infer.Inference) -> list[shapes.Shape]:
+    """Of AvgPoolGrad(orig_input_shape, grad)."""
+    rank, length = len(c.attr("ksize")), c.shape(0)
+    if length is not None and length and length[0] not in (None, rank):
+        raise ValueError(f"Shape must be rank {rank} but is rank {length[0]}")
     found = c.shape_value(0)
     return [(None,) * len(c.attr("ksize")) if found is None else found]
 

@@ -303,6 +303,9 @@ def _segment_join_shape(c: Inference) -> list[Any]:
     data, ids, count = c.shape(0), c.shape(1), c.value(2)
     if data is None or ids is None:
         return [None]
+    for have, want in zip(data, ids):
+        if None not in (have, want) and have != want:
+            raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
     return [(None if count is None else int(count), *data[len(ids) :])]
 
 
