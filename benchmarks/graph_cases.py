@@ -3,7 +3,7 @@ session_cases).
 
 The graph of many ops is a chain that alternates ``y * x`` and ``y + z`` with ``x`` and ``z`` fed:
 it has no constants to fold, no two equal ops to share and no run of additions to gather, so that
-whoever runs it has to do 5,000 small operations.
+a run does 5,000 small operations.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ CACHES: dict[str, str] = {
     "kernels/native/update_kernels.py:_updates": (
         _HERE + "test_updates_that_differ_in_one_attribute"
     ),
-    "kernels/packed_weights.py:Held.forms": (
+    "kernels/packed_weights.py:PackedForms.forms": (
         "tests/lower/test_packing.py::test_a_matrix_and_its_transpose_are_two_packed_forms"
     ),
     "kernels/numpy/gemm.py:_ones": _HERE + "test_kept_arrays_cannot_be_written",
@@ -204,6 +204,7 @@ STATE: frozenset[str] = frozenset(
         "runtime/buffers.py:_made",
         "train/input_queues/queue_runner.py:QueueRunner._runs_per_session",
         "train/moving_averages.py:ExponentialMovingAverage._averages",
+        "train/optimizers/matrix_optimizers.py:GGTOptimizer._flat",
         "train/optimizers/optimizer.py:Optimizer._non_slot_dict",
         "train/optimizers/optimizer.py:Optimizer._slots",
         "train/optimizers/optimizer_v2.py:OptimizerV2._hyper",

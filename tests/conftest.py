@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from headrace.core.graph import reset_default_graph
 from headrace.core.opdef import ALL_OPS
-from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.kernels.numpy.openblas import blas_holders, release_blas
 from headrace.ops import load_all
 
 load_all()
@@ -26,7 +26,9 @@ settings.load_profile("headrace")
 def fresh_graph() -> Iterator[None]:
     reset_default_graph()
     yield
-    if held[0]:  # a kernel that was called without a run: no small numbers, one thread of BLAS
+    if blas_holders[
+        0
+    ]:  # a kernel that was called without a run: no small numbers, one thread of BLAS
         release_blas()
 
 

@@ -5,7 +5,7 @@ The variables are read when NumPy, OpenBLAS and oneDNN are loaded. Used by ``too
 and benchmarks:
 
     python -m tests.instruction_sets avx2                          # the numeric tests
-    python -m tests.instruction_sets avx2 pytest tests/ops/test_nn.py  # any module's main program
+    python -m tests.instruction_sets avx2 pytest tests/ops/nn/test_nn.py  # any main program
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("data",),
     ("formats",),
     ("graph_editor",),
-    ("keras", "estimator", "models", "doctor", "profiler", "serve"),
+    ("profiler",),
     ("api", "compat", "__init__"),
     ("dropin",),
     ("cli", "__main__"),

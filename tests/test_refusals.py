@@ -35,7 +35,7 @@ KNOWN = {
     "kernels/onednn/primitive.py:Cache.get": "a thread's first look",
     # a better text for an error that is raised in any case
     "lower/executable.py:_shape_message": "the text of the error",
-    # what is asked for is whether it works; the reason is given by whoever asks
+    # what is asked for is whether it works; the reason is given by the caller
     "lower/native_groups.py:_is_installed": "compiler_status says so",
     "lower/native_groups.py:extents_of": "shapes that do not broadcast: NumPy raises",
     "lower/native_groups.py:NativeStep.run": "an array that is not contiguous: NumPy's run",

@@ -34,7 +34,7 @@ import fuzz_inputs  # noqa: E402
 
 #: Of processor time for one reader, in one mode: a busy machine is no fault of a reader's.
 SECONDS_PER_INPUT = 20
-#: Seconds on the clock for one of the processor: a reader that waits for ever uses none.
+#: Seconds on the clock for one of the processor: a reader that waits forever uses none.
 PATIENCE = 15
 BYTES_PER_INPUT = 1_500_000_000
 #: Inputs of one kind before the next kind has its turn.

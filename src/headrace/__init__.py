@@ -83,14 +83,14 @@ def __dir__() -> list[str]:
     return dir(_v1)
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """``%load_ext headrace`` (see :mod:`headrace.dropin.notebook`)."""
     from headrace.dropin.notebook import load
 
     load(ipython)
 
 
-def unload_ipython_extension(ipython: Any) -> None:
+def unload_ipython_extension(ipython: object) -> None:
     """``%unload_ext headrace``."""
     from headrace.dropin.notebook import unload
 

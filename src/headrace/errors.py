@@ -115,13 +115,21 @@ class _CodedError(OpError):
 
 
 class CancelledError(_CodedError):
-    """The run was cancelled, for example by closing its session."""
+    """The run was cancelled, for example by closing its session.
+
+    Closing a queue with ``cancel_pending_enqueues=True`` raises it in waiting enqueues. The
+    attributes ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = CANCELLED
 
 
 class UnknownError(_CodedError):
-    """An error of a kind that has no code of its own."""
+    """An error of a kind that has no code of its own.
+
+    An exception in a Python function (``tf.py_func``) that has no error class here becomes one.
+    ``error_code`` is a number of ``tf.errors``, 2 (UNKNOWN) by default.
+    """
 
     code = UNKNOWN
 
@@ -131,43 +139,71 @@ class UnknownError(_CodedError):
 
 
 class InvalidArgumentError(_CodedError):
-    """An operation was given values that it cannot work with."""
+    """An operation was given values that it cannot work with.
+
+    Shapes that do not match, an index outside of a dimension, a placeholder that was not fed, a
+    failed ``tf.Assert``. The message names the values and the line that made the operation;
+    ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(_CodedError):
-    """A deadline passed before the operation was complete."""
+    """A deadline passed before the operation was complete.
+
+    ``RunOptions(timeout_in_ms=…)`` sets one for a run, ``ConfigProto(operation_timeout_in_ms=…)``
+    for all runs of a session. The attributes ``node_def``, ``op`` and ``message`` are the
+    arguments.
+    """
 
     code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(_CodedError):
-    """Something that was asked for (a file, a name) does not exist."""
+    """Something that was asked for (a file, a name) does not exist.
+
+    For example a file, or a key of a checkpoint that the Saver wants. The attributes ``node_def``,
+    ``op`` and ``message`` are the arguments.
+    """
 
     code = NOT_FOUND
 
 
 class AlreadyExistsError(_CodedError):
-    """Something that was to be made exists already."""
+    """Something that was to be made exists already.
+
+    For example a directory, the target of ``tf.gfile.Copy``, or a key of a table with another
+    value. The attributes ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(_CodedError):
-    """The caller may not do this, for instance write into a read-only folder."""
+    """The caller may not do this, for instance write into a read-only folder.
+
+    The attributes ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = PERMISSION_DENIED
 
 
 class UnauthenticatedError(_CodedError):
-    """The caller has not proved who it is (of remote services; not raised by Headrace)."""
+    """The caller has not proved who it is (of remote services; not raised by Headrace).
+
+    It is here so that programs can catch it.
+    """
 
     code = UNAUTHENTICATED
 
 
 class ResourceExhaustedError(_CodedError):
-    """Something ran out, most often memory."""
+    """Something ran out, most often memory.
+
+    Also a full disk. The message says how much was asked for; ``node_def``, ``op`` and ``message``
+    are the arguments.
+    """
 
     code = RESOURCE_EXHAUSTED
 
@@ -181,37 +217,69 @@ class FailedPreconditionError(_CodedError):
 
 
 class AbortedError(_CodedError):
-    """The operation was broken off, typically by a concurrent action."""
+    """The operation was broken off, typically by a concurrent action.
+
+    As in all these errors ``node_def`` and ``op`` say which operation raised it and ``message``
+    why; they are attributes of the same names. Sessions that recover (``MonitoredSession``) make a
+    new session after this one.
+    """
 
     code = ABORTED
 
 
 class OutOfRangeError(_CodedError):
-    """Iteration went past the valid range, for example the end of the input."""
+    """Iteration went past the valid range, for example the end of the input.
+
+    The usual end of a loop over a dataset or a queue; the attributes ``node_def``, ``op`` and
+    ``message`` are the arguments.
+
+        element = tf.data.Dataset.range(0).make_one_shot_iterator().get_next()
+        with tf.Session() as sess:
+            try:
+                sess.run(element)
+            except tf.errors.OutOfRangeError:
+                pass
+    """
 
     code = OUT_OF_RANGE
 
 
 class UnimplementedError(_CodedError):
-    """The operation is known but has no implementation for this case."""
+    """The operation is known but has no implementation for this case.
+
+    For example a type or a data format that no kernel takes. The message says which; ``node_def``,
+    ``op`` and ``message`` are the arguments.
+    """
 
     code = UNIMPLEMENTED
 
 
 class InternalError(_CodedError):
-    """An invariant of Headrace itself was broken."""
+    """An invariant of Headrace itself was broken.
+
+    It is never the fault of a program: please report it with the graph. The attributes
+    ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = INTERNAL
 
 
 class UnavailableError(_CodedError):
-    """A service is not reachable at present."""
+    """A service is not reachable at present.
+
+    Sessions that recover (``MonitoredSession``) take it as a reason to try again. The attributes
+    ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = UNAVAILABLE
 
 
 class DataLossError(_CodedError):
-    """Data that was read is damaged."""
+    """Data that was read is damaged.
+
+    A wrong checksum in a TFRecord or checkpoint file, a file that ends too early, compressed bytes
+    that cannot be read. The attributes ``node_def``, ``op`` and ``message`` are the arguments.
+    """
 
     code = DATA_LOSS
 

@@ -1,5 +1,7 @@
 """Every public function and class of ``tf`` has a docstring of its own, of a few words at least.
 
+One that takes three parameters or more besides ``name`` says more than one line about them.
+
 The walk goes through ``tf`` (v1 and v2), their submodules and ``tf.contrib.*``, with the names
 that are imported when they are first used.
 """
@@ -22,6 +24,12 @@ EXEMPT: dict[str, str] = {}
 
 #: Fewer words than this do not say what a function of TensorFlow computes.
 MIN_WORDS = 5
+
+#: With so many parameters besides ``name`` one line is not enough.
+MANY_PARAMETERS = 3
+
+#: How many objects have many parameters and one line. This number only goes down.
+MAX_ONE_LINERS = 5
 
 _NAMESPACES = ["headrace.api.v1", "headrace.api.v2"]
 _NAMESPACES += [
@@ -80,6 +88,24 @@ def test_public_objects_have_docstrings(root: str) -> None:
     assert not missing, "\n".join(
         ["no docstring of their own, or a very short one:", *sorted(missing)]
     )
+
+
+def _parameters(value: Any) -> list[str]:
+    try:
+        return [p for p in inspect.signature(value).parameters if p != "name"]
+    except (TypeError, ValueError):  # of a class whose constructor is C code
+        return []
+
+
+def test_many_parameters_are_explained() -> None:
+    found = {
+        f"{value.__module__}.{value.__qualname__}: {', '.join(_parameters(value))}"
+        for root in _NAMESPACES
+        for _, value in _objects(root)
+        if len(_parameters(value)) >= MANY_PARAMETERS
+        and len([line for line in _own_docstring(value).splitlines() if line.strip()]) <= 1
+    }
+    assert len(found) <= MAX_ONE_LINERS, "\n".join(["one line is not enough:", *sorted(found)])
 
 
 def test_the_walk_sees_the_namespaces() -> None:

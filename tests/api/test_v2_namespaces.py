@@ -64,7 +64,7 @@ def test_names_of_tf_1_alone_are_not_there() -> None:
         "per_image_whitening",
         "extract_image_patches",
     ):
-        with pytest.raises(AttributeError, match=r"v2 API|TensorFlow 1's API"):
+        with pytest.raises(AttributeError, match=r"v2 API|TensorFlow 2's API"):
             getattr(tf.image, name)
     with pytest.raises(AttributeError):
         tf.io.tf_record_iterator  # noqa: B018

@@ -6,6 +6,7 @@ TensorFlow 2 writes tests/golden/data_behaviour.json. Every case is a list of ob
 one differs, the test names its number.
 """
 
+import collections
 import json
 import os
 import re
@@ -62,8 +63,21 @@ class Seen:
                 self.found.append(type(error).__name__)
 
 
+class Pairs(list):
+    """An OrderedDict with the repr that it had before Python 3.12."""
+
+    def __repr__(self):
+        return f"OrderedDict({super().__repr__()})"
+
+
+def with_pairs(structure):
+    if isinstance(structure, collections.OrderedDict):
+        return Pairs((k, with_pairs(v)) for k, v in structure.items())
+    return tuple(map(with_pairs, structure)) if type(structure) is tuple else structure
+
+
 def spec(dataset):
-    text = repr(dataset.element_spec).replace(", name=None", "")
+    text = repr(with_pairs(dataset.element_spec)).replace(", name=None", "")
     return re.sub(r"Dimension\((\w+)\)", r"\1", text)
 
 

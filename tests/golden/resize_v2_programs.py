@@ -1,5 +1,5 @@
 """Pictures of other sizes as TF 2 makes them: ``python tests/golden/resize_v2_programs.py`` with
-TensorFlow 2 writes resize_v2.npz; tests/ops/test_image.py makes them with Headrace.
+TensorFlow 2 writes resize_v2.npz; tests/ops/image/test_image.py makes them with Headrace.
 """
 
 import os

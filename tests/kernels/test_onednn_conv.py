@@ -105,7 +105,7 @@ def test_explicit_padding(onednn: Any, pads: im2col.Pads) -> None:
     check_conv(onednn, normal(2, 9, 8, 3), normal(4, 4, 3, 8), g)
 
 
-def test_padding_wider_than_the_window_gives_the_same_whoever_takes_it(onednn: Any) -> None:
+def test_padding_wider_than_the_window_gives_the_same_in_every_kernel(onednn: Any) -> None:
     g = im2col.geometry((6, 6), (2, 2), (1, 1), (1, 1), "EXPLICIT", ((4, 3), (2, 5)))
     x, w = normal(2, 6, 6, 3), normal(2, 2, 3, 8)
     close(windowed.conv(x, w, g), im2col.conv(x, w, g))
@@ -402,7 +402,7 @@ def test_pooling_keeps_the_order_in_memory(onednn: Any) -> None:
 
 
 def test_pooling_other_axes_or_in_pieces(onednn: Any) -> None:
-    """Whoever takes it, it is the same."""
+    """Every kernel gives the same."""
     x = normal(2, 8, 8, 16)
     for ksize in ((1, 1, 1, 2), (1, 2, 1, 2), (1, 1, 2, 1), (1, 2, 2, 2)):
         axes = pooling.windows(x.shape, ksize, ksize, VALID)

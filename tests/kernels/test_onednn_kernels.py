@@ -620,7 +620,7 @@ def test_few_rows_with_many_weights(onednn: Any, rows: int) -> None:
 def test_a_forked_child_can_compute(onednn: Any) -> None:
     """OpenMP's threads do not survive a fork.
 
-    The child uses NumPy instead of waiting for them for ever.
+    The child uses NumPy instead of waiting for them forever.
     """
     code = """
 import os, numpy as np, headrace as tf

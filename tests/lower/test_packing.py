@@ -48,7 +48,7 @@ def test_products(activation: str | None, rows: int, transpose_b: bool, frozen: 
             np.testing.assert_array_equal(session.run(y, feed), results[-1])
     np.testing.assert_allclose(results[0], results[1], rtol=1e-4, atol=1e-5)
     with tf.Session(graph=graph) as session:
-        assert "_HeldMatMul" in {s.op_type for s in session.explain(y, [x]).steps}
+        assert "_PackedMatMul" in {s.op_type for s in session.explain(y, [x]).steps}
 
 
 def network() -> tuple[Any, ...]:
@@ -87,12 +87,12 @@ def test_training_and_inference_in_turn() -> None:
 def counted_packs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Grows by one with each packing."""
     packs: list[Any] = []
-    real = packed.Held.get
+    real = packed.PackedForms.get
 
     def counted(self: Any, key: Any, pack: Any, at_once: bool = False) -> Any:
         return real(self, key, lambda: packs.append(key) or pack(), at_once)
 
-    monkeypatch.setattr(packed.Held, "get", counted)
+    monkeypatch.setattr(packed.PackedForms, "get", counted)
     return packs
 
 
@@ -257,7 +257,7 @@ def test_lstm_layers_keep_their_kernel(cell: str, rows: int) -> None:
                 session.run(change)
             if executor == "numpy":
                 steps = {s.op_type for s in session.explain(fetches, [x]).steps}
-                assert "_HeldLSTMLayer" in steps and "MatMul" not in steps
+                assert "_PackedLSTMLayer" in steps and "MatMul" not in steps
     for got, want in zip(results["numpy"], results["reference"]):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 

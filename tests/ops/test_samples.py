@@ -120,10 +120,10 @@ EXEMPT: dict[str, str] = {
     "_FusedConv2D": "made by rewriting only; test_onednn_conv.py",
     "_InverseSize": "made by rewriting only; test_rules.py",
     "_ReadAcrossResize": "made by program/snapshot.py only; golden/state_cases.py",
-    "_Held": "made by planning only; test_packing.py",
-    "_HeldConv2D": "made by planning only; test_packing.py",
-    "_HeldMatMul": "made by planning only; test_packing.py",
-    "_HeldLSTMLayer": "made by planning only; test_packing.py",
+    "_PackedWeights": "made by planning only; test_packing.py",
+    "_PackedConv2D": "made by planning only; test_packing.py",
+    "_PackedMatMul": "made by planning only; test_packing.py",
+    "_PackedLSTMLayer": "made by planning only; test_packing.py",
     **dict.fromkeys(
         ["_Attention", "_Gelu", "_LayerNorm"], "made by rewriting only; test_model_patterns.py"
     ),
@@ -361,10 +361,10 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
     "GatherTree": "is in contrib.seq2seq's own library, which the list of core ops leaves out",
     "_FusedMatMul": "is internal to TensorFlow (its list has no names with _); made by rewriting",
     "_FusedConv2D": "is internal to TensorFlow likewise",
-    "_Held": "is Headrace's own",
-    "_HeldConv2D": "is Headrace's own",
-    "_HeldMatMul": "is Headrace's own",
-    "_HeldLSTMLayer": "is Headrace's own",
+    "_PackedWeights": "is Headrace's own",
+    "_PackedConv2D": "is Headrace's own",
+    "_PackedMatMul": "is Headrace's own",
+    "_PackedLSTMLayer": "is Headrace's own",
     **dict.fromkeys(
         [
             "_AddProduct",

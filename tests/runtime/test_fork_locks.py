@@ -60,7 +60,7 @@ def test_a_child_waits_for_nobody() -> None:
         assert np.isfinite(session.run(loss, feed))
 
 
-def test_a_fork_waits_for_whoever_holds_a_lock() -> None:
+def test_a_fork_waits_for_the_holder_of_a_lock() -> None:
     lock, steps = held_at_fork(threading.Lock()), [0]
     taken = threading.Event()
 
@@ -79,7 +79,7 @@ def test_a_fork_waits_for_whoever_holds_a_lock() -> None:
 
 
 def test_a_lock_that_is_never_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fork does not wait for ever, and the child has a free lock."""
+    """A fork does not wait forever, and the child has a free lock."""
     monkeypatch.setattr(fork_locks, "MAX_WAIT_SECONDS", 0.05)
     lock, end, taken = held_at_fork(threading.RLock()), threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""Large steps of many threads take turns: all of them, in order, and nothing waits for ever."""
+"""Large steps of many threads take turns: all of them, in order, and nothing waits forever."""
 
 from __future__ import annotations
 

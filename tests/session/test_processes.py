@@ -122,7 +122,7 @@ def test_multiprocessing(method: str, tmp_path: Any) -> None:
 
 
 def test_sixteen_threads_on_one_session() -> None:
-    """On any number of cores: each result is right, and nothing waits for ever."""
+    """On any number of cores: each result is right, and nothing waits forever."""
     rng = np.random.RandomState(1)
     weights = [rng.normal(0, 0.1, (300, 300)).astype(np.float32) for _ in range(3)]
     with tf.Graph().as_default() as graph:

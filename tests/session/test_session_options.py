@@ -248,7 +248,7 @@ def test_the_run_is_stopped_and_tears_nothing() -> None:
         if not running:
             return
         time.sleep(0.05)
-    raise AssertionError("a run that is late goes on for ever")
+    raise AssertionError("a run that is late goes on forever")
 
 
 # Python functions -------------------------------------------------------------------------------

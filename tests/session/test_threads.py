@@ -69,7 +69,7 @@ def test_no_sparse_update_is_lost(resource: bool) -> None:
 
 @both
 def test_reads_are_never_torn(resource: bool) -> None:
-    """A large variable is updated in place; whoever reads it sees one value throughout."""
+    """A large variable is updated in place; every reader sees one value throughout."""
     v = tf.Variable(tf.zeros([300000]), use_resource=resource)
     up = v.assign_add(tf.ones([300000]))
     low, high = tf.reduce_min(v), tf.reduce_max(v)
@@ -359,7 +359,8 @@ def test_the_setting_for_all() -> None:
 @pytest.mark.parametrize("trained_before", [False, True])
 def test_steps_of_sixteen_threads_are_whole(trained_before: bool) -> None:
     """An update of a variable and its slot is one: with a gradient of ones, after N steps the slot
-    is N and the variable minus the sum of the numbers up to N, whoever made them in which order.
+    is N and the variable minus the sum of the numbers up to N, whichever thread made them in which
+    order.
     """
     n, threads, steps = 256, 16, 12
     x = tf.placeholder(tf.float32, [n, n])

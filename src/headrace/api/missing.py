@@ -66,12 +66,11 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
             f"Use tf.{RENAMED[full]}."
         )
     if exists_in_v1(full):
-        head = (
-            f"tf.{full} belongs to TensorFlow 1's API. Under TensorFlow 2's it is "
-            f"tf.compat.v1.{full}; a program written for TensorFlow 1 runs with "
-            "`import headrace as tf` or `headrace run --api v1`"
+        return (
+            f"tf.{full} is not in TensorFlow 2's API as Headrace has it; tf.compat.v1.{full} is "
+            "there. A program written for TensorFlow 1 runs with `import headrace as tf` or "
+            "`headrace run --api v1`."
         )
-        return f"{head}."
     if full.startswith(GONE):
         head = f"tf.{full} was removed before TensorFlow 1.15, which Headrace follows"
     elif full in known_symbols():

@@ -44,7 +44,11 @@ __all__ = [
 
 
 class UnconnectedGradients(enum.Enum):
-    """What an x that no y depends on gets."""
+    """What an x that no y depends on gets.
+
+    ``NONE`` gives None, as ``tf.gradients`` does by default, and ``ZERO`` zeros of the shape of x.
+    The values are the words "none" and "zero", which are accepted in their place.
+    """
 
     NONE = "none"
     ZERO = "zero"
@@ -120,12 +124,12 @@ def gradients(
 
 def gradients_through(
     recorded: Collection[Operation] | None,
-    ys: Any,
+    ys: object,
     xs: object,
     grad_ys: TensorLike | None = None,
     name: str = "gradients",
     gate_gradients: bool = False,
-    stop_gradients: Any = None,
+    stop_gradients: object = None,
     unconnected_gradients: object = UnconnectedGradients.NONE,
     colocate_gradients_with_ops: bool = False,
 ) -> list[Any]:
@@ -163,7 +167,7 @@ def gradients_through(
     return found
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

@@ -120,7 +120,7 @@ def _concat(op: Operation, grad: Tensor) -> int:
     return 3 + sizes + len(parts)
 
 
-def _gather(op: Operation, grad: Any) -> int | None:
+def _gather(op: Operation, grad: object) -> int | None:
     axis = static_value(op._inputs[2]) if len(op._inputs) > 2 else 0
     return 13 if axis is not None and int(axis) == 0 else None
 

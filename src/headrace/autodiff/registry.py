@@ -61,7 +61,7 @@ def _gradient_of_type(kind: str, op: Operation) -> Any:
         raise LookupError(
             f"No gradient defined for operation '{op.name}' (op type: {op.type}): "
             "gradient_override_map names "
-            f"'{kind}', which nobody registered with tf.RegisterGradient"
+            f"'{kind}', which is not registered with tf.RegisterGradient"
         ) from None
 
 

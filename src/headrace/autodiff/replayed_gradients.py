@@ -129,7 +129,7 @@ class _Match:
     def found(self, result: Sequence[Any]) -> list[Tensor | None] | None:
         """The gradients in the imported graph; None unless all are known.
 
-        One whose operation was pruned is the gradient of an input that nobody asked for: there is
+        One whose operation was pruned is the gradient of an input that is not asked for: there is
         none.
         """
         kept = [None if isinstance(g, Tensor) and g._op in self.pruned else g for g in result]

@@ -166,7 +166,19 @@ def to_graph(
     recursive: bool = True,
     experimental_optional_features: object = None,
 ) -> Callable[..., Any]:
-    """The converted function itself (a method gives a function with ``self``)."""
+    """The converted function itself (a method gives a function with ``self``).
+
+    In it ``if``, ``while``, ``for`` and ``and`` over tensors become parts of the graph.
+    ``recursive`` converts what the function calls, too; ``experimental_optional_features`` names a
+    feature of ``tf.autograph.experimental.Feature`` or several.
+
+        def size(x):
+            if x > 0:
+                return x
+            return -x
+
+        tf.autograph.to_graph(size)(tf.constant(-3))  # 3
+    """
     function = _plain_function(entity)
     namespace = namespace_for(_options(recursive, experimental_optional_features))
     try:
@@ -181,7 +193,12 @@ def to_code(
     recursive: bool = True,
     experimental_optional_features: object = None,
 ) -> str:
-    """The converted function as Python text."""
+    """The converted function as Python text.
+
+    ``entity`` is a function, a method or a lambda whose source can be read. ``recursive`` and
+    ``experimental_optional_features`` are as in ``tf.autograph.to_graph``. The calls of ``ag__`` in
+    the text are what decides between Python and the graph when the code runs.
+    """
     function = _plain_function(entity)
     try:
         tree = converted_tree(function, _options(recursive, experimental_optional_features))

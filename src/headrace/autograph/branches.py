@@ -219,7 +219,7 @@ def eq(a: Tensor, b: TensorLike) -> bool | Tensor:
     if is_staged(a) or is_staged(b):
         if a is None or b is None:
             return False
-        return apply(EQUAL, *_alike(a, b), incompatible_shape_error=False)
+        return apply(EQUAL, *_as_tensors(a, b), incompatible_shape_error=False)
     return a == b
 
 
@@ -227,11 +227,11 @@ def ne(a: Tensor, b: Tensor) -> Tensor | bool:
     if is_staged(a) or is_staged(b):
         if a is None or b is None:
             return True
-        return apply(NOT_EQUAL, *_alike(a, b), incompatible_shape_error=False)
+        return apply(NOT_EQUAL, *_as_tensors(a, b), incompatible_shape_error=False)
     return a != b
 
 
-def _alike(a: TensorLike, b: TensorLike) -> tuple[Any, Any]:
+def _as_tensors(a: TensorLike, b: TensorLike) -> tuple[Any, Any]:
     """Both as tensors, a Python value in the type of the other."""
     if not isinstance(a, Tensor) and isinstance(b, Tensor):
         a = constant(a, b._dtype._base) if isinstance(a, (bool, int, float, str)) else as_value(a)

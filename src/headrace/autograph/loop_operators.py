@@ -327,7 +327,7 @@ def check_start(
 
 
 def for_stmt(
-    iterated: Any,
+    iterated: object,
     extra_test: Thunk | None,
     body: Callable[[Any], None],
     get_state: GetState,

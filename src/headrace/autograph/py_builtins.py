@@ -75,7 +75,7 @@ def _abs(x: float | Tensor) -> Any:
     return math_unary.abs(x) if is_staged(x) else builtins.abs(x)
 
 
-def _float(x: Any = 0.0) -> Any:
+def _float(x: object = 0.0) -> Any:
     x = as_value(x)
     if not is_staged(x):
         return float(x)
@@ -95,7 +95,7 @@ def _int(x: Any = 0, base: Any = None) -> Any:
     return cast(x, dtypes.int32)
 
 
-def len_(x: Any) -> Any:
+def len_(x: object) -> Any:
     """A number where the static shape has it, else a scalar tensor."""
     if isinstance(x, TensorArray):
         return x.size()
@@ -120,7 +120,7 @@ def _no_length(rank: Tensor) -> Tensor:
         return constant(0)
 
 
-def _range(start: Any, stop: Any = None, step: Any = None) -> Any:
+def _range(start: object, stop: object = None, step: object = None) -> Any:
     start, stop, step = as_value(start), as_value(stop), as_value(step)
     if not any(map(is_staged, (start, stop, step))):
         return range(*(v for v in (start, stop, step) if v is not None))

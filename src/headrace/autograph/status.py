@@ -34,7 +34,11 @@ _LOGGER = logging.getLogger("tensorflow")
 
 
 class Status(enum.Enum):
-    """Whether code runs under AutoGraph: ENABLED, DISABLED or UNSPECIFIED (inherited)."""
+    """Whether code runs under AutoGraph: ENABLED, DISABLED or UNSPECIFIED (inherited).
+
+    What ``tf.autograph`` keeps for each context of a call; user code meets it in its own
+    converters.
+    """
 
     UNSPECIFIED = 0
     ENABLED = 1
@@ -44,7 +48,7 @@ class Status(enum.Enum):
 class ControlStatusCtx:
     """``with ControlStatusCtx(Status.ENABLED):`` sets the status for the calling thread."""
 
-    def __init__(self, status: Status, options: Any = None) -> None:
+    def __init__(self, status: Status, options: object = None) -> None:
         self.status = status
         self.options = options
 

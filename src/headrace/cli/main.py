@@ -84,6 +84,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return int(options.function(options))
-    except BrokenPipeError:  # whoever read our output has seen enough: `headrace ops | head`
+    except BrokenPipeError:  # the reader of our output has seen enough: `headrace ops | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

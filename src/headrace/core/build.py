@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+def apply_op(op_type: str, *inputs: object, name: str | None = None, **attrs: object) -> Tensor:
     """``apply`` by the op's registered name, for an op with one output."""
     return apply(lookup(op_type), *inputs, name=name, **attrs)
 
@@ -512,7 +512,7 @@ def _check_attr_string(opdef: OpDef, attr: Attr, text: str) -> None:
         )
 
 
-def _make_type(value: Any, name: str) -> DType:
+def _make_type(value: object, name: str) -> DType:
     if value is None:  # NumPy takes it for float64
         raise TypeError(f"Expected DataType for argument '{name}' not None.")
     return as_dtype(value).base_dtype

@@ -5,7 +5,7 @@ operations, and one operation (an IdentityN or NoOp) has the call's name and res
 what the call was, so that a GraphDef can be written with the call and the function in its library.
 
     note_call(graph, CallRecord(result, "PartitionedCall", inputs, body, writer))
-    calls = whole_calls(graph)        # those whose insides nobody else uses
+    calls = whole_calls(graph)        # those whose insides nothing else uses
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _from_python(
 
 
 def make_const(graph: Graph, array: Array, dtype: DType, full_name: str) -> Tensor:
-    """A Const operation holding an array (which nobody may write to afterwards)."""
+    """A Const operation holding an array (not to be written to afterwards)."""
     if graph._is_eager:
         return graph._constant(array, dtype)
     op = graph._add_op(CONST, (), {"value": array, "dtype": dtype}, full_name, depth=3)
@@ -281,7 +281,7 @@ def _from_nested(value: object, dtype: DType | None) -> np.ndarray[Any, Any]:
     return _wrapped(array, dtype)
 
 
-def _strings_from_nested(value: Any) -> np.ndarray[Any, Any]:
+def _strings_from_nested(value: object) -> np.ndarray[Any, Any]:
     try:
         array = np.array(value, dtype=object)
     except ValueError as error:

@@ -123,7 +123,7 @@ class FuncGraph(Graph):
         self.inputs.append(tensor)
         return tensor
 
-    def _placeholder(self, dtype: DType, shape: Any, name: str) -> Tensor:
+    def _placeholder(self, dtype: DType, shape: object, name: str) -> Tensor:
         context, self._context = self._context, None
         controls, self._control_ops = self._control_ops, ()
         try:

@@ -146,7 +146,7 @@ class Graph(GraphScopes):
     ) -> Any:
         raise NotImplementedError
 
-    def _multiply(self, a: Any, b: Any) -> Tensor | None:
+    def _multiply(self, a: object, b: object) -> Tensor | None:
         raise NotImplementedError
 
     def _constant(self, array: object, dtype: DTypeLike) -> Tensor:
@@ -261,7 +261,7 @@ class Graph(GraphScopes):
                 raise KeyError(
                     f"The name {name!r} refers to a Tensor which does not exist. The "
                     f"operation, {op_name!r}, does not "
-                    f"exist in the graph.{self._near(op_name)}"
+                    f"exist in the graph.{self._similar_names(op_name)}"
                 )
             if int(index) >= len(op._outputs):
                 raise KeyError(
@@ -285,12 +285,11 @@ class Graph(GraphScopes):
                 'form "<op_name>:<output_index>".'
             )
         if name not in self._by_name:
-            raise KeyError(
-                f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}"
-            )
+            near = self._similar_names(name)
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.{near}")
         return self._by_name[name]
 
-    def _near(self, name: str) -> str:
+    def _similar_names(self, name: str) -> str:
         import difflib
 
         near = difflib.get_close_matches(name, list(self._by_name)[:20000], 3)

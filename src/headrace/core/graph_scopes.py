@@ -103,7 +103,7 @@ class GraphScopes:
         return self._name_stack
 
     # blocks -------------------------------------------------------------------------------------
-    def control_dependencies(self, control_inputs: Any) -> AbstractContextManager[None]:
+    def control_dependencies(self, control_inputs: object) -> AbstractContextManager[None]:
         return ControlScope(self, control_inputs)
 
     @contextmanager

@@ -24,7 +24,16 @@ SparseTensorValue.__doc__ = """A sparse tensor as arrays: fetched from, or fed f
 
 
 class IndexedSlices:
-    """``dense[indices[i]] = values[i]``, everything else zero; repeated indices add up."""
+    """``dense[indices[i]] = values[i]``, everything else zero; repeated indices add up.
+
+    The gradient of a lookup of rows, as ``tf.gradients`` gives it: optimizers update only these
+    rows. ``values`` is [n, …], ``indices`` [n] integers of rows; ``dense_shape`` may be missing.
+    ``tf.convert_to_tensor`` makes a dense tensor of it.
+
+        values, indices = tf.constant([[1.0], [2.0]]), tf.constant([0, 0])
+        slices = tf.IndexedSlices(values, indices, tf.constant([2, 1]))
+        tf.convert_to_tensor(slices)  # [[3.0], [0.0]]
+    """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values

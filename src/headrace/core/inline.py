@@ -264,7 +264,7 @@ class _Copier:
         return value
 
     def _is_here(self, value: object) -> bool:
-        """Whether a part of the copied graph: what nobody needed was left behind."""
+        """Whether a part of the copied graph: what was not needed was left behind."""
         if isinstance(value, Tensor):
             return value in self.tensors
         if isinstance(value, tuple):

@@ -232,7 +232,11 @@ def flatten_with_tuple_paths(
 def flatten_with_joined_string_paths(
     structure: Mapping[str, Any], separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """The leaves of a structure with their paths: ``("a/0", leaf)`` pairs."""
+    """The leaves of a structure with their paths: ``("a/0", leaf)`` pairs.
+
+    Paths are keys of dicts, indices of sequences and names of fields, joined with ``separator``;
+    ``expand_composites`` looks into sparse and ragged tensors.
+    """
     return [
         (separator.join(map(str, path)), leaf)
         for path, leaf in _paths(structure, expand_composites, ())
@@ -242,7 +246,12 @@ def flatten_with_joined_string_paths(
 def pack_sequence_as(
     structure: object, flat_sequence: object, expand_composites: bool = False
 ) -> Any:
-    """The inverse of :func:`flatten`: ``flat_sequence`` in the shape of ``structure``."""
+    """The inverse of :func:`flatten`: ``flat_sequence`` in the shape of ``structure``.
+
+    There must be as many values as leaves; dicts are filled in the order of their sorted keys.
+
+        tf.nest.pack_sequence_as({"b": 0, "a": [0, 0]}, [1, 2, 3])["a"]  # [1, 2]
+    """
     if not isinstance(flat_sequence, Iterable) or isinstance(flat_sequence, (str, bytes)):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
     flat = list(flat_sequence)
@@ -271,7 +280,13 @@ def _pack(structure: object, leaves: Iterator[Any], composites: bool) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
-    """``func`` of the corresponding leaves, packed like the first structure."""
+    """``func`` of the corresponding leaves, packed like the first structure.
+
+    All structures must be nested alike; ``check_types=False`` lets a list stand for a tuple.
+    ``expand_composites`` maps the parts of sparse and ragged tensors.
+
+        tf.nest.map_structure(lambda a, b: a + b, {"x": 1}, {"x": 2})["x"]  # 3
+    """
     check_types, composites = _map_options(kwargs)
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
@@ -297,7 +312,10 @@ def _map_options(kwargs: dict[str, Any]) -> tuple[bool, bool]:
 def map_structure_with_tuple_paths(
     func: Callable[..., Any], *structure: object, **kwargs: object
 ) -> Any:
-    """As :func:`map_structure`, with the path of the leaves as first argument."""
+    """As :func:`map_structure`, with the path of the leaves as first argument.
+
+    A path is such as ``("a", 0, "b")``. The keyword arguments are those of ``map_structure``.
+    """
     check_types, composites = _map_options(kwargs)
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types, composites)
@@ -307,7 +325,10 @@ def map_structure_with_tuple_paths(
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
-    """As :func:`map_structure`, with the path of the leaves, as text, as first argument."""
+    """As :func:`map_structure`, with the path of the leaves, as text, as first argument.
+
+    A path is such as "a/0/b". The keyword arguments are those of ``map_structure``.
+    """
     return map_structure_with_tuple_paths(
         lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structure, **kwargs
     )
@@ -397,7 +418,11 @@ def _same_namedtuples(a: Any, b: Any) -> bool:
 def assert_shallow_structure(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """ValueError/TypeError unless ``input_tree`` has the nesting of ``shallow_tree``, at least."""
+    """ValueError/TypeError unless ``input_tree`` has the nesting of ``shallow_tree``, at least.
+
+    Below a leaf of ``shallow_tree`` anything may stand. ``check_types`` wants the same kinds of
+    sequences; ``expand_composites`` looks into sparse and ragged tensors.
+    """
     if not _is_branch(shallow_tree, expand_composites):
         return
     if not _is_branch(input_tree, expand_composites):
@@ -456,7 +481,10 @@ def yield_flattened_up_to(
     check_types: bool = True,
     expand_composites: bool = False,
 ) -> Iterator[Any]:
-    """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves, in order."""
+    """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves, in order.
+
+    The iterator behind ``flatten_up_to``, with the same arguments.
+    """
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     for _, subtree in _yield_up_to(shallow_tree, input_tree, expand_composites, ()):
         yield subtree
@@ -468,14 +496,24 @@ def flatten_up_to(
     check_types: bool = True,
     expand_composites: bool = False,
 ) -> list[Any]:
-    """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves."""
+    """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves.
+
+    In order. The input may be nested deeper: such a part comes as it is. ``check_types`` and
+    ``expand_composites`` are as in ``assert_shallow_structure``.
+
+        tf.contrib.framework.nest.flatten_up_to([0, 0], [[1, 2], 3])  # [[1, 2], 3]
+    """
     return list(yield_flattened_up_to(shallow_tree, input_tree, check_types, expand_composites))
 
 
 def map_structure_up_to(
     shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
-    """``func`` of the corresponding parts of ``inputs``, packed like ``shallow_tree``."""
+    """``func`` of the corresponding parts of ``inputs``, packed like ``shallow_tree``.
+
+    Where ``shallow_tree`` has a leaf, ``func`` gets what each of ``inputs`` has there, be it nested
+    or not. ``check_types`` and ``expand_composites`` are as in ``map_structure``.
+    """
     return map_structure_with_tuple_paths_up_to(
         shallow_tree, lambda _, *parts: func(*parts), *inputs, **kwargs
     )

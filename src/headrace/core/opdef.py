@@ -33,7 +33,7 @@ function: its kernel returns the new values of the written variables, in the ord
 followed by those outputs that are not references. A reference output is the new value of the first
 written variable; the executor stores and forwards. ``inplace``, if given, is a NumPy version with
 the same parameters (without ``xp``) that overwrites the arrays of the written inputs and returns
-nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the
+nothing; the NumPy executor takes it when nothing else references those arrays. ``trusting`` is the
 kernel without its checks of shapes, taken where all static shapes are known and were checked when
 the operation was made, and in fused groups where a number stands for an array that repeats it (so
 it must broadcast). ``native(uses, …)``, beside ``inplace``, is a compiled version of it: it is

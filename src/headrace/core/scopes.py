@@ -102,7 +102,7 @@ def op_scope(
         yield scope
 
 
-def control_dependencies(control_inputs: Any) -> Any:
+def control_dependencies(control_inputs: object) -> Any:
     """Operations made inside the ``with`` block run after the given ones.
 
         with tf.control_dependencies([update]):
@@ -143,7 +143,7 @@ def add_to_collection(name: object, value: object) -> None:
     get_default_graph().add_to_collection(name, value)
 
 
-def add_to_collections(names: Any, value: object) -> None:
+def add_to_collections(names: object, value: object) -> None:
     """Append a value to several collections of the default graph (each once)."""
     get_default_graph().add_to_collections(names, value)
 

@@ -70,7 +70,7 @@ class Entered:
 
     __slots__ = ("item", "stack")
 
-    def __init__(self, stack: DefaultStack, item: Any) -> None:
+    def __init__(self, stack: DefaultStack, item: object) -> None:
         self.stack = stack
         self.item = item
 

@@ -1,7 +1,7 @@
 """The tapes that are recording, per thread: what reads of variables and eager operations look at.
 
 ``ACTIVE[0]`` counts the tapes of all threads, so that code in a hot path pays one comparison while
-nobody records.
+nothing records.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ class Reference:
 
     __slots__ = ("__weakref__", "_wrapped")
 
-    def __init__(self, wrapped: Any) -> None:
+    def __init__(self, wrapped: object) -> None:
         self._wrapped = wrapped
 
     def deref(self) -> Any:
@@ -301,7 +301,7 @@ class Operation:
     ``graph.get_operation_by_name``. Fetching one runs it and gives None.
     """
 
-    #: Inputs whose gradient nobody wants: known on tapes (eager/tape_record.py), not in graphs,
+    #: Inputs whose gradient is not wanted: known on tapes (eager/tape_record.py), not in graphs,
     #: where planning drops them.
     _skip: frozenset[int] = frozenset()
     #: Of a Merge: what chooses its input, and whether the value for false comes second.

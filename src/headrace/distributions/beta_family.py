@@ -187,7 +187,15 @@ def _kl_beta_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
 
 
 class Dirichlet(Distribution):
-    """Vectors of positive numbers that sum to one."""
+    """Vectors of positive numbers that sum to one.
+
+    ``concentration`` is [..., K], positive; the leading axes are independent distributions. A
+    sample has the shape ``sample_shape + concentration.shape``. ``validate_args`` checks parameters
+    and values at run time; ``allow_nan_stats=False`` makes an undefined mode an error instead of
+    NaN.
+
+        tf.distributions.Dirichlet([1.0, 3.0]).mean()  # [0.25, 0.75]
+    """
 
     def __init__(
         self,

@@ -94,7 +94,7 @@ class Bijector:
         self._name = name or _snake(type(self).__name__)
         # what was computed: y by x, x by y, and the tensors, so that their ids stay theirs
         self._known: dict[tuple[str, Any], Any] = {}
-        self._held: list[Any] = []
+        self._cached: list[Any] = []
 
     @property
     def name(self) -> str:
@@ -154,7 +154,7 @@ class Bijector:
             other = "inverse" if way == "forward" else "forward"
             self._known[way, (id(x), condition)] = found
             self._known[other, (id(found), condition)] = x
-            self._held += [x, found]
+            self._cached += [x, found]
         return found
 
     @property
@@ -336,7 +336,11 @@ class Softplus(Bijector):
 
 
 class AffineScalar(Bijector):
-    """scale * x + shift, with numbers."""
+    """scale * x + shift, with numbers.
+
+    A missing ``shift`` is 0, a missing ``scale`` 1. Both may be tensors that broadcast with x: each
+    element is mapped by itself, so the log determinant is the logarithm of ``abs(scale)``.
+    """
 
     def __init__(
         self,

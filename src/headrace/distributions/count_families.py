@@ -80,19 +80,19 @@ class NegativeBinomial(LogitsDistribution):
         return random_poisson(rate, [], dtype=self.dtype, seed=gen_new_seed(seed, "negative_binom"))
 
     def _cdf(self, x: Tensor) -> Tensor:
-        return betainc(self._total_count, 1.0 + self._whole(x), ops.sigmoid(-self._odds()))
+        return betainc(self._total_count, 1.0 + self._checked_whole(x), ops.sigmoid(-self._odds()))
 
     def _odds(self) -> Tensor:
         return self._logits
 
-    def _whole(self, x: Tensor) -> Tensor:
+    def _checked_whole(self, x: Tensor) -> Tensor:
         if not self.validate_args:
             return x
         return with_dependencies([assert_equal(x, ops.floor(x))], x)
 
     def _log_prob(self, x: Tensor) -> Any:
         n, odds = self._total_count, self._odds()
-        x = self._whole(x)
+        x = self._checked_whole(x)
         plain = -n * ops.softplus(odds) - x * ops.softplus(-odds)
         return plain - (-lgamma(n + x) + lgamma(1.0 + x) + lgamma(n))
 
@@ -184,7 +184,7 @@ class QuantizedDistribution(Distribution):
             text = "value has non-integer components."
             return with_dependencies([assert_equal(value, ops.floor(value), message=text)], value)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: object, seed: int | None = None) -> Tensor:
         with name_scope("transform"):
             drawn: Any = self._dist.sample(ops.convert_to_tensor(n, name="n"), seed=seed)
             found, one = ops.ceil(drawn), ops.ones_like(drawn)

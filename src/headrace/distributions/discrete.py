@@ -89,7 +89,13 @@ class _Scalars(LogitsDistribution):
 
 
 class Bernoulli(_Scalars):
-    """0 or 1, with a probability of 1 (``probs``) or its log-odds (``logits``)."""
+    """0 or 1, with a probability of 1 (``probs``) or its log-odds (``logits``).
+
+    Give one of both, of any shape: each element is a distribution. ``dtype`` is the type of
+    samples. ``validate_args`` checks parameters and values at run time.
+
+        tf.distributions.Bernoulli(probs=0.25).prob([0, 1])  # [0.75, 0.25]
+    """
 
     def __init__(
         self,
@@ -114,7 +120,7 @@ class Bernoulli(_Scalars):
     def _param_shapes(sample_shape: TensorLike) -> dict[str, Tensor]:
         return {"logits": convert_to_tensor(sample_shape, dtypes.int32)}
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: object, seed: int | None = None) -> Tensor:
         shape = concat([[n], self.batch_shape_tensor()], 0)
         drawn = random_uniform(shape, seed=seed, dtype=self.probs.dtype)
         return cast(less(drawn, self.probs), self.dtype)
@@ -198,8 +204,35 @@ class _OverClasses(LogitsDistribution):
         return reshape(self.logits, [-1, self.event_size])
 
 
-class Categorical(_OverClasses):
-    """One of K classes as an integer, with ``logits`` or ``probs`` along the last axis."""
+class _OneClass(_OverClasses):
+    """A sample is one of the classes."""
+
+    def __init__(
+        self,
+        logits: TensorLike | None,
+        probs: TensorLike | None,
+        dtype: DTypeLike,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        name: str,
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[logits, probs]) as name:
+            self._keep_classes(logits, probs, validate_args, name)
+        parents = [self._logits, self._probs]
+        super().__init__(
+            dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, name
+        )
+
+
+class Categorical(_OneClass):
+    """One of K classes as an integer, with ``logits`` or ``probs`` along the last axis.
+
+    Give one of both, [..., K]; the leading axes are independent distributions. ``logits`` need not
+    be normalized. ``dtype`` is the type of samples, ``validate_args`` checks parameters and values.
+
+        tf.distributions.Categorical(probs=[0.1, 0.9]).mode()  # 1
+    """
 
     def __init__(
         self,
@@ -210,13 +243,7 @@ class Categorical(_OverClasses):
         allow_nan_stats: bool = True,
         name: str = "Categorical",
     ) -> None:
-        given = dict(locals())
-        with name_scope(name, values=[logits, probs]) as name:
-            self._keep_classes(logits, probs, validate_args, name)
-        parents = [self._logits, self._probs]
-        super().__init__(
-            dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, name
-        )
+        super().__init__(logits, probs, dtype, validate_args, allow_nan_stats, name)
 
     def _event_shape(self) -> Any:
         return []
@@ -268,7 +295,7 @@ def _kl_categorical(a: Categorical, b: Categorical, name: str | None = None) -> 
         return reduce_sum(softmax(a.logits) * difference, axis=-1)
 
 
-class OneHotCategorical(_OverClasses):
+class OneHotCategorical(_OneClass):
     """A class, as a vector with one 1."""
 
     def __init__(
@@ -280,13 +307,7 @@ class OneHotCategorical(_OverClasses):
         allow_nan_stats: bool = True,
         name: str = "OneHotCategorical",
     ) -> None:
-        given = dict(locals())
-        with name_scope(name, values=[logits, probs]) as name:
-            self._keep_classes(logits, probs, validate_args, name)
-        parents = [self._logits, self._probs]
-        super().__init__(
-            dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, name
-        )
+        super().__init__(logits, probs, dtype, validate_args, allow_nan_stats, name)
 
     def _event_shape(self) -> TensorShape:
         return self.logits.shape.with_rank_at_least(1)[-1:]
@@ -329,7 +350,7 @@ class Binomial(_Scalars):
 
     def __init__(
         self,
-        total_count: Any,
+        total_count: object,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         validate_args: bool = False,
@@ -431,7 +452,7 @@ class Geometric(_Scalars):
             name,
         )
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: object, seed: int | None = None) -> Tensor:
         shape = concat([[n], shape_of(self._probs)], 0)
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
         drawn = random_uniform(shape, least, 1.0, self.dtype, seed)

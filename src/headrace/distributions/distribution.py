@@ -76,7 +76,7 @@ class Distribution:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: object,
         reparameterization_type: ReparameterizationType,
         validate_args: bool,
         allow_nan_stats: bool,

@@ -61,7 +61,7 @@ class ConditionalBijector(Bijector):
         x: TensorLike,
         event_ndims: int,
         name: str = "forward_log_det_jacobian",
-        **condition: Any,
+        **condition: object,
     ) -> Tensor:
         with self._scope(name, x):
             given = self._given(x, "x")
@@ -91,16 +91,16 @@ class ConditionalBijector(Bijector):
     def _given(self, x: TensorLike, name: str) -> Tensor:
         return ops.convert_to_tensor(x, name=name, preferred_dtype=self.dtype)
 
-    def _forward(self, x: Tensor, **condition: Any) -> Any:
+    def _forward(self, x: Tensor, **condition: object) -> Any:
         raise NotImplementedError(f"forward not implemented: {type(self).__name__}")
 
-    def _inverse(self, y: Tensor, **condition: Any) -> Any:
+    def _inverse(self, y: Tensor, **condition: object) -> Any:
         raise NotImplementedError(f"inverse not implemented: {type(self).__name__}")
 
-    def _forward_log_det_jacobian(self, x: Tensor, **condition: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Tensor, **condition: object) -> Any:
         raise NotImplementedError(f"forward_log_det_jacobian: {type(self).__name__}")
 
-    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: object) -> Any:
         raise NotImplementedError(f"inverse_log_det_jacobian: {type(self).__name__}")
 
 
@@ -128,7 +128,7 @@ class MaskedAutoregressiveFlow(ConditionalBijector):
             name=name or "masked_autoregressive_flow",
         )
 
-    def _forward(self, x: Tensor, **condition: Any) -> Any:
+    def _forward(self, x: Tensor, **condition: object) -> Any:
         def step(y: Tensor) -> Tensor:
             shift, log_scale = self._shift_and_log_scale_fn(y, **condition)
             found = x if log_scale is None else x * ops.exp(log_scale)
@@ -149,12 +149,12 @@ class MaskedAutoregressiveFlow(ConditionalBijector):
         y.set_shape(x.shape)
         return ops.while_loop(lambda i, _: i < event, lambda i, y: [i + 1, step(y)], [0, y])[1]
 
-    def _inverse(self, y: Tensor, **condition: Any) -> Tensor:
+    def _inverse(self, y: Tensor, **condition: object) -> Tensor:
         shift, log_scale = self._shift_and_log_scale_fn(y, **condition)
         x = y if shift is None else y - shift
         return x if log_scale is None else x * ops.exp(-log_scale)
 
-    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Tensor:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: object) -> Tensor:
         _, log_scale = self._shift_and_log_scale_fn(y, **condition)
         if log_scale is None:
             return ops.zeros([], y.dtype)
@@ -294,7 +294,7 @@ class RealNVP(ConditionalBijector):
         )
         return first, others, shift, log_scale
 
-    def _forward(self, x: Tensor, **condition: Any) -> Tensor:
+    def _forward(self, x: Tensor, **condition: object) -> Tensor:
         first, others, shift, log_scale = self._parts(x, condition)
         if log_scale is not None:
             others *= ops.exp(log_scale)
@@ -302,7 +302,7 @@ class RealNVP(ConditionalBijector):
             others += shift
         return ops.concat([first, others], -1)
 
-    def _inverse(self, y: Tensor, **condition: Any) -> Tensor:
+    def _inverse(self, y: Tensor, **condition: object) -> Tensor:
         first, others, shift, log_scale = self._parts(y, condition)
         if shift is not None:
             others -= shift
@@ -310,11 +310,11 @@ class RealNVP(ConditionalBijector):
             others *= ops.exp(-log_scale)
         return ops.concat([first, others], -1)
 
-    def _inverse_log_det_jacobian(self, y: Tensor, **condition: Any) -> Tensor:
+    def _inverse_log_det_jacobian(self, y: Tensor, **condition: object) -> Tensor:
         log_scale = self._parts(y, condition)[3]
         return ops.zeros([], y.dtype) if log_scale is None else -ops.reduce_sum(log_scale, -1)
 
-    def _forward_log_det_jacobian(self, x: Tensor, **condition: Any) -> Tensor:
+    def _forward_log_det_jacobian(self, x: Tensor, **condition: object) -> Tensor:
         log_scale = self._parts(x, condition)[3]
         return ops.zeros([], x.dtype) if log_scale is None else ops.reduce_sum(log_scale, -1)
 
@@ -350,7 +350,7 @@ class BatchNormalization(Bijector):
 
     def __init__(
         self,
-        batchnorm_layer: Any = None,
+        batchnorm_layer: object = None,
         training: bool = True,
         validate_args: bool = False,
         name: str = "batch_normalization",
@@ -373,7 +373,7 @@ class BatchNormalization(Bijector):
         axis = self.batchnorm.axis
         return [axis] if isinstance(axis, int) else list(axis)
 
-    def _wide(self, v: Any, x: Any) -> Any:
+    def _statistics_for(self, v: Any, x: Any) -> Any:
         """A vector of statistics beside ``x``."""
         axes, rank = self._axes(), x.shape.ndims
         if v is None or v.shape.ndims == rank:
@@ -393,9 +393,12 @@ class BatchNormalization(Bijector):
         if not layer.built:
             layer.build(x.shape)
         _known(x)
-        mean, variance = self._wide(layer.moving_mean, x), self._wide(layer.moving_variance, x)
-        offset = self._wide(layer.beta, x) if layer.center else None
-        scale = self._wide(layer.gamma, x) if layer.scale else None
+        mean, variance = (
+            self._statistics_for(layer.moving_mean, x),
+            self._statistics_for(layer.moving_variance, x),
+        )
+        offset = self._statistics_for(layer.beta, x) if layer.center else None
+        scale = self._statistics_for(layer.gamma, x) if layer.scale else None
         with name_scope(None, "undo_batchnorm", [x, mean, variance, scale, offset]):
             rescale = ops.sqrt(variance + layer.epsilon)
             if scale is not None:

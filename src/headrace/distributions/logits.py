@@ -30,7 +30,7 @@ __all__ = ["check_counts", "get_logits_and_probs", "log_combinations"]
 
 def get_logits_and_probs(
     logits: TensorLike | None = None,
-    probs: Any = None,
+    probs: object = None,
     multidimensional: bool = False,
     validate_args: bool = False,
     name: str = "get_logits_and_probs",
@@ -57,7 +57,7 @@ def get_logits_and_probs(
             return log(probs) - log1p(-1.0 * probs), probs
 
 
-def _floating(value: Any, name: str, dtype: DTypeLike | None) -> Tensor:
+def _floating(value: object, name: str, dtype: DTypeLike | None) -> Tensor:
     tensor = convert_to_tensor(value, dtype, name)
     if not tensor.dtype.is_floating:
         raise TypeError(f"{name} must having floating type.")

@@ -48,11 +48,17 @@ __all__ = ["DirichletMultinomial", "Multinomial"]
 
 
 class Multinomial(LogitsDistribution):
-    """How often each class comes up in ``total_count`` draws."""
+    """How often each class comes up in ``total_count`` draws.
+
+    Give ``logits`` or ``probs``, [..., K]; samples are counts [..., K] that sum to ``total_count``,
+    as floats. ``validate_args`` checks parameters and values, for example that counts are whole.
+
+        tf.distributions.Multinomial(4.0, probs=[0.25, 0.75]).mean()  # [1.0, 3.0]
+    """
 
     def __init__(
         self,
-        total_count: Any,
+        total_count: object,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         validate_args: bool = False,
@@ -140,7 +146,13 @@ class Multinomial(LogitsDistribution):
 
 
 class DirichletMultinomial(Distribution):
-    """A Multinomial whose probabilities are drawn from a Dirichlet distribution."""
+    """A Multinomial whose probabilities are drawn from a Dirichlet distribution.
+
+    ``total_count`` is a number of draws, ``concentration`` [..., K] positive; samples are counts
+    [..., K] that sum to ``total_count``, as floats. ``validate_args`` checks parameters and values.
+
+        tf.distributions.DirichletMultinomial(4.0, [1.0, 3.0]).mean()  # [1.0, 3.0]
+    """
 
     def __init__(
         self,

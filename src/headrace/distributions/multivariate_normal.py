@@ -107,15 +107,15 @@ class Triangle:
     def to_dense(self) -> Any:
         return self.matrix
 
-    def _wide(self, x: Tensor) -> Any:
+    def _matrix_for(self, x: Tensor) -> Any:
         """The matrix with the leading axes of ``x``."""
         return self.matrix * ones_like(x[..., None])
 
     def matvec(self, x: Tensor) -> Tensor:
-        return matmul(self._wide(x), x[..., None])[..., 0]
+        return matmul(self._matrix_for(x), x[..., None])[..., 0]
 
     def solvevec(self, x: Tensor) -> Tensor:
-        return matrix_triangular_solve(self._wide(x), x[..., None])[..., 0]
+        return matrix_triangular_solve(self._matrix_for(x), x[..., None])[..., 0]
 
     def solve_matrix(self, dense: Tensor, right: Tensor) -> Tensor:
         """``right`` divided by the matrix, which ``dense`` is written out."""

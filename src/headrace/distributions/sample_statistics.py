@@ -67,7 +67,7 @@ class SeedStream:
         return self._salt
 
 
-def _flat_end(x: Tensor, axis: Any) -> tuple[Any, list[int] | None]:
+def _flat_end(x: Tensor, axis: object) -> tuple[Any, list[int] | None]:
     """``x`` with the given axes as one last axis, and these axes."""
     if axis is None:
         return ops.reshape(x, [-1]), None
@@ -265,7 +265,7 @@ def _posterior(prior: Normal, scale: Any, s: Any, n: Any) -> tuple[Any, Any, Any
 
 
 def normal_conjugates_known_scale_posterior(
-    prior: Normal, scale: TensorLike, s: Any, n: TensorLike
+    prior: Normal, scale: TensorLike, s: object, n: TensorLike
 ) -> Normal:
     """What is known of the mean after ``n`` values with sum ``s`` and known ``scale``."""
     mean, variance, _ = _posterior(prior, scale, s, n)
@@ -273,7 +273,7 @@ def normal_conjugates_known_scale_posterior(
 
 
 def normal_conjugates_known_scale_predictive(
-    prior: Normal, scale: TensorLike, s: Any, n: TensorLike
+    prior: Normal, scale: TensorLike, s: object, n: TensorLike
 ) -> Normal:
     """The distribution of the next value after ``n`` values with sum ``s``."""
     mean, variance, each = _posterior(prior, scale, s, n)
@@ -288,7 +288,7 @@ def tridiag(
 ) -> Any:
     """Matrices with up to three diagonals, as given."""
 
-    def beside(d: Any, low: bool) -> Tensor:
+    def beside(d: object, low: bool) -> Tensor:
         inner = matrix_diag(convert_to_tensor(d))
         pads = [[0, 0]] * ((inner.shape.ndims or 2) - 2)
         return ops.pad(inner, [*pads, [1, 0], [0, 1]] if low else [*pads, [0, 1], [1, 0]])

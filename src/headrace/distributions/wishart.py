@@ -157,12 +157,12 @@ class _Wishart(Distribution):
                 + 2 * self._log_det_scale()
             )
 
-    def _multi_lgamma(self, a: Any) -> Any:
+    def _multi_lgamma(self, a: object) -> Any:
         p = self._size
         total = ops.reduce_sum(lgamma(self._sequence(a)), -1)
         return 0.25 * p * (p - 1.0) * math.log(math.pi) + total
 
-    def _multi_digamma(self, a: Any) -> Tensor:
+    def _multi_digamma(self, a: object) -> Tensor:
         return ops.reduce_sum(digamma(self._sequence(a)), -1)
 
     def _entropy(self) -> Any:

@@ -119,7 +119,7 @@ def _reshape(own: Callable[..., Any], error: Exception, a: TensorLike, **kwargs:
     return own(a, shape, **kwargs)
 
 
-def _by_method(own: Callable[..., Any], error: Exception, *args: Any, **kwargs: Any) -> Any:
+def _by_method(own: Callable[..., Any], error: Exception, *args: object, **kwargs: object) -> Any:
     del error
     return own(*args, method=kwargs.pop("interpolation"), **kwargs)
 
@@ -141,7 +141,9 @@ def _from_bytes(
     return np.frombuffer(data, dtype, count).copy()
 
 
-def _copy_if_needed(own: Callable[..., Any], error: Exception, *args: Any, **kwargs: Any) -> Any:
+def _copy_if_needed(
+    own: Callable[..., Any], error: Exception, *args: object, **kwargs: object
+) -> Any:
     del error
     return own(*args, **{**kwargs, "copy": None})
 
@@ -176,7 +178,7 @@ def _itemset(self: Any, *args: object) -> None:
         self[index[0] if len(index) == 1 else tuple(index)] = value
 
 
-def _ptp(self: Any, axis: int | None = None, out: Array | None = None, **kwargs: Any) -> Any:
+def _ptp(self: Any, axis: int | None = None, out: Array | None = None, **kwargs: object) -> Any:
     import numpy as np
 
     ptp: Callable[..., Any] = np.ptp

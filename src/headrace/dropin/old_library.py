@@ -62,7 +62,7 @@ def _shuffle(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_encoding(own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
-    def load(source: Any, *, encoding: str | None = None, **kwargs: Any) -> Any:
+    def load(source: object, *, encoding: str | None = None, **kwargs: object) -> Any:
         del encoding  # TensorFlow 1's Pythons ignored it, too
         return own(source, **kwargs)
 
@@ -77,7 +77,7 @@ _CALLS: list[tuple[Any, str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 ]
 
 
-def _add(owner: Any, name: str, value: Any) -> None:
+def _add(owner: object, name: str, value: object) -> None:
     if name not in vars(owner):
         setattr(owner, name, value)
         _changed.append((owner, name, None))

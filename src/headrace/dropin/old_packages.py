@@ -75,7 +75,7 @@ def _pandas(module: ModuleType) -> dict[str, Any]:
         rest = [pd.DataFrame([r]) if isinstance(r, dict) else r for r in rest]
         return pd.concat([self, *rest], ignore_index=ignore_index, **kwargs)
 
-    def as_matrix(self: Any, columns: Any = None) -> Any:
+    def as_matrix(self: Any, columns: object = None) -> Any:
         return (self if columns is None else self[columns]).values
 
     names: dict[str, Any] = {"np": np}
@@ -91,10 +91,10 @@ def _networkx(module: ModuleType) -> dict[str, Any]:
 
     nx: Any = module
 
-    def to_numpy_matrix(graph: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
+    def to_numpy_matrix(graph: object, *args: object, **kwargs: object) -> np.ndarray[Any, Any]:
         return np.asmatrix(nx.to_numpy_array(graph, *args, **kwargs))
 
-    def to_scipy_sparse_matrix(graph: Any, *args: Any, **kwargs: Any) -> Any:
+    def to_scipy_sparse_matrix(graph: object, *args: object, **kwargs: object) -> Any:
         return sparse.csr_matrix(nx.to_scipy_sparse_array(graph, *args, **kwargs))
 
     def connected_component_subgraphs(graph: Any, copy: bool = True) -> Iterator[Any]:
@@ -164,7 +164,7 @@ def _canvas(module: ModuleType) -> dict[str, Any]:
 
 
 def _color_maps(module: ModuleType) -> dict[str, Any]:
-    def get_cmap(name: Any = None, lut: int | None = None) -> Any:
+    def get_cmap(name: str | None = None, lut: int | None = None) -> Any:
         from matplotlib import pyplot
 
         return pyplot.get_cmap(name, lut)
@@ -183,7 +183,7 @@ def _gca(own: Callable[..., Any]) -> Callable[..., Any]:
 def _use_style(own: Callable[..., Any]) -> Callable[..., Any]:
     """Seaborn's styles have a version in their names now."""
 
-    def today(style: Any) -> Any:
+    def today(style: object) -> Any:
         if isinstance(style, list | tuple):
             return [today(s) for s in style]
         if isinstance(style, str) and style.startswith("seaborn") and "v0_8" not in style:
@@ -191,7 +191,7 @@ def _use_style(own: Callable[..., Any]) -> Callable[..., Any]:
         return style
 
     @functools.wraps(own)
-    def use(style: Any) -> None:
+    def use(style: object) -> None:
         own(today(style))
 
     return use
@@ -199,7 +199,7 @@ def _use_style(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _load_yaml(own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
-    def load(stream: Any, Loader: Any = None) -> Any:
+    def load(stream: object, Loader: object = None) -> Any:
         full: Any = importlib.import_module("yaml")
         return own(stream, full.FullLoader if Loader is None else Loader)
 

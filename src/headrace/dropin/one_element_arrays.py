@@ -85,7 +85,7 @@ def _slot(kind: type, place: int) -> ctypes.c_size_t:
 def _is_laid_out() -> bool:
     """Whether the functions stand where they are expected.
 
-    A release that nobody has looked at, another interpreter, and builds whose objects have a longer
+    A release that was not examined, another interpreter, and builds whose objects have a longer
     head (without the lock, or tracing references) are told apart without reading any memory. Then
     three types must show what is known of them: their sizes and which number functions they have.
     """

@@ -15,7 +15,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 class _Capsule:
     """NumPy takes only objects with the protocol's methods; older code passes bare capsules."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self._capsule = capsule
 
     def __dlpack__(self, **options: object) -> Any:
@@ -35,5 +35,5 @@ def to_dlpack(tf_tensor: object) -> Any:
 def from_dlpack(dlcapsule: object) -> EagerTensor:
     """A tensor with the value of a capsule, or of any array that has ``__dlpack__``."""
     source = dlcapsule if hasattr(dlcapsule, "__dlpack__") else _Capsule(dlcapsule)
-    array = np.array(np.from_dlpack(source))  # a copy: nobody else can change a tensor
+    array = np.array(np.from_dlpack(source))  # a copy: nothing else can change a tensor
     return wrap(array, dtypes.FROM_NUMPY[array.dtype])

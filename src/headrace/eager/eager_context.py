@@ -113,7 +113,7 @@ class EagerGraph(Graph):
         self._execute = execute  # type: ignore[method-assign]  # the next call goes straight there
         return execute(opdef, inputs, name, given)
 
-    def _multiply(self, a: Any, b: Any) -> Tensor | None:
+    def _multiply(self, a: object, b: object) -> Tensor | None:
         from headrace.eager.eager_operators import product
 
         self._multiply = product  # type: ignore[method-assign]  # the next call goes straight there

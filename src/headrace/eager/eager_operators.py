@@ -17,7 +17,7 @@ from headrace.core.stacks import default_graphs
 from headrace.eager.eager_tensor import EagerTensor
 from headrace.eager.tape_record import ACTIVE
 from headrace.kernels.numpy.gemm import matmul
-from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.kernels.numpy.openblas import blas_holders, release_blas
 from headrace.ops.array.indexing import slice_helper
 from headrace.ops.math.operators import OPERATORS
 from headrace.runtime.float_errors import restore, silence
@@ -105,7 +105,7 @@ def product(a: Any, b: Any) -> EagerTensor | None:
         value = matmul(left, right)
     finally:
         restore(token)
-        if held[0]:
+        if blas_holders[0]:
             release_blas()
     out = _new(EagerTensor)
     out._static = value

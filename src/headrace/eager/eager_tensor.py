@@ -2,7 +2,7 @@
 
 An :class:`EagerTensor` is a :class:`Tensor` whose value is its ``_static`` array (or NumPy scalar,
 for rank 0), so code that asks for a tensor's static value, shape or type finds them without a case
-of its own. Nobody may write to the array: a user gets copies (``numpy()``) or read-only views
+of its own. No code may write to the array: a user gets copies (``numpy()``) or read-only views
 (``np.asarray``).
 
     >>> x = tf.constant([1.0, 2.0])
@@ -100,7 +100,7 @@ class EagerTensor(Tensor):
     def get_shape(self) -> TensorShape:
         return shapes.from_plain(self._static.shape)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: object) -> None:
         if not self.shape.is_compatible_with(shape):
             raise ValueError(
                 f"Tensor's shape {self.shape} is not compatible with supplied shape "
@@ -252,7 +252,7 @@ class Handle(EagerTensor):
 
     __slots__ = ("_op",)
 
-    def __init__(self, value: Any, op: Any = PLACE, dtype: DType = dtypes.resource) -> None:
+    def __init__(self, value: object, op: object = PLACE, dtype: DType = dtypes.resource) -> None:
         self._static = value
         self._dtype = dtype
         self._op = op
@@ -293,7 +293,7 @@ _new = EagerTensor.__new__
 
 
 def wrap(value: Any, dtype: DType) -> EagerTensor:
-    """A tensor around an array that nobody else will write to."""
+    """A tensor around an array that nothing else writes to."""
     tensor = _new(EagerTensor)
     tensor._static = value
     tensor._dtype = dtype

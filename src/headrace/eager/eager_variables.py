@@ -80,13 +80,13 @@ class EagerVariable(ResourceVariable):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: object = None,
         trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: object = None,
         variable_def: object = None,
         import_scope: str | None = None,
         constraint: ConstraintLike | None = None,

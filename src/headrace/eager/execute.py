@@ -28,7 +28,7 @@ from headrace.eager.eager_errors import located, not_allowed, wrong_type
 from headrace.eager.eager_tensor import EagerTensor, Handle, wrap
 from headrace.eager.tape_record import ACTIVE, Record, record
 from headrace.kernels.numpy import numpy_xp
-from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.kernels.numpy.openblas import blas_holders, release_blas
 from headrace.lower.session_state import RunContext
 from headrace.ops.state.resource_state import VAR_HANDLE
 from headrace.runtime.float_errors import restore, silence
@@ -117,7 +117,7 @@ def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict
         raise located(error, opdef, inputs, values, name, plan.attrs) from None
     finally:
         restore(token)
-        if held[0]:
+        if blas_holders[0]:
             release_blas()
     out = _new(EagerTensor)
     out._static = value
@@ -498,7 +498,7 @@ def _outputs(
         raise located(error, opdef, inputs, values, name, plan.attrs) from None
     finally:
         restore(token)
-        if held[0]:
+        if blas_holders[0]:
             release_blas()
     n = len(plan.dtypes)
     if n == 0:
@@ -510,7 +510,7 @@ def _outputs(
     return outputs
 
 
-def _wrapped(value: Any, dtype: DType) -> EagerTensor:
+def _wrapped(value: object, dtype: DType) -> EagerTensor:
     kind = dtype._kind
     if kind == "r":
         return value if isinstance(value, Handle) else Handle(value, dtype=dtype)

@@ -38,7 +38,7 @@ class ForwardAccumulator:
 
     _watch_accessed_variables = False
 
-    def __init__(self, primals: Any, tangents: Any) -> None:
+    def __init__(self, primals: object, tangents: object) -> None:
         self._tangents: dict[int, tuple[Any, Any]] = {}
         self._recording = False
         nest.assert_same_structure(primals, tangents)

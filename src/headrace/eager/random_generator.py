@@ -43,10 +43,16 @@ _MASK = (1 << 64) - 1
 
 
 class Generator:
-    """A random-number generator with a state of its own."""
+    """A random-number generator with a state of its own.
+
+    Every draw (``normal``, ``uniform`` …) moves the state on, so equal states give equal numbers.
+    Usually made by ``from_seed``; ``copy_from`` continues where another one is, ``state`` and
+    ``alg`` ("philox" or 1) are three integers and their algorithm. The state is a variable that
+    checkpoints keep.
+    """
 
     def __init__(
-        self, copy_from: Generator | None = None, state: Any = None, alg: Any = None
+        self, copy_from: Generator | None = None, state: object = None, alg: object = None
     ) -> None:
         if copy_from is not None:
             state, alg = copy_from._words(), "philox"
@@ -69,7 +75,7 @@ class Generator:
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: TensorLike, counter: object, alg: Any) -> Generator:
+    def from_key_counter(cls, key: TensorLike, counter: object, alg: object) -> Generator:
         words = [int(c) for c in np.asarray(counter).reshape(-1)]
         return cls(state=[*words, int(np.asarray(key))], alg=alg)
 
@@ -129,7 +135,9 @@ class Generator:
         dtype: DType = dtypes.float32,
         name: str | None = None,
     ) -> Any:
-        return self._drawn(philox.normal, shape, dtype) * _as(stddev, dtype) + _as(mean, dtype)
+        return self._drawn(philox.normal, shape, dtype) * _as_tensor(stddev, dtype) + _as_tensor(
+            mean, dtype
+        )
 
     def truncated_normal(
         self,
@@ -139,9 +147,9 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Any:
-        return self._drawn(philox.truncated_normal, shape, dtype) * _as(stddev, dtype) + _as(
-            mean, dtype
-        )
+        return self._drawn(philox.truncated_normal, shape, dtype) * _as_tensor(
+            stddev, dtype
+        ) + _as_tensor(mean, dtype)
 
     def uniform(
         self,
@@ -155,10 +163,12 @@ class Generator:
         if kind.is_integer:
             if maxval is None:
                 raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
-            return self._made(self._integers, kind, shape, _as(minval, kind), _as(maxval, kind))
+            return self._made(
+                self._integers, kind, shape, _as_tensor(minval, kind), _as_tensor(maxval, kind)
+            )
         numbers = self._drawn(philox.uniform, shape, kind)
-        high_value = _as(1 if maxval is None else maxval, kind)
-        low_value = _as(minval, kind)
+        high_value = _as_tensor(1 if maxval is None else maxval, kind)
+        low_value = _as_tensor(minval, kind)
         return numbers * (high_value - low_value) + low_value
 
     def uniform_full_int(
@@ -168,7 +178,7 @@ class Generator:
         kind = dtypes.as_dtype(dtype)
         return self._made(self._words_of, kind, shape)
 
-    def _drawn(self, make: Callable[..., Any], shape: Any, dtype: DTypeLike) -> Any:
+    def _drawn(self, make: Callable[..., Any], shape: object, dtype: DTypeLike) -> Any:
         def numbers(count: int, kind: Any) -> Any:
             return make(self._take(count), count, kind.np_dtype)
 
@@ -182,7 +192,9 @@ class Generator:
         low, high = int_range(minval, maxval)
         return philox.into_range(bits, low, high, kind.np_dtype)
 
-    def _made(self, make: Callable[..., Any], kind: dtypes.DType, shape: Any, *inputs: Any) -> Any:
+    def _made(
+        self, make: Callable[..., Any], kind: dtypes.DType, shape: object, *inputs: object
+    ) -> Any:
         """A tensor of the numbers that ``make(count, kind, *inputs)`` gives.
 
         Now, or whenever the function runs.
@@ -222,7 +234,7 @@ def _state_of(seed: int | None) -> Array:
     return words
 
 
-def _as(value: TensorLike, dtype: DTypeLike) -> Tensor:
+def _as_tensor(value: TensorLike, dtype: DTypeLike) -> Tensor:
     return convert_to_tensor(value, dtypes.as_dtype(dtype))
 
 

@@ -176,7 +176,7 @@ class GradientTape:
         self,
         target: TensorLike,
         sources: TensorLike,
-        output_gradients: Any = None,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of ``target`` (summed) with respect to each of ``sources``, in the same

@@ -232,7 +232,7 @@ def _may_unroll(program: Program) -> bool:
     )
 
 
-def _is_open(step: Any, plan: Plan) -> bool:
+def _is_open(step: object, plan: Plan) -> bool:
     """Whether a step is about shapes, or is not fused with others because they are not known."""
     if not isinstance(step, Node):
         return False

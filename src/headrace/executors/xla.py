@@ -88,7 +88,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
         for k, v in enumerate(variables):
             if now[k] is None and v.start in needed:
                 now[k] = state.need(v.key, v.op)
-        with _wide(jax):
+        with _with_64_bits(jax):
             fetched, new = compiled([np.float32(0) if n is None else n for n in now], feeds)
         with state.lock:
             state.wait_until_idle([v.key for v in written])
@@ -123,7 +123,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
     return Executable(run, plan, options, locate, details)
 
 
-def _wide(jax: object) -> Any:
+def _with_64_bits(jax: object) -> Any:
     """64-bit types are what they are."""
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)

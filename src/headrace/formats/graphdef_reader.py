@@ -94,8 +94,9 @@ def import_graph_def(
 
     ``input_map`` connects inputs of nodes ("x:0", "x", "^x") to tensors of the graph instead.
     ``return_elements`` names operations ("x") and tensors ("x:0") that are returned.
-    ``producer_op_list``, the OpList of whoever wrote the graph, tells the defaults of attributes
-    that are not known here. ``op_dict`` is accepted for old callers; TF 1.15 ignores it too.
+    ``producer_op_list``, the OpList of the program that wrote the graph, tells the defaults of
+    attributes that are not known here. ``op_dict`` is accepted for old callers; TF 1.15 ignores it
+    too.
     """
     if not is_graph_def(graph_def):
         raise TypeError("graph_def must be a GraphDef proto.")
@@ -199,7 +200,7 @@ class _GraphImporter(NodeImporter):
         message: GraphDef,
         prefix: str,
         mapped: dict[str, Tensor | Operation],
-        producer_ops: Any,
+        producer_ops: object,
     ) -> None:
         self.library = FunctionLibrary(message.library.function, message.library.gradient)
         super().__init__(graph, self.library.call, self.library.is_call)
@@ -322,7 +323,7 @@ class _GraphImporter(NodeImporter):
         return outputs[index]
 
     def has_output(self, text: str) -> bool:
-        """Whether the file has such a tensor, whoever takes it."""
+        """Whether the file has such a tensor, taken or not."""
         name, _, index = text.partition(":")
         op = self.ops.get(name)
         return op is not None and (index or "0").isdecimal() and int(index or 0) < len(op._outputs)

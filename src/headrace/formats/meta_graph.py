@@ -363,7 +363,7 @@ def import_scoped_meta_graph(*args: Any, **kwargs: Any) -> dict[str, Any]:
 
 
 def import_scoped_meta_graph_with_return_elements(
-    meta_graph_or_file: Any,
+    meta_graph_or_file: object,
     clear_devices: bool = False,
     graph: Graph | None = None,
     import_scope: str | None = None,

@@ -146,7 +146,7 @@ def _named(graph: Graph, infos: Any) -> dict[str, Tensor]:
 
 
 def _ends(graph: Graph) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Placeholders, and tensors of operations that nobody reads; without those of savers."""
+    """Placeholders, and tensors of operations that nothing reads; without those of savers."""
     operations = graph.get_operations()
     scopes = _saver_scopes([(op.name, op.type) for op in operations])
     inputs = {

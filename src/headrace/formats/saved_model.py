@@ -313,7 +313,13 @@ def simple_save(
     outputs: Mapping[str, Tensor],
     legacy_init_op: Operation | None = None,
 ) -> None:
-    """A SavedModel for serving with one signature, ``inputs`` to ``outputs``."""
+    """A SavedModel for serving with one signature, ``inputs`` to ``outputs``.
+
+    ``export_dir`` must not exist. ``inputs`` and ``outputs`` are dicts of tensors by the names of
+    the signature "serving_default"; the graph has the tag "serve" and the values of ``session``.
+    ``legacy_init_op`` is an operation that loading runs, for example ``tf.tables_initializer()``.
+    For more signatures or tags use a ``SavedModelBuilder``.
+    """
     builder = SavedModelBuilder(export_dir)
     builder.add_meta_graph_and_variables(
         session,

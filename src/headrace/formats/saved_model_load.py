@@ -121,8 +121,12 @@ class SignatureMap(dict[str, Any]):
 def load_v2(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
     """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called.
 
-    In a graph its variables and tables are the graph's: run ``global_variables_initializer`` and
-    ``tables_initializer``, which give them what was saved.
+    ``export_dir`` is the directory; ``tags`` choose a graph where there are several (a TF-1 model:
+    "serve" by default). A model saved by TF 2 comes back with its variables and functions as
+    attributes, ready to be called; ``signatures`` has the functions for serving by name.
+    ``options`` is a ``tf.saved_model.LoadOptions``. In a graph the variables and tables are the
+    graph's: run ``global_variables_initializer`` and ``tables_initializer``, which give them what
+    was saved.
     """
     options = options or LoadOptions()
     loader = SavedModelLoader(export_dir)

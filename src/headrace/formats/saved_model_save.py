@@ -153,7 +153,7 @@ def _concrete(function: object) -> ConcreteFunction:
 
 
 class _Writer:
-    def __init__(self, root: Any, signatures: dict[str, ConcreteFunction]) -> None:
+    def __init__(self, root: object, signatures: dict[str, ConcreteFunction]) -> None:
         self.signatures = signatures
         self.objects = SavedObjects(root, signatures.values())
         self.library = Library()

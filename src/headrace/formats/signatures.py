@@ -92,7 +92,12 @@ def _composite_info(value: Any) -> TensorInfo:
 def get_tensor_from_tensor_info(
     tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
 ) -> Any:
-    """The tensor of a graph that a TensorInfo names."""
+    """The tensor of a graph that a TensorInfo names.
+
+    ``graph`` defaults to the current one; ``import_scope`` is the scope into which the graph was
+    loaded. A TensorInfo of a sparse or composite tensor gives such a
+    tensor.
+    """
     graph = get_default_graph() if graph is None else graph
 
     def element(name: str) -> Tensor:
@@ -124,7 +129,12 @@ def build_signature_def(
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
 ) -> SignatureDef:
-    """A SignatureDef of TensorInfos by key: ``inputs``, ``outputs`` and the ``method_name``."""
+    """A SignatureDef of TensorInfos by key: ``inputs``, ``outputs`` and the ``method_name``.
+
+    ``inputs`` and ``outputs`` map keys to TensorInfos (``tf.saved_model.build_tensor_info``);
+    ``method_name`` is such as "tensorflow/serving/predict". The other functions of this module do
+    both in one.
+    """
     from tensorboard.compat.proto.meta_graph_pb2 import SignatureDef
 
     message = SignatureDef()
@@ -169,7 +179,11 @@ def regression_signature_def(examples: object, predictions: Tensor) -> Signature
 
 
 def classification_signature_def(examples: object, classes: Tensor, scores: Tensor) -> SignatureDef:
-    """For Classify: serialized Examples to class names and scores."""
+    """For Classify: serialized Examples to class names and scores.
+
+    ``examples`` is a string tensor [batch]; of ``classes`` (strings) and ``scores`` (float32), both
+    [batch, classes], one may be None. Other types are ValueErrors, as in TensorFlow.
+    """
     if examples is None:
         raise ValueError("Classification examples cannot be None.")
     if not isinstance(examples, Tensor):

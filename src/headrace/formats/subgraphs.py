@@ -8,7 +8,7 @@ small = remove_training_nodes(small, protected_nodes=["logits"])
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.core import dtypes
 from headrace.core.graph import Graph
@@ -130,7 +130,7 @@ def strip_unused(
     input_graph_def: GraphDef,
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
-    placeholder_type_enum: Any,
+    placeholder_type_enum: object,
 ) -> GraphDef:
     """The part between inputs and outputs.
 

@@ -83,7 +83,7 @@ class Function:
         self,
         python_function: Callable[..., Any],
         name: str | None = None,
-        input_signature: Any = None,
+        input_signature: object = None,
         autograph: bool = True,
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
@@ -290,7 +290,7 @@ class Function:
     def _forget(self, cache: dict[Any, ConcreteFunction], old: ConcreteFunction) -> None:
         """Let go of the oldest trace.
 
-        A function whose arguments never settle must not grow for ever.
+        A function whose arguments never settle must not grow forever.
         """
         for key in [k for k, c in cache.items() if c is old]:
             del cache[key]
@@ -391,7 +391,7 @@ class BoundFunction:
 
     __slots__ = ("__self__", "__weakref__", "_function")
 
-    def __init__(self, instance: Any, function: Function) -> None:
+    def __init__(self, instance: object, function: Function) -> None:
         self.__self__ = instance
         self._function = function
 

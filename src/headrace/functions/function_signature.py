@@ -52,7 +52,7 @@ class SignatureMismatch(TypeError, ValueError):
 class Signature:
     """The parameters of a Python function."""
 
-    def __init__(self, function: Callable[..., Any], input_signature: Any = None) -> None:
+    def __init__(self, function: Callable[..., Any], input_signature: object = None) -> None:
         self.function = function
         parameters = list(_signature(function).parameters.values())
         self.positional = [p for p in parameters if p.kind in _POSITIONAL]
@@ -280,7 +280,7 @@ class ByIdentity:
 
     __slots__ = ("_hash", "_ref")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._hash = id(value)
         try:
             self._ref: Callable[[], Any] = weakref.ref(value)

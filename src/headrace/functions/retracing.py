@@ -160,7 +160,7 @@ def _nameless(spec: TensorSpec) -> TensorSpec:
     return spec if spec.name is None else TensorSpec(spec.shape, spec.dtype)
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: object, b: object) -> bool:
     """Whether two Python arguments are one for a trace."""
     if a is b:
         return True

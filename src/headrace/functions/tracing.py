@@ -50,7 +50,7 @@ class TracedFunction:
         self.jit_compile = False  # wants XLA
         #: Flat results in the structure that the function returned.
         self.pack_outputs = specs.packer(self.output_specs)
-        #: Set before the first call where feeds and results are eager tensors, which nobody writes
+        #: Set before the first call where feeds and results are eager tensors, which nothing writes
         #: to.
         self.borrowed = False
 

@@ -46,7 +46,12 @@ def _closed(scope: str) -> str:
 def placeholder_name(
     t: Tensor | None = None, scope: str | None = None, prefix: str = _PREFIX
 ) -> str:
-    """The name of a placeholder that stands for ``t``, in its scope unless one is given."""
+    """The name of a placeholder that stands for ``t``, in its scope unless one is given.
+
+    It is ``prefix``, two underscores, the name of the operation of ``t`` and the number of its
+    output: "a/x:0" gives "a/geph__x_0". A name that has the prefix already stays. Without ``t`` it
+    is ``scope`` and ``prefix``.
+    """
     if t is None:
         return f"{_closed(scope or '')}{prefix}"
     if not isinstance(t, Tensor):
@@ -60,7 +65,11 @@ def placeholder_name(
 def make_placeholder_from_tensor(
     t: Tensor, scope: str | None = None, prefix: str = _PREFIX
 ) -> Tensor:
-    """A placeholder with the type and shape of ``t``."""
+    """A placeholder with the type and shape of ``t``.
+
+    Its name is that of ``t`` with the prefix "geph__" in the scope of ``t``, or in ``scope`` if one
+    is given.
+    """
     name = placeholder_name(t, scope=scope, prefix=prefix)
     return placeholder(dtype=t.dtype, shape=t.get_shape(), name=name)
 
@@ -71,7 +80,11 @@ def make_placeholder_from_dtype_and_shape(
     scope: str | None = None,
     prefix: str = _PREFIX,
 ) -> Tensor:
-    """A placeholder of this type and shape."""
+    """A placeholder of this type and shape.
+
+    ``scope`` and ``prefix`` make its name, as in ``placeholder_name``.
+    ``tf.contrib.graph_editor.ph`` is the same function.
+    """
     name = placeholder_name(scope=scope, prefix=prefix)
     return placeholder(dtype=dtype, shape=shape, name=name)
 
@@ -102,14 +115,14 @@ class TransformerInfo:
         self._graph_, self._scope_ = info.graph_, info.scope_
         self._transformed_ops, self._transformed_ts = info.transformed_ops, info.transformed_ts
 
-    def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+    def transformed(self, original: object, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """The copy of an operation or tensor, or of each in a structure.
 
         What was not copied is None, or what ``missing_fn`` gives for it.
         """
         return _mapped(original, self._lookup(False), missing_fn)
 
-    def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+    def original(self, transformed: object, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """What this is a copy of."""
         return _mapped(transformed, self._lookup(True), missing_fn)
 
@@ -153,7 +166,12 @@ def keep_t_if_possible_handler(info: Any, t: Tensor) -> Tensor:
 
 
 def copy_op_handler(info: Any, op: Operation, new_inputs: list[Tensor]) -> Operation:
-    """A copy of one operation, with other inputs and without control inputs."""
+    """A copy of one operation, with other inputs and without control inputs.
+
+    The default of ``Transformer.transform_op_handler``; ``info`` is the TransformerInfo of the copy
+    under way. Attributes and device are those of ``op``. An operation inside of a ``tf.cond`` or
+    ``tf.while_loop`` is a NotImplementedError here: TensorFlow copies it together with its loop.
+    """
     if op._context is not None:
         raise NotImplementedError(
             f"graph_editor cannot copy {op.name!r}: it is inside of a tf.cond or tf.while_loop"
@@ -235,22 +253,33 @@ def copy(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
-    """A copy of a view; placeholders stand for its inputs."""
+    """A copy of a view; placeholders stand for its inputs.
+
+    ``sgv`` is a SubGraphView or what makes one: operations, a scope. The copy goes into
+    ``dst_graph`` (default: the same graph) below ``dst_scope``, with ``src_scope`` taken off the
+    names; ``reuse_dst_scope`` allows that scope to exist. Returns the view of the copy and a
+    TransformerInfo, which maps originals to copies.
+    """
     return Transformer()(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope)
 
 
 def copy_with_input_replacements(
-    sgv: Any,
+    sgv: object,
     replacement_ts: Mapping[Tensor, Tensor],
     dst_graph: Graph | None = None,
     dst_scope: str = "",
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
-    """A copy in which some inputs are other tensors."""
+    """A copy in which some inputs are other tensors.
+
+    ``replacement_ts`` maps inputs of the view to the tensors that stand for them in the copy; the
+    other inputs stay the original tensors. The remaining arguments and the result are those of
+    ``copy``.
+    """
     by_tensor = dict(replacement_ts)
 
-    def replaced(info: Any, t: Tensor) -> Tensor:
+    def replaced(info: object, t: Tensor) -> Tensor:
         found = by_tensor.get(t)
         return keep_t_if_possible_handler(info, t) if found is None else found
 
@@ -260,13 +289,21 @@ def copy_with_input_replacements(
 
 
 def graph_replace(
-    target_ts: Any,
+    target_ts: object,
     replacement_ts: Mapping[Tensor, Tensor],
     dst_scope: str = "",
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> Any:
-    """The targets, computed from the replacements instead of the original tensors."""
+    """The targets, computed from the replacements instead of the original tensors.
+
+    ``target_ts`` is a tensor or a nesting of tensors, and the result is nested alike. The
+    operations between the keys of ``replacement_ts`` and the targets are copied; those that do not
+    depend on a key are shared. A ValueError if no target depends on a key.
+
+        x = tf.constant(2.0)
+        tf.contrib.graph_editor.graph_replace(x * x, {x: tf.constant(3.0)})  # 9.0
+    """
     targets = selection.make_list_of_t(target_ts)
     replaced = list(replacement_ts)
     graph = selection.get_unique_graph(targets, check_types=(Tensor,))

@@ -44,7 +44,7 @@ _Filter = Callable[[Any], bool]
 # lists --------------------------------------------------------------------------------------------
 
 
-def _flat(values: Any) -> list[Any]:
+def _flat(values: object) -> list[Any]:
     """The leaves of nested lists, tuples, sets and dictionaries' values."""
     found, waiting = [], [values]
     while waiting:
@@ -89,34 +89,49 @@ def check_graphs(*args: Any) -> None:
 
 
 def make_list_of_op(
-    ops: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False
+    ops: object, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False
 ) -> list[Operation]:
-    """Operations as a list; ``ignore_ts`` leaves tensors out instead of refusing them."""
-    if isinstance(ops, Graph):
-        if not allow_graph:
-            raise TypeError(f"allow_graph is False: cannot convert a {type(ops)} to a list of ops")
-        return ops.get_operations()
-    found = _flat(ops)
-    if ignore_ts:
-        found = [op for op in found if not isinstance(op, Tensor)]
-    if check_graph:
-        get_unique_graph(found, None if ignore_ts else (Operation,), none_if_empty=True)
-    return found
+    """Operations as a list; ``ignore_ts`` leaves tensors out instead of refusing them.
+
+    ``ops`` is an operation, any nesting of them, or a graph (unless ``allow_graph`` is False). With
+    ``check_graph`` all must be of one graph.
+    """
+    whole = Graph.get_operations
+    return _made_list(ops, "ops", Operation, whole, check_graph, allow_graph, ignore_ts)
 
 
 def make_list_of_t(
-    ts: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False
+    ts: object, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False
 ) -> list[Tensor]:
-    """Tensors as a list; ``ignore_ops`` leaves operations out instead of refusing them."""
-    if isinstance(ts, Graph):
+    """Tensors as a list; ``ignore_ops`` leaves operations out instead of refusing them.
+
+    ``ts`` is a tensor, any nesting of them, or a graph (unless ``allow_graph`` is False). With
+    ``check_graph`` all must be of one graph.
+    """
+    return _made_list(ts, "ts", Tensor, get_tensors, check_graph, allow_graph, ignore_ops)
+
+
+def _made_list(
+    given: object,
+    what: str,
+    kind: type[Any],
+    whole: Callable[[Graph], list[Any]],
+    check_graph: bool,
+    allow_graph: bool,
+    ignore_others: bool,
+) -> list[Any]:
+    """Things of one ``kind`` as a list; ``whole`` gives those of a graph."""
+    if isinstance(given, Graph):
         if not allow_graph:
-            raise TypeError(f"allow_graph is False: cannot convert a {type(ts)} to a list of ts")
-        return get_tensors(ts)
-    found = _flat(ts)
-    if ignore_ops:
-        found = [t for t in found if not isinstance(t, Operation)]
+            message = f"allow_graph is False: cannot convert a {type(given)} to a list of {what}"
+            raise TypeError(message)
+        return whole(given)
+    found = _flat(given)
+    if ignore_others:
+        other = Tensor if kind is Operation else Operation
+        found = [x for x in found if not isinstance(x, other)]
     if check_graph:
-        get_unique_graph(found, None if ignore_ops else (Tensor,), none_if_empty=True)
+        get_unique_graph(found, None if ignore_others else (kind,), none_if_empty=True)
     return found
 
 
@@ -127,12 +142,12 @@ def get_tensors(graph: Graph) -> list[Tensor]:
     return [t for op in graph.get_operations() for t in op.outputs]
 
 
-def get_generating_ops(ts: Any) -> list[Operation]:
+def get_generating_ops(ts: object) -> list[Operation]:
     """The operations that make the tensors."""
     return [t.op for t in make_list_of_t(ts, allow_graph=False)]
 
 
-def get_consuming_ops(ts: Any) -> list[Operation]:
+def get_consuming_ops(ts: object) -> list[Operation]:
     """The operations that use the tensors, each once."""
     tensors = make_list_of_t(ts, allow_graph=False)
     return list(dict.fromkeys(op for t in tensors for op in t.consumers()))
@@ -191,7 +206,7 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[Tensor]:
     return [t for t in found if positive_filter is True or positive_filter(t)]
 
 
-def filter_ts_from_regex(ops: Any, regex: Any) -> list[Tensor]:
+def filter_ts_from_regex(ops: object, regex: object) -> list[Tensor]:
     """The tensors around the operations whose own names the pattern finds."""
     pattern = _regex(regex)
     return filter_ts(ops, lambda t: bool(pattern.search(t.name)))
@@ -203,19 +218,19 @@ def filter_ops(ops: Any, positive_filter: Any) -> list[Operation]:
     return listed if positive_filter is True else [op for op in listed if positive_filter(op)]
 
 
-def filter_ops_from_regex(ops: Any, regex: Any) -> list[Operation]:
+def filter_ops_from_regex(ops: object, regex: object) -> list[Operation]:
     """The operations whose names the pattern finds."""
     pattern = _regex(regex)
     return filter_ops(ops, lambda op: bool(pattern.search(op.name)))
 
 
-def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
+def get_name_scope_ops(ops: object, scope: str) -> list[Operation]:
     """The operations below a name scope."""
     return filter_ops_from_regex(ops, f"^{scope.removesuffix('/')}(/.*)?$")
 
 
 def _one_control_ios(
-    control_inputs: Any, control_outputs: Any, control_ios: Any
+    control_inputs: object, control_outputs: object, control_ios: object
 ) -> tuple[bool, ControlOutputs | None]:
     """``control_ios`` stands for both of the others."""
     if control_ios is not None:
@@ -230,9 +245,17 @@ def _one_control_ios(
 
 
 def get_ops_ios(
-    ops: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+    ops: object,
+    control_inputs: bool = False,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
-    """All operations next to the given ones, each once."""
+    """All operations next to the given ones, each once.
+
+    Those that make its inputs and those that use its outputs. ``control_inputs`` (a bool) and
+    ``control_outputs`` (a ``ControlOutputs``) add control dependencies; ``control_ios`` stands for
+    both.
+    """
     inputs, outputs = _one_control_ios(control_inputs, control_outputs, control_ios)
     found: dict[Operation, None] = {}
     for op in make_list_of_op(ops):
@@ -245,7 +268,7 @@ def get_ops_ios(
     return list(found)
 
 
-def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+def compute_boundary_ts(ops: object) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """(tensors that come from outside, that go outside or nowhere, that stay inside)."""
     listed = make_list_of_op(ops)
     members = set(listed)
@@ -265,15 +288,20 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tens
 
 
 def get_within_boundary_ops(
-    ops: Any,
-    seed_ops: Any,
-    boundary_ops: Any = (),
+    ops: object,
+    seed_ops: object,
+    boundary_ops: object = (),
     inclusive: bool = True,
     control_inputs: bool = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
-    """What can be reached from the seeds among ``ops`` without crossing the boundary."""
+    """What can be reached from the seeds among ``ops`` without crossing the boundary.
+
+    From ``seed_ops`` in both directions, along inputs and outputs. ``inclusive`` has the operations
+    of the boundary in the result; a seed on the boundary is a ValueError. The control arguments are
+    those of ``get_ops_ios``.
+    """
     inputs, outputs = _one_control_ios(control_inputs, control_outputs, control_ios)
     members, boundary = set(make_list_of_op(ops)), set(make_list_of_op(boundary_ops))
     found = dict.fromkeys(make_list_of_op(seed_ops))
@@ -296,13 +324,13 @@ def get_within_boundary_ops(
 
 
 def _walk(
-    seeds: Any,
+    seeds: object,
     inclusive: bool,
-    within_ops: Any,
+    within_ops: object,
     within_ops_fn: _Filter | None,
-    stop_at_ts: Any,
+    stop_at_ts: object,
     forward: bool,
-    control: Any,
+    control: object,
 ) -> list[Operation]:
     listed = _flat(seeds)
     if listed and isinstance(listed[0], Tensor):
@@ -349,33 +377,48 @@ def _neighbours(
 
 
 def get_forward_walk_ops(
-    seed_ops: Any,
+    seed_ops: object,
     inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: object = None,
     within_ops_fn: _Filter | None = None,
-    stop_at_ts: Any = (),
-    control_outputs: Any = None,
+    stop_at_ts: object = (),
+    control_outputs: object = None,
 ) -> list[Operation]:
-    """The operations that depend on the seeds, found by a walk along the outputs."""
+    """The operations that depend on the seeds, found by a walk along the outputs.
+
+    ``seed_ops`` are operations, or tensors, which stand for their consumers; ``inclusive`` has them
+    in the result. The walk stays among ``within_ops`` and where ``within_ops_fn(op)`` is true, and
+    does not cross the tensors ``stop_at_ts``. ``control_outputs`` is a ``ControlOutputs`` of the
+    graph: it follows control dependencies as well.
+    """
     _, control = _one_control_ios(False, control_outputs, None)
     return _walk(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, True, control)
 
 
 def get_backward_walk_ops(
-    seed_ops: Any,
+    seed_ops: object,
     inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: object = None,
     within_ops_fn: _Filter | None = None,
-    stop_at_ts: Any = (),
+    stop_at_ts: object = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
-    """The operations that the seeds depend on, found by a walk along the inputs."""
+    """The operations that the seeds depend on, found by a walk along the inputs.
+
+    ``seed_ops`` are operations, or tensors, which stand for what makes them; ``inclusive`` has them
+    in the result. The walk stays among ``within_ops`` and where ``within_ops_fn(op)`` is true, and
+    does not cross the tensors ``stop_at_ts``. ``control_inputs`` follows control dependencies as
+    well.
+
+        x = tf.constant(1.0)
+        assert x.op in tf.contrib.graph_editor.get_backward_walk_ops([tf.exp(x).op])
+    """
     return _walk(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, False, control_inputs)
 
 
 def _both_walks(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: object,
+    backward_seed_ops: object,
     forward_inclusive: bool,
     backward_inclusive: bool,
     within: tuple[Any, Any],
@@ -391,17 +434,23 @@ def _both_walks(
 
 
 def get_walks_intersection_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: object,
+    backward_seed_ops: object,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: object = None,
     within_ops_fn: _Filter | None = None,
     control_inputs: bool = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
-    """What depends on the first and is needed by the second, in the order of the first walk."""
+    """What depends on the first and is needed by the second, in the order of the first walk.
+
+    What lies between two sets of operations or tensors. The arguments are those of
+    ``get_forward_walk_ops`` and ``get_backward_walk_ops``, ``forward_inclusive`` and
+    ``backward_inclusive`` being their ``inclusive``; ``control_ios`` stands for ``control_inputs``
+    and ``control_outputs``.
+    """
     forward, backward = _both_walks(
         forward_seed_ops,
         backward_seed_ops,
@@ -415,17 +464,20 @@ def get_walks_intersection_ops(
 
 
 def get_walks_union_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: object,
+    backward_seed_ops: object,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: object = None,
     within_ops_fn: _Filter | None = None,
     control_inputs: bool = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
-    """What depends on the first, then what the second needs beside."""
+    """What depends on the first, then what the second needs beside.
+
+    The arguments are those of ``get_walks_intersection_ops``; each operation comes once.
+    """
     forward, backward = _both_walks(
         forward_seed_ops,
         backward_seed_ops,
@@ -466,33 +518,47 @@ def _selected(
     return list(found)
 
 
-def _checked(graph: Any) -> Graph | None:
+def _checked(graph: object) -> Graph | None:
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError(f"Expected a tf.Graph, got: {type(graph)}")
     return graph
 
 
 def select_ops(
-    *args: Any,
+    *args: object,
     graph: Graph | None = None,
-    positive_filter: Any = None,
+    positive_filter: object = None,
     restrict_ops_regex: bool = False,
     restrict_ts_regex: bool = False,
 ) -> list[Operation]:
-    """The operations of selections and of patterns of names (which need ``graph``)."""
+    """The operations of selections and of patterns of names (which need ``graph``).
+
+    Each argument is an operation, a nesting of them or a regular expression that is searched in
+    names. ``positive_filter(op)`` keeps operations that pass. An expression that begins with
+    "(?#ops)" is for operations only, one with "(?#ts)" for tensors; ``restrict_ops_regex`` passes
+    over expressions without the mark. ``restrict_ts_regex`` is for ``select_ts``.
+
+        x = tf.constant(1.0, name="left/x")
+        assert x.op in tf.contrib.graph_editor.select_ops("^left/", graph=x.graph)
+    """
     return _selected(
         args, _checked(graph), positive_filter, "(?#ops)", "(?#ts)", restrict_ops_regex
     )
 
 
 def select_ts(
-    *args: Any,
+    *args: object,
     graph: Graph | None = None,
-    positive_filter: Any = None,
+    positive_filter: object = None,
     restrict_ts_regex: bool = False,
     restrict_ops_regex: bool = False,
 ) -> list[Tensor]:
-    """The tensors of selections and of patterns of names (which need ``graph``)."""
+    """The tensors of selections and of patterns of names (which need ``graph``).
+
+    As ``select_ops``, for tensors: ``positive_filter(tensor)`` keeps those that pass, an expression
+    that begins with "(?#ts)" is for tensors only, and ``restrict_ts_regex`` passes over expressions
+    without the mark. ``restrict_ops_regex`` is for ``select_ops``.
+    """
     return _selected(args, _checked(graph), positive_filter, "(?#ts)", "(?#ops)", restrict_ts_regex)
 
 

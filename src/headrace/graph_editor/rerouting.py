@@ -53,7 +53,9 @@ def _replace(old: Tensor, new: Tensor, users: list[Operation]) -> int:
     return count
 
 
-def _reroute(ts0: Any, ts1: Any, both: bool, can_modify: Any, cannot_modify: Any) -> int:
+def _reroute(
+    ts0: object, ts1: object, both: bool, can_modify: object, cannot_modify: object
+) -> int:
     first, second = selection.make_list_of_t(ts0), selection.make_list_of_t(ts1)
     _check_pairs(first, second)
     allowed = None if can_modify is None else set(selection.make_list_of_op(can_modify))
@@ -72,26 +74,44 @@ def _reroute(ts0: Any, ts1: Any, both: bool, can_modify: Any, cannot_modify: Any
     return count
 
 
-def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """The users of ``ts1`` use ``ts0`` instead; the number of inputs that changed."""
+def reroute_ts(
+    ts0: object, ts1: object, can_modify: object = None, cannot_modify: object = None
+) -> int:
+    """The users of ``ts1`` use ``ts0`` instead; the number of inputs that changed.
+
+    ``ts0`` and ``ts1`` are tensors or lists of equal length, of one graph. Only operations in
+    ``can_modify`` and none in ``cannot_modify`` are changed. A session sees the change in its next
+    run.
+
+        a, b = tf.constant(1.0), tf.constant(2.0)
+        doubled = 2 * a
+        tf.contrib.graph_editor.reroute_ts(b, a)
+        doubled  # 4.0
+    """
     return _reroute(ts0, ts1, False, can_modify, cannot_modify)
 
 
-def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """The users of each use the other; the number of inputs that changed."""
+def swap_ts(
+    ts0: object, ts1: object, can_modify: object = None, cannot_modify: object = None
+) -> int:
+    """The users of each use the other; the number of inputs that changed.
+
+    The arguments are those of ``reroute_ts``. An operation that used both uses the second twice
+    afterwards, as in TensorFlow.
+    """
     return _reroute(ts0, ts1, True, can_modify, cannot_modify)
 
 
 # views --------------------------------------------------------------------------------------------
 
 
-def _views(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def _views(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     a, b = make_view(sgv0), make_view(sgv1)
     selection.check_graphs(a, b)
     return a, b
 
 
-def _inputs(sgv0: Any, sgv1: Any, both: bool) -> tuple[SubGraphView, SubGraphView]:
+def _inputs(sgv0: object, sgv1: object, both: bool) -> tuple[SubGraphView, SubGraphView]:
     a, b = _views(sgv0, sgv1)
     changeable = [*a.ops, *b.ops, *selection.get_consuming_ops(a.passthroughs)]
     changeable += selection.get_consuming_ops(b.passthroughs)
@@ -112,46 +132,50 @@ def _take_inputs(view: SubGraphView, source: SubGraphView, before: SubGraphView)
             view._output_ts[i] = view._input_ts[source._input_ts.index(t)]
 
 
-def _outputs(sgv0: Any, sgv1: Any, both: bool) -> tuple[SubGraphView, SubGraphView]:
+def _outputs(sgv0: object, sgv1: object, both: bool) -> tuple[SubGraphView, SubGraphView]:
     a, b = _views(sgv0, sgv1)
     _reroute(a.outputs, b.outputs, both, None, [*a.ops, *b.ops])
     return a, b
 
 
-def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def reroute_inputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """``sgv1`` takes the inputs of ``sgv0``."""
     return _inputs(sgv0, sgv1, False)
 
 
-def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def swap_inputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Each takes the inputs of the other."""
     return _inputs(sgv0, sgv1, True)
 
 
-def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def reroute_outputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """What used the outputs of ``sgv1`` uses those of ``sgv0``."""
     return _outputs(sgv0, sgv1, False)
 
 
-def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def swap_outputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """What used the outputs of one uses those of the other."""
     return _outputs(sgv0, sgv1, True)
 
 
-def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def reroute_ios(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """``reroute_outputs`` and then ``reroute_inputs``: ``sgv0`` takes the place of ``sgv1``."""
     a, b = _outputs(sgv0, sgv1, False)
     return _inputs(a, b, False)
 
 
-def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def swap_ios(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Exchange the outputs of two subgraphs, then their inputs."""
     a, b = _outputs(sgv0, sgv1, True)
     return _inputs(a, b, True)
 
 
-def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, Any]:
-    """The outputs of ``sgv0`` become the inputs of ``sgv1``."""
+def connect(sgv0: object, sgv1: object, disconnect_first: bool = False) -> tuple[Any, Any]:
+    """The outputs of ``sgv0`` become the inputs of ``sgv1``.
+
+    Both are SubGraphViews or what makes one. ``disconnect_first`` detaches what used the outputs of
+    ``sgv0`` before. Returns both views.
+    """
     a, b = _views(sgv0, sgv1)
     if disconnect_first:
         detach_outputs(a)
@@ -160,7 +184,7 @@ def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, 
     return a, b
 
 
-def bypass(sgv: Any) -> tuple[SubGraphView, list[Any]]:
+def bypass(sgv: object) -> tuple[SubGraphView, list[Any]]:
     """Detach the inputs and let what used the outputs use them."""
     view = make_view(sgv)
     inputs = list(view.inputs)
@@ -172,7 +196,7 @@ def bypass(sgv: Any) -> tuple[SubGraphView, list[Any]]:
 # detaching ----------------------------------------------------------------------------------------
 
 
-def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Any]]:
+def detach_inputs(sgv: object, control_inputs: bool = False) -> tuple[SubGraphView, list[Any]]:
     """Placeholders take the place of the inputs."""
     view = make_view(sgv)
     with view.graph.as_default():
@@ -183,7 +207,7 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
     return view, placeholders
 
 
-def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView, list[Any]]:
+def detach_outputs(sgv: object, control_outputs: object = None) -> tuple[SubGraphView, list[Any]]:
     """Placeholders take the place of the outputs for those who used them."""
     view = make_view(sgv)
     used = [t for t in view.outputs if t.consumers()]
@@ -196,7 +220,10 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
 
 
 def detach(
-    sgv: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+    sgv: object,
+    control_inputs: bool = False,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> tuple[SubGraphView, list[Any], list[Any]]:
     """Take a subgraph out: detach its inputs and its outputs.
 
@@ -208,7 +235,7 @@ def detach(
     return view, detached_inputs, detached_outputs
 
 
-def detach_control_inputs(sgv: Any) -> None:
+def detach_control_inputs(sgv: object) -> None:
     """Nothing of the view waits for anything outside of it any more."""
     view = make_view(sgv)
     inside = set(view.ops)
@@ -229,7 +256,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
     control_outputs.update()
 
 
-def remove_control_inputs(op: Operation, cops: Any) -> None:
+def remove_control_inputs(op: Operation, cops: object) -> None:
     """``op`` does not wait for these any more."""
     given = selection.make_list_of_op(cops, allow_graph=False)
     for before in given:
@@ -240,7 +267,7 @@ def remove_control_inputs(op: Operation, cops: Any) -> None:
     op._add_control_inputs(kept)
 
 
-def add_control_inputs(op: Operation, cops: Any) -> None:
+def add_control_inputs(op: Operation, cops: object) -> None:
     """Let ``op`` wait for further operations, which must not be among its control inputs."""
     given = selection.make_list_of_op(cops, allow_graph=False)
     for before in given:

@@ -30,7 +30,7 @@ def _indices(given: Iterable[Any], tensors: Sequence[Tensor]) -> list[int]:
 class SubGraphView:
     """Operations ``inside_ops``, and tensors that only pass through."""
 
-    def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
+    def __init__(self, inside_ops: object = (), passthrough_ts: object = ()) -> None:
         self._ops = selection.make_list_of_op(inside_ops)
         self._graph = selection.get_unique_graph(
             [*self._ops, *selection.make_list_of_t(passthrough_ts)], none_if_empty=True
@@ -73,11 +73,11 @@ class SubGraphView:
             made._output_ts = [self._output_ts[i] for i in places]
         return made
 
-    def remap_inputs(self, new_input_indices: Any) -> SubGraphView:
+    def remap_inputs(self, new_input_indices: object) -> SubGraphView:
         """A view with these of its inputs."""
         return self.remap(new_input_indices=new_input_indices)
 
-    def remap_outputs(self, new_output_indices: Any) -> SubGraphView:
+    def remap_outputs(self, new_output_indices: object) -> SubGraphView:
         """A view with these of its outputs."""
         return self.remap(new_output_indices=new_output_indices)
 
@@ -205,7 +205,7 @@ def _place(t: Tensor, tensors: list[Tensor], what: str) -> int:
     raise AssertionError(f"Can't find {t.name} in {what} of subgraph.")
 
 
-def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
+def make_view(*args: object, **kwargs: object) -> SubGraphView:
     """A view of operations, of tensors that pass through, of patterns of names (with ``graph``)."""
     graph = kwargs.get("graph")
     if len(args) == 1 and isinstance(args[0], SubGraphView):

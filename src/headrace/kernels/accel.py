@@ -260,7 +260,7 @@ def loaded() -> bool:
     return _decided
 
 
-def ask(function: str, *args: Any) -> Array | None:
+def ask(function: str, *args: object) -> Array | None:
     """What a function of the library answers; None where there is no library."""
     found = library()
     return None if found is None else getattr(found, function)(*args)

@@ -1,8 +1,8 @@
 """Weights in the kernel library's own order, kept as long as they do not change.
 
-A ``Held`` belongs to the weights of one layer. The plan makes it together with what else depends on
-variables alone (lower/stage_split.py), so there is a new, empty one whenever the weights were
-written; the first product or convolution that uses it puts the packed weights in.
+A ``PackedForms`` belongs to the weights of one layer. The plan makes it together with what else
+depends on variables alone (lower/stage_split.py), so there is a new, empty one whenever the weights
+were written; the first product or convolution that uses it puts the packed weights in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headrace.kernels.numpy.activation_kernels import name_inside
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["Held", "WeightsForm", "product", "product_key"]
+__all__ = ["PackedForms", "WeightsForm", "product", "product_key"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -48,7 +48,7 @@ class WeightsForm:
         return self.way != self.asked
 
 
-class Held:
+class PackedForms:
     """Packed forms of one layer's weights, by all that they depend on beside the weights' values.
 
     A layer and its gradient share one: the key has to tell a matrix from its transpose, which may
@@ -66,7 +66,7 @@ class Held:
         self.uses = 0
         self.wait = 0  # uses before the weights are packed
 
-    def follow(self, before: Held) -> None:
+    def follow(self, before: PackedForms) -> None:
         """The weights were written since ``before`` was made."""
         self.wait = PAYS if before.uses < PAYS else 0
 
@@ -96,10 +96,10 @@ def product_key(y: Any, pixels: bool, kind: str = "float32") -> Hashable:
 
 
 def product(
-    x: Any, y: Any, held: Held, bias: Any, activation: str | None, kind: str = "float32"
+    x: Any, y: Any, forms: PackedForms, bias: Any, activation: str | None, kind: str = "float32"
 ) -> Any:
     """``activation(x @ y + bias)`` for weights ``y`` whose packed form, of a type, is kept in
-    ``held``.
+    ``forms``.
     """
     out = None
     if kind == "float32":
@@ -109,9 +109,9 @@ def product(
             if out is not None and activation is not None:
                 activations.in_place(activation, out)
     else:
-        out = _packed_product(x, y, held, bias, activation, kind)
+        out = _packed_product(x, y, forms, bias, activation, kind)
     if out is None and x.shape[0] >= MIN_ROWS and x.size * y.shape[1] >= LIBRARY_FROM:
-        out = _packed_product(x, y, held, bias, activation, "float32")
+        out = _packed_product(x, y, forms, bias, activation, "float32")
     if out is not None:
         return out
     out = matmul(x, y) if bias is None else matmul_bias(x, y, bias)
@@ -121,7 +121,7 @@ def product(
 
 
 def _packed_product(
-    x: Any, y: Any, held: Held, bias: Any, activation: str | None, kind: str
+    x: Any, y: Any, forms: PackedForms, bias: Any, activation: str | None, kind: str
 ) -> Any:
     if x.dtype is not _FLOAT32:
         return None
@@ -129,7 +129,7 @@ def _packed_product(
     if found is None or not hold_blas():
         return None
     rows = x.shape[0]
-    packed = held.get(
+    packed = forms.get(
         product_key(y, found.as_pixels(rows, y.shape, kind), kind),
         lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True),
         at_once=kind != "float32",  # a type that was asked for

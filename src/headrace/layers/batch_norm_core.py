@@ -412,7 +412,7 @@ class BatchNormalizationCore(CoreLayer):
             self._new_variance = identity(self._new_variance)
         return r, d
 
-    def _renorm_update(self, variable: TensorLike, value: Tensor, training: Any) -> Any:
+    def _renorm_update(self, variable: TensorLike, value: Tensor, training: object) -> Any:
         value = identity(value)
         return smart_cond(
             training,

@@ -8,7 +8,7 @@ step). Otherwise the moving averages are used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.core.tensor import Tensor
 from headrace.layers.base import Layer, call_layer, constructor_arguments
@@ -60,13 +60,13 @@ class BatchNormalization(BatchNormalizationCore, Layer):
         beta_constraint: object = None,
         gamma_constraint: object = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: object = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
-        name: Any = None,
+        adjustment: object = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(**constructor_arguments(locals()))

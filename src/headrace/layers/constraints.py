@@ -36,7 +36,7 @@ def _norms(w: object, axis: object) -> Any:
 class MaxNorm(Constraint):
     """Norms over ``axis`` at most ``max_value``."""
 
-    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+    def __init__(self, max_value: float = 2, axis: object = 0) -> None:
         self.max_value = max_value
         self.axis = axis
 
@@ -59,7 +59,7 @@ class NonNeg(Constraint):
 class UnitNorm(Constraint):
     """Norms over ``axis`` are one."""
 
-    def __init__(self, axis: Any = 0) -> None:
+    def __init__(self, axis: object = 0) -> None:
         self.axis = axis
 
     def __call__(self, w: Any) -> Any:
@@ -73,7 +73,7 @@ class MinMaxNorm(Constraint):
     """Norms over ``axis`` between two values, approached at ``rate``."""
 
     def __init__(
-        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: object = 0
     ) -> None:
         self.min_value = min_value
         self.max_value = max_value

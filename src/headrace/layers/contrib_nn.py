@@ -32,13 +32,18 @@ _SELU_LIMIT = -1.7580993408473766
 
 
 def alpha_dropout(
-    x: Any,
+    x: object,
     keep_prob: TensorLike,
     noise_shape: TensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Dropout for networks of SELU units: keeps their mean and variance."""
+    """Dropout for networks of SELU units: keeps their mean and variance.
+
+    Elements are kept with probability ``keep_prob``; the others become SELU's least value (-1.758),
+    and an affine map restores mean and variance. ``noise_shape`` has 1 where one decision holds
+    along an axis; ``seed`` makes decisions repeatable. With ``keep_prob`` 1 the result is ``x``.
+    """
     with name_scope(name, "alpha_dropout", [x]):
         x = ops.convert_to_tensor(x, name="x")
         if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1:
@@ -61,7 +66,11 @@ def alpha_dropout(
 def deprecated_flipped_softmax_cross_entropy_with_logits(
     logits: TensorLike, labels: TensorLike, dim: int = -1, name: str | None = None
 ) -> Any:
-    """``tf.nn.softmax_cross_entropy_with_logits`` with the order of arguments of TF 0.x."""
+    """``tf.nn.softmax_cross_entropy_with_logits`` with the order of arguments of TF 0.x.
+
+    ``logits`` and ``labels`` (probabilities) have one shape; ``dim`` is the axis of the classes.
+    The result has the shape without that axis.
+    """
     return ops.softmax_cross_entropy_with_logits(labels=labels, logits=logits, dim=dim, name=name)
 
 
@@ -91,7 +100,11 @@ def sampled_sparse_softmax_loss(
     partition_strategy: str = "mod",
     name: str | None = "sampled_sparse_softmax_loss",
 ) -> Any:
-    """``tf.nn.sampled_softmax_loss`` for one true class a row, given as a number."""
+    """``tf.nn.sampled_softmax_loss`` for one true class a row, given as a number.
+
+    ``labels`` is [batch]; the other arguments and the result, [batch], are those of
+    ``tf.nn.sampled_softmax_loss``. It is for training: evaluate with the whole softmax.
+    """
     logits, _ = _sampled_logits(
         weights,
         biases,
@@ -125,10 +138,10 @@ def _resampled(
 
 
 def rank_sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
+    weights: object,
+    biases: object,
     labels: TensorLike,
-    inputs: Any,
+    inputs: object,
     num_sampled: int,
     num_resampled: int,
     num_classes: int,
@@ -186,7 +199,11 @@ def rank_sampled_softmax_loss(
 def scaled_softplus(
     x: TensorLike, alpha: TensorLike, clip: TensorLike | None = None, name: str | None = None
 ) -> Any:
-    """``alpha * softplus(x / alpha)``, not greater than ``clip``."""
+    """``alpha * softplus(x / alpha)``, not greater than ``clip``.
+
+    ``alpha`` (positive) and ``clip`` are numbers or tensors that broadcast with ``x``. The smaller
+    ``alpha`` is, the nearer is the result to ``relu``.
+    """
     with name_scope(name, "scaled_softplus", [x, alpha] + ([] if clip is None else [clip])):
         given: Any = ops.convert_to_tensor(x, name="x")
         scale: Any = ops.convert_to_tensor(alpha, dtype=given.dtype, name="alpha")

@@ -305,7 +305,7 @@ class Conv1D(Conv1DCore, Layer):
         dilation_rate: object = 1,
         activation: object = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
+        kernel_initializer: object = None,
         bias_initializer: object = zeros_initializer(),
         kernel_regularizer: object = None,
         bias_regularizer: object = None,
@@ -313,7 +313,7 @@ class Conv1D(Conv1DCore, Layer):
         kernel_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(**constructor_arguments(locals()))
@@ -394,7 +394,7 @@ class Conv2D(Conv2DCore, Layer):
         kernel_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(**constructor_arguments(locals()))
@@ -467,7 +467,7 @@ class Conv3D(Conv3DCore, Layer):
         dilation_rate: object = (1, 1, 1),
         activation: object = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
+        kernel_initializer: object = None,
         bias_initializer: object = zeros_initializer(),
         kernel_regularizer: object = None,
         bias_regularizer: object = None,
@@ -475,7 +475,7 @@ class Conv3D(Conv3DCore, Layer):
         kernel_constraint: object = None,
         bias_constraint: object = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(**constructor_arguments(locals()))

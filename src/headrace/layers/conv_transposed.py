@@ -82,7 +82,7 @@ class _TransposedCore(ConvCore):
             )
         ]
 
-    def _whole(self, batch: int | Tensor | None, space: list[Any]) -> list[Any]:
+    def _full_output_shape(self, batch: int | Tensor | None, space: list[Any]) -> list[Any]:
         if self.data_format == "channels_first":
             return [batch, self.filters, *space]
         return [batch, *space, self.filters]
@@ -92,7 +92,9 @@ class _TransposedCore(ConvCore):
         first = 2 if self.data_format == "channels_first" else 1
         batch = have[0]
         space = [have[first + i] for i in range(self.rank)]
-        outputs = self._transposed(inputs, stack(self._whole(batch, self._lengths(space))))
+        outputs = self._transposed(
+            inputs, stack(self._full_output_shape(batch, self._lengths(space)))
+        )
         if not get_default_graph()._is_eager:
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         if self.use_bias:
@@ -107,7 +109,9 @@ class _TransposedCore(ConvCore):
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()
         first = 2 if self.data_format == "channels_first" else 1
-        return TensorShape(self._whole(sizes[0], self._lengths(sizes[first : first + self.rank])))
+        return TensorShape(
+            self._full_output_shape(sizes[0], self._lengths(sizes[first : first + self.rank]))
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "output_padding": self.output_padding}

@@ -56,9 +56,14 @@ def _zero_if_empty(lengths: TensorLike, values: TensorLike) -> Tensor:
 
 
 def crf_sequence_score(
-    inputs: Tensor, tag_indices: Any, sequence_lengths: TensorLike, transition_params: TensorLike
+    inputs: Tensor, tag_indices: object, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Tensor:
-    """The unnormalized score of each row's tags: unary and transition scores, added up."""
+    """The unnormalized score of each row's tags: unary and transition scores, added up.
+
+    ``inputs`` is [batch, steps, tags], ``tag_indices`` [batch, steps], ``sequence_lengths`` [batch]
+    and ``transition_params`` [tags, tags]; the result is [batch]. Minus ``crf_log_norm`` it is the
+    log likelihood (``crf_log_likelihood``).
+    """
     tag_indices = ops.convert_to_tensor(tag_indices)
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
 
@@ -78,7 +83,11 @@ def crf_sequence_score(
 def crf_multitag_sequence_score(
     inputs: Any, tag_bitmap: TensorLike, sequence_lengths: Any, transition_params: Any
 ) -> Tensor:
-    """The log sum of the scores of all sequences whose tags ``tag_bitmap`` allows."""
+    """The log sum of the scores of all sequences whose tags ``tag_bitmap`` allows.
+
+    ``inputs`` is [batch, steps, tags] and ``tag_bitmap`` bools of the same shape; the result is
+    [batch]. With one allowed tag at each step it is ``crf_sequence_score``.
+    """
 
     def filtered() -> Tensor:
         return ops.where(tag_bitmap, inputs, ops.fill(ops.shape(inputs), float("-inf")))
@@ -93,7 +102,12 @@ def crf_multitag_sequence_score(
 def crf_log_norm(
     inputs: Tensor, sequence_lengths: TensorLike, transition_params: Tensor | Variable
 ) -> Tensor:
-    """The logarithm of the partition function of a linear chain, one number for each sequence."""
+    """The logarithm of the partition function of a linear chain, one number for each sequence.
+
+    ``inputs`` is [batch, steps, tags], ``sequence_lengths`` [batch], ``transition_params`` [tags,
+    tags]. It is the log sum of the exponentials of the scores of all sequences of tags; a sequence
+    of length 0 gives 0.
+    """
     sequence_lengths = ops.convert_to_tensor(sequence_lengths)
     first = ops.squeeze(ops.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
 
@@ -138,7 +152,11 @@ def crf_log_likelihood(
 def crf_unary_score(
     tag_indices: Tensor, sequence_lengths: TensorLike, inputs: TensorLike
 ) -> Tensor:
-    """The sum of the potentials of each row's tags."""
+    """The sum of the potentials of each row's tags.
+
+    ``tag_indices`` is [batch, steps], ``sequence_lengths`` [batch], ``inputs`` [batch, steps,
+    tags]; the result is [batch]. Steps after the end of a sequence do not count.
+    """
     batch, steps, tags = (ops.shape(inputs)[i] for i in range(3))
     flat = ops.reshape(inputs, [-1])
     offsets = ops.expand_dims(ops.range(batch) * steps * tags, 1)
@@ -157,7 +175,11 @@ def _mask(lengths: Any, tag_indices: Any) -> Tensor:
 def crf_binary_score(
     tag_indices: TensorLike, sequence_lengths: object, transition_params: Any
 ) -> Tensor:
-    """The sum of the transitions between each row's tags."""
+    """The sum of the transitions between each row's tags.
+
+    ``tag_indices`` is [batch, steps], ``sequence_lengths`` [batch], ``transition_params`` [tags,
+    tags]: element [i, j] is the score of tag j after tag i. The result is [batch].
+    """
     tags: Any = dimension_value(transition_params.shape[0])
     count = ops.shape(tag_indices)[1] - 1
     start = ops.slice(tag_indices, [0, 0], ops.stack([-1, count]))
@@ -229,7 +251,15 @@ class CrfDecodeBackwardRnnCell(RNNCell):
 def crf_decode(
     potentials: Tensor, transition_params: Tensor | Variable, sequence_length: Tensor
 ) -> tuple[Any, Any]:
-    """``(tags, best_score)`` of the best sequence of each row, as tensors."""
+    """``(tags, best_score)`` of the best sequence of each row, as tensors.
+
+    ``potentials`` is [batch, steps, tags], ``transition_params`` [tags, tags] and
+    ``sequence_length`` [batch]. ``tags`` is int32 [batch, steps], ``best_score`` [batch]. Steps
+    after the end of a sequence have the tag 0.
+
+        scores = tf.constant([[[1.0, 0.0], [0.0, 2.0]]])
+        tf.contrib.crf.crf_decode(scores, tf.zeros([2, 2]), tf.constant([2]))  # ([[0, 1]], [3.0])
+    """
     sequence_length = ops.convert_to_tensor(sequence_length)
 
     def single() -> tuple[Tensor, Tensor]:

@@ -154,9 +154,9 @@ class Dense(DenseCore, Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: object = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
+        kernel_initializer: object = None,
         bias_initializer: object = zeros_initializer(),
         kernel_regularizer: object = None,
         bias_regularizer: object = None,

@@ -92,7 +92,14 @@ def dropout(
     training: bool | Tensor = False,
     name: str | None = None,
 ) -> Tensor:
-    """Drop a share ``rate`` of the inputs where ``training`` is true; the default keeps all."""
+    """Drop a share ``rate`` of the inputs where ``training`` is true; the default keeps all.
+
+    Kept elements are multiplied by ``1 / (1 - rate)``. ``training`` is a bool or a tensor;
+    ``noise_shape`` has 1 where one decision holds along an axis; ``seed`` makes decisions
+    repeatable. ``tf.nn.dropout`` drops always, and takes the probability to keep.
+
+        tf.layers.dropout(tf.ones([2]), 0.5)  # [1.0, 1.0]
+    """
     return apply_layer(Dropout(rate, noise_shape, seed, name), inputs, training=training)
 
 

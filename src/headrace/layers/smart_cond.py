@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
@@ -15,7 +15,7 @@ __all__ = ["constant_value", "smart_cond"]
 T = TypeVar("T")
 
 
-def constant_value(pred: Any) -> bool | None:
+def constant_value(pred: object) -> bool | None:
     """What is known of a condition: a bool, or None.
 
     ``pred`` is a bool, 0, 1, or a tensor; TypeError for anything else.
@@ -38,7 +38,13 @@ def smart_cond(
     false_fn: Callable[[], T],
     name: str | None = None,
 ) -> T:
-    """One branch if ``pred`` is known, ``tf.cond`` otherwise."""
+    """One branch if ``pred`` is known, ``tf.cond`` otherwise.
+
+    ``pred`` is a Python bool, 0 or 1, a constant or a tensor; the functions take no arguments. A
+    branch that is not taken for certain adds nothing to the graph.
+
+        tf.contrib.framework.smart_cond(True, lambda: 1, lambda: 2)  # 1
+    """
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
     if not callable(false_fn):

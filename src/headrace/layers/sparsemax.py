@@ -37,7 +37,13 @@ def sparsemax(logits: TensorLike, name: str | None = None) -> Any:
 def sparsemax_loss(
     logits: TensorLike, sparsemax: TensorLike, labels: TensorLike, name: str | None = None
 ) -> Any:
-    """A loss per row for labels that are probabilities; ``sparsemax`` is that of the logits."""
+    """A loss per row for labels that are probabilities; ``sparsemax`` is that of the logits.
+
+    All three are [batch, classes], the result is [batch]. Its gradient is ``sparsemax - labels``.
+
+        logits, sparsemax = tf.constant([[1.0, 3.0]]), tf.contrib.sparsemax
+        sparsemax.sparsemax_loss(logits, sparsemax.sparsemax(logits), [[0.0, 1.0]])  # [0.0]
+    """
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
         z = ops.convert_to_tensor(logits, name="logits")
         p = ops.convert_to_tensor(sparsemax, name="sparsemax")

@@ -29,8 +29,8 @@ class _Circulant(LinearOperator):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = dtypes.complex64,
+        spectrum: object,
+        input_output_dtype: object = dtypes.complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -154,16 +154,29 @@ def _complex_of(dtype: Any) -> Any:
 
 
 class LinearOperatorCirculant(_Circulant):
-    """A circulant matrix, given by its ``spectrum``: products and solves go through the FFT."""
+    """A circulant matrix, given by its ``spectrum``: products and solves go through the FFT.
+
+    ``spectrum`` is [..., N], the transform of the first column; the leading axes are a batch. A
+    real spectrum means a self-adjoint operator. ``input_output_dtype`` is the type of what it is
+    applied to; the ``is_…`` arguments promise properties that solving and determinants use.
+    """
 
 
 class LinearOperatorCirculant2D(_Circulant):
-    """A block circulant matrix with circulant blocks."""
+    """A block circulant matrix with circulant blocks.
+
+    ``spectrum`` is [..., N0, N1]: the operator applies to vectors of N0 * N1 numbers, as a
+    convolution of pictures that wrap around. The other arguments are ``LinearOperatorCirculant``'s.
+    """
 
     _depth = 2
 
 
 class LinearOperatorCirculant3D(_Circulant):
-    """A block circulant matrix of three levels, given by its ``spectrum`` ``[..., N0, N1, N2]``."""
+    """A block circulant matrix of three levels, given by its ``spectrum`` ``[..., N0, N1, N2]``.
+
+    The operator applies to vectors of N0 * N1 * N2 numbers, as a convolution of volumes that wrap
+    around. The other arguments are ``LinearOperatorCirculant``'s.
+    """
 
     _depth = 3

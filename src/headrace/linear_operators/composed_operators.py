@@ -36,6 +36,14 @@ __all__ = [
 ]
 
 
+_HINTS = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_square")
+
+
+def _hints(*values: bool | None) -> dict[str, bool | None]:
+    """Hints by their names, in the order of arguments."""
+    return dict(zip(_HINTS, values))
+
+
 def _agreed(own: bool | None, operator_hint: bool | None, what: str) -> bool | None:
     """A hint about the operator holds for its adjoint and inverse, too."""
     if own is not None and operator_hint is not None and own != operator_hint:
@@ -76,12 +84,7 @@ class LinearOperatorAdjoint(_OfOne):
         is_square: bool | None = None,
         name: str | None = None,
     ) -> None:
-        hints = {
-            "is_non_singular": is_non_singular,
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-            "is_square": is_square,
-        }
+        hints = _hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         super().__init__(operator, hints, "_adjoint", name)
 
     def _adjoint(self) -> Any:
@@ -142,12 +145,7 @@ class LinearOperatorInversion(_OfOne):
             raise ValueError(
                 "operator and supplied hints must have `is_non_singular=True` or left as None."
             )
-        hints = {
-            "is_non_singular": is_non_singular,
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-            "is_square": is_square,
-        }
+        hints = _hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         super().__init__(operator, hints, "_inv", name)
 
     def _inverse(self) -> Any:
@@ -212,6 +210,19 @@ class _OfSeveral(LinearOperator):
 
     def _all(self, hint: str) -> bool:
         return all(getattr(o, hint) for o in self._operators)
+
+
+def _hints_of_parts(
+    given: dict[str, bool | None], operators: Sequence[Any], whole: str
+) -> dict[str, bool | None]:
+    """The hints of a whole: what all of its parts have holds for it, too."""
+    found = dict(given)
+    for hint, value in given.items():
+        if all(getattr(o, hint) for o in operators):
+            if value is False:
+                raise ValueError(f"{whole} have {hint}.")
+            found[hint] = True
+    return found
 
 
 class _PartByPart(_OfSeveral):
@@ -309,17 +320,8 @@ class LinearOperatorBlockDiag(_PartByPart):
     ) -> None:
         if is_square is False or not all(o.is_square for o in operators):
             raise ValueError("Can only represent a block diagonal of square matrices.")
-        given = {
-            "is_non_singular": is_non_singular,
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-        }
-        for hint, value in given.items():
-            if all(getattr(o, hint) for o in operators):
-                if value is False:
-                    raise ValueError(f"The blocks and so the whole have {hint}.")
-                given[hint] = True
-        a, b, c = given.values()
+        given = _hints(is_non_singular, is_self_adjoint, is_positive_definite)
+        a, b, c = _hints_of_parts(given, operators, "The blocks and so the whole").values()
         super().__init__(operators, (a, b, c, True), "_ds_", name)
 
     def _shape(self) -> TensorShape:
@@ -398,11 +400,8 @@ class LinearOperatorKronecker(_PartByPart):
             "is_self_adjoint": is_self_adjoint,
             "is_positive_definite": is_positive_definite,
         }
-        for hint, value in given.items():
-            if all(getattr(o, hint) for o in operators):
-                if value is False:
-                    raise ValueError(f"The factors and so the Kronecker product have {hint}.")
-                given[hint] = True
+        whole = "The factors and so the Kronecker product"
+        given = _hints_of_parts(given, operators, whole)
         square = given.pop("is_square")
         a, b, c = given.values()
         super().__init__(operators, (a, b, c, square), "_x_", name)

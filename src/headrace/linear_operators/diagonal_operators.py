@@ -36,7 +36,7 @@ class LinearOperatorDiag(LinearOperator):
 
     def __init__(
         self,
-        diag: Any,
+        diag: object,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -143,12 +143,12 @@ class _OfSize(LinearOperator):
 
     def __init__(
         self,
-        num_rows: Any,
-        num_columns: Any,
-        batch_shape: Any,
-        dtype: Any,
+        num_rows: object,
+        num_columns: object,
+        batch_shape: object,
+        dtype: object,
         hints: _Hints,
-        parents: Any,
+        parents: object,
         name: str,
     ) -> None:
         super().__init__(dtype, parents, *hints, name)
@@ -210,8 +210,8 @@ class LinearOperatorIdentity(_OfSize):
 
     def __init__(
         self,
-        num_rows: Any,
-        batch_shape: Any = None,
+        num_rows: object,
+        batch_shape: object = None,
         dtype: DTypeLike | None = None,
         is_non_singular: bool | None = True,
         is_self_adjoint: bool | None = True,
@@ -281,8 +281,8 @@ class LinearOperatorScaledIdentity(_OfSize):
 
     def __init__(
         self,
-        num_rows: Any,
-        multiplier: Any,
+        num_rows: object,
+        multiplier: object,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -344,7 +344,7 @@ class LinearOperatorScaledIdentity(_OfSize):
         value = ops.expand_dims(self._multiplier, -1)
         return diagonals.matrix_set_diag(x, diagonals.matrix_diag_part(x) + value)
 
-    def _made(self, multiplier: Any) -> Any:
+    def _made(self, multiplier: object) -> Any:
         return LinearOperatorScaledIdentity(
             self._num_rows,
             multiplier,
@@ -372,9 +372,9 @@ class LinearOperatorZeros(_OfSize):
 
     def __init__(
         self,
-        num_rows: Any,
-        num_columns: Any = None,
-        batch_shape: Any = None,
+        num_rows: object,
+        num_columns: object = None,
+        batch_shape: object = None,
         dtype: DTypeLike | None = None,
         is_non_singular: bool | None = False,
         is_self_adjoint: bool | None = True,

@@ -80,9 +80,9 @@ def bind_plan(
     variables = _used_variables(plan, count, kept)
     # (before the values: a write in between shows)
     stamps = state.stamps(v.key for v in variables if not v.written)
-    held = [state.need(v.key, v.op) for v in variables]
+    arrays = [state.need(v.key, v.op) for v in variables]
     kept_values = () if kept is None else kept(state, values)
-    binder = Binder(plan, count, variables, held, kept_values, feeds)
+    binder = Binder(plan, count, variables, arrays, kept_values, feeds)
     renewal = Renewal(binder, stamps, kept)
     return Binding(emit(make_listing(plan, kept, renewal)), renewal)
 

@@ -6,7 +6,7 @@ what depends on shapes alone is computed once, and a step becomes a primitive wh
 place. Such a run is a straight line of calls of C, about a microsecond each around the work.
 
 What depends on variables (packed weights, folded normalisations) is bound as well, and bound again
-when the version stamp of a variable has changed. Variables are not held between runs, so that
+when the version stamp of a variable has changed. Variables are not referenced between runs, so that
 training can go on overwriting them where they lie. Results are the caller's own: they never lie in
 the bound memory.
 
@@ -147,7 +147,7 @@ class BoundRuns(SessionRun):
         found = [([*s[2:]], f.reason) for s, f in [*table.items()] if isinstance(f, _Unbound)]
         left = [(s, f) for s, f in [*table.items()] if type(f) is _Bound and f.failures]
         found += [([*s[2:]], f"a run was generic: {f.failure}") for s, f in left]
-        often = self._runs_to_bind(len(table) < self._most())
+        often = self._runs_to_bind(len(table) < self._max_bindings())
         counts = [(s, n) for s, n in self.counts.items() if s not in table]
         return found + [([*s[2:]], f"it has come {n} of {often} times") for s, n in counts]
 
@@ -170,7 +170,7 @@ class BoundRuns(SessionRun):
             if found.library is not library():
                 made = general(state, values, *feeds)
                 if type(found) is _BindingFailed:  # the feeds were right
-                    _put(table, signature, _Unbound(found.reason))
+                    _store_binding(table, signature, _Unbound(found.reason))
                 elif found is _no_library and library() is not None:  # there is one now
                     table.pop(signature, None)
                 return made
@@ -221,7 +221,7 @@ class BoundRuns(SessionRun):
         made = self.general(state, values, *feeds)
         found.failures, found.failure = found.failures + 1, said
         if found.failures >= MIN_RUNS:
-            _put(table, signature, _Unbound(f"runs failed: {found.failure}"))
+            _store_binding(table, signature, _Unbound(f"runs failed: {found.failure}"))
         return made
 
     def _first(
@@ -235,9 +235,9 @@ class BoundRuns(SessionRun):
         """The binding for a signature that has none yet, if it is to have one."""
         kernels = library()
         if kernels is None:
-            _put(table, signature, _no_library)
+            _store_binding(table, signature, _no_library)
             return _no_library
-        most = self._most()
+        most = self._max_bindings()
         if not self._wanted(signature, len(table) < most):
             return _unwanted
         tell_threads()  # primitives are made for a number of threads
@@ -257,10 +257,10 @@ class BoundRuns(SessionRun):
             made = _Unbound(str(reason))
         except Exception as error:
             return _BindingFailed(f"binding failed: {_said(error)}")
-        self.evicted += _put(table, signature, made, most)
+        self.evicted += _store_binding(table, signature, made, most)
         return made
 
-    def _most(self) -> int:
+    def _max_bindings(self) -> int:
         """How many bindings a session may have at a time."""
         return MAX_BINDINGS + (most_threads() if self.takes_turns else 0)
 
@@ -282,7 +282,9 @@ def _bytes(state: State) -> int:
     return sum(f.binding.notes["bytes"] for f in found if type(f) is _Bound)
 
 
-def _put(table: dict[Any, Any], signature: Any, made: object, most: int = MAX_BINDINGS) -> int:
+def _store_binding(
+    table: dict[Any, Any], signature: Any, made: object, most: int = MAX_BINDINGS
+) -> int:
     """Remember it; how many had to go. Other threads may do the same at this moment."""
     old = [] if signature in table else [*table][: max(0, len(table) + 1 - most)]
     for s in old:

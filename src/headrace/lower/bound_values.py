@@ -7,7 +7,7 @@ the version stamp of a variable has changed. A value of stage RUN is
 - ``moving``: an array that may be another one in each run: a variable that the program goes on to
   write, or a large result of a kernel that has no way to write where it is told.
 
-Whoever selects an implementation asks for arrays (a primitive is chosen by how an array lies), not
+The selection of an implementation asks for arrays (a primitive is chosen by how an array lies), not
 for names: a line refers to value 7 as ``$7``, and the emitter (emit.py) puts its name there.
 """
 
@@ -29,7 +29,7 @@ from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
-    from headrace.kernels.packed_weights import Held
+    from headrace.kernels.packed_weights import PackedForms
 
 __all__ = ["FIXED", "KNOWN", "MOVING", "REFERENCE", "STEADY", "BoundValues"]
 __all__ += ["is_view", "look_of", "outputs_of"]
@@ -86,11 +86,11 @@ class BoundValues:
         """How a line refers to a value."""
         return f"${value}"
 
-    def param(self, name: str, value: Any) -> str:
+    def param(self, name: str, value: object) -> str:
         self.params[name] = value
         return name
 
-    def new_param(self, value: Any) -> str:
+    def new_param(self, value: object) -> str:
         return self.param(f"p{len(self.params)}", value)
 
     # values -------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class BoundValues:
         return self.lives.group_last.get(self.lives.root(value), self.position)
 
     def end_of_step(self) -> None:
-        """After a step: memory and names that nobody reads any more."""
+        """After a step: memory and names that nothing reads any more."""
         self.arena.end_of_step(self.position)
         gone = self.passing.pop(self.position, [])
         if gone:
@@ -162,7 +162,7 @@ class BoundValues:
 
 
 def look_of(
-    value: Array | np.generic | Held,
+    value: Array | np.generic | PackedForms,
 ) -> tuple[tuple[int, ...] | None, np.dtype[Any] | None]:
     """What must stay the same of a value that is made again."""
     return getattr(value, "shape", None), getattr(value, "dtype", None)

@@ -139,7 +139,7 @@ class _Emitter(CodeLines):
     def code(self, instr: Instr) -> None:
         """The lines of a bound step."""
         for value in instr.outputs:
-            if value not in self.held and value not in self.names and instr.code:
+            if value not in self.objects and value not in self.names and instr.code:
                 self.new(value)
         for line in instr.code:
             self.emit(REFERENCE.sub(lambda found: self.reference(int(found[1])), line))
@@ -210,7 +210,7 @@ class _Emitter(CodeLines):
         self.emit(f"{left}{name}.result()")
 
     def release(self, instr: Instr) -> None:
-        """Let go of what nobody reads any more."""
+        """Let go of what nothing reads any more."""
         gone, is_outermost = [], len(self.checked) == 1
         for value, after in instr.ends:
             name = self.names.get(value)

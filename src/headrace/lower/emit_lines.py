@@ -73,8 +73,8 @@ class CodeLines:
         self.lines: list[str] = []
         self.firsts: list[int] = []  # how many lines come before each instruction's
         self.names = {feed: f"f{n}" for n, feed in enumerate(self.program.feeds)}
-        self.held = {} if bound is None else bound.held
-        self.held_names: dict[int, str] = {}
+        self.objects = {} if bound is None else bound.objects
+        self.object_names: dict[int, str] = {}
         self.params: dict[str, Any] = {} if bound is None else dict(bound.params)
         self.constant_params: dict[str, int] = {}
         self.functions: dict[int, str] = {}  # the names of functions, by their identities
@@ -83,7 +83,7 @@ class CodeLines:
         self.checked: list[set[int]] = [set()]  # variables that have a value, by level
         self.ready: dict[int, str] = {}  # names of those that were read and have one everywhere
         self.outer: set[int] = set()  # values that the outermost block makes
-        self.free: list[str] = []  # names whose values nobody reads any more
+        self.free: list[str] = []  # names whose values nothing reads any more
         self.loaded: set[int] = set()  # variables that are read, not only written
         variables = self.program.variables
         self.variables = {v.current: (i, v) for i, v in enumerate(variables)}
@@ -91,7 +91,7 @@ class CodeLines:
         self.depth = 2
         if bound is not None:
             for feed in self.program.feeds:
-                if feed in self.held:
+                if feed in self.objects:
                     del self.names[feed]
             self.names.update((v, f"W[{n}]") for n, v in enumerate(bound.steady))
             for v in variables:
@@ -127,11 +127,11 @@ class CodeLines:
         return Compiled(run, listing, self.names, make, self.params, self.constant_params)
 
     # parameters ---------------------------------------------------------------------------------
-    def param(self, name: str, value: Any) -> str:
+    def param(self, name: str, value: object) -> str:
         assert self.params.setdefault(name, value) is value, f"two parameters are called {name}"
         return name
 
-    def new_param(self, letter: str, value: Any) -> str:
+    def new_param(self, letter: str, value: object) -> str:
         return self.param(f"{letter}{len(self.params)}", value)
 
     def function(self, function: Any) -> str:
@@ -167,17 +167,17 @@ class CodeLines:
             found = self.names[value] = self.new_param("c", array[()] if is_number else array)
             self.constant_params[found] = value
             return found
-        assert value in self.held, f"value {value} is used before it is made"
+        assert value in self.objects, f"value {value} is used before it is made"
         return self.reference(value)
 
     def reference(self, value: int) -> str:
         """What stands for ``$7`` in the lines of a bound step: its objects, else its name."""
-        found = self.held_names.get(value)
+        found = self.object_names.get(value)
         if found is not None:
             return found
-        if value not in self.held:
+        if value not in self.objects:
             return self.name(value)
-        name = self.held_names[value] = self.new_param("p", self.held[value])
+        name = self.object_names[value] = self.new_param("p", self.objects[value])
         return name
 
     def variable(self, value: int, check: bool = True) -> str:
@@ -194,7 +194,7 @@ class CodeLines:
         return name
 
     def new(self, value: int) -> str:
-        """A name; outside of branches and loops, after the first few, one whose value nobody reads
+        """A name; outside of branches and loops, after the first few, one whose value nothing reads
         any more.
         """
         if self.free and self.n_temps >= MAX_NAMES and len(self.checked) == 1:

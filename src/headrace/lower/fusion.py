@@ -263,7 +263,7 @@ class _Fusing:
         return isinstance(s, Node) and not why_not_fusable(s, self.program, self.mutable)
 
     def _without_repeats(self, block: Block) -> Block:
-        """Numbers in the place of arrays that repeat them, which nobody reads then."""
+        """Numbers in the place of arrays that repeat them, which nothing reads then."""
         program, uses = self.program, self.uses
         numbers = _repeated(block, program, self.mutable)
         if not numbers:

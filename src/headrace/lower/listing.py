@@ -67,7 +67,7 @@ IN_PLACE = "in place"
 
 
 class After(enum.IntEnum):
-    """What becomes of a value that nobody reads any more."""
+    """What becomes of a value that nothing reads any more."""
 
     NAME = 0  # its name may be used again: it is small
     CLEAR = 1  # it is let go at once
@@ -101,7 +101,7 @@ class Instr:
     code: Sequence[str] = ()
     #: What follows from the implementation: a segment, the names of guards, how results are given.
     detail: Any = None
-    #: Values that nobody reads any more.
+    #: Values that nothing reads any more.
     ends: tuple[tuple[int, After], ...] = ()
     takes_over = False  # an assignment: the variable takes over the memory of what it is given
 
@@ -125,7 +125,7 @@ class Bound(NamedTuple):
 
     steps: int  # so many instructions, the first, are bound
     params: Mapping[str, Any]  # the objects that their lines name
-    held: Mapping[int, Any]  # values that are objects: known ones, and memory that stays
+    objects: Mapping[int, Any]  # values that are objects: known ones, and memory that stays
     steady: Sequence[int]  # values made again when a variable was written, as W[0], W[1], …
     renewal: Any  # does that (lower/renewal.py)
 

@@ -167,7 +167,7 @@ def describe(step: Fused, program: Program) -> Description:
     return Description(types, tuple(members), rank, whole=tuple(whole))
 
 
-def _described(attribute: Any) -> Any:
+def _described(attribute: object) -> Any:
     """An attribute as part of a key: attributes that compare equal may be compiled differently."""
     if isinstance(attribute, DType):
         return attribute.name

@@ -270,7 +270,7 @@ def _affine(source: Ref, moved: Any, made: Any) -> Ref:
 # runs ---------------------------------------------------------------------------------------------
 
 
-def _nothing(*inputs: Any) -> None:
+def _nothing(*inputs: object) -> None:
     return None
 
 

@@ -47,19 +47,19 @@ class Renewal:
         with state.lock:  # no write may come between what is remembered and what is computed
             stamps = state.stamps(self.binder.watched)
             if stamps != self.stamps:
-                held = [state.need(v.key, v.op) for v in self.binder.variables]
+                arrays = [state.need(v.key, v.op) for v in self.binder.variables]
                 kept = () if self.keeper is None else self.keeper(state, values)
-                self._renew(held[: self.binder.n_steady], kept)
+                self._renew(arrays[: self.binder.n_steady], kept)
                 self.stamps = stamps
             return [state.need(v.key, v.op) for v in variables]
 
-    def _renew(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
+    def _renew(self, arrays: Sequence[Any], kept: Sequence[Any]) -> None:
         s = self.binder
-        if [look_of(v) for v in held] != s.variable_shapes:
+        if [look_of(v) for v in arrays] != s.variable_shapes:
             raise NotBound("a variable has another shape")
         if [look_of(v) for v in kept] != s.kept_shapes:
             raise NotBound("a kept value has another shape")
-        for v, array in zip(s.variables, held):
+        for v, array in zip(s.variables, arrays):
             s.env[v.start] = s.env[v.current] = array
         s.env.update(zip(s.kept_values, kept))
         for function, step in s.steady:
@@ -69,7 +69,7 @@ class Renewal:
         self._done()
 
     def _done(self) -> None:
-        """Variables, and views of them, are not held between runs."""
+        """Variables, and views of them, are not kept between runs."""
         s = self.binder
         self.kept_alive[:] = [s.env[v] for v in self.wanted]
         for value, lies in s.of_variable.items():

@@ -58,9 +58,9 @@ class ShapeFacts:
         self.of_shape: frozenset[int] = frozenset()
         self.small: dict[int, bool] = {}  # whether an array's elements are of a type with code, few
         if self.is_worth:
-            self._look()
+            self._find_structural_values()
 
-    def _look(self) -> None:
+    def _find_structural_values(self) -> None:
         values = self.program.values
         kinds = {v: kind_of(values[v].dtype.name) for v in self.program.constants}
         known = {v for v, kind in kinds.items() if kind in ("i", "u", "b")}

@@ -82,7 +82,7 @@ class Binder(BoundValues):
         plan: Plan,
         count: int,
         variables: tuple[VariableInfo, ...],
-        held: Sequence[Any],
+        arrays: Sequence[Any],
         kept: Sequence[Any],
         feeds: Sequence[Any],
     ) -> None:
@@ -107,9 +107,9 @@ class Binder(BoundValues):
         self.doubtful: dict[int, frozenset[int]] = {}
         # packed weights and the like, by the step that they belong to
         self.alive: dict[Any, Any] = {}
-        self._take(held, kept, feeds)
+        self._take(arrays, kept, feeds)
 
-    def _take(self, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
+    def _take(self, arrays: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
         """The first instruction: variables as they are expected, feeds into their places."""
         given = len(self.program.feeds) - len(kept)
         self.begin("feeds", self.program.feeds[:given]).implementation = "copy"
@@ -119,12 +119,12 @@ class Binder(BoundValues):
             self.emit(f"{self.param('hold', hold_blas)}()")
         else:
             # what holds BLAS looks at the machine when it lets go: other runs do it themselves, or
-            # the library's threads would spin beside a neighbour for ever
+            # the library's threads would spin beside a neighbour forever
             self.emit(f"{self.param('tick', core_contention.tick)}()")
         self.n_steady = sum(not v.written for v in self.variables)
         self.watched = tuple(v.key for v in self.variables[: self.n_steady])
-        self.variable_shapes = [look_of(v) for v in held[: self.n_steady]]
-        for v, array in zip(self.variables, held):
+        self.variable_shapes = [look_of(v) for v in arrays[: self.n_steady]]
+        for v, array in zip(self.variables, arrays):
             for value in (v.start,) if v.written else (v.start, v.current):
                 self.env[value] = array
                 self.of_variable[value] = True
@@ -214,7 +214,7 @@ class Binder(BoundValues):
         if self.kind(value) == MOVING:
             self.aim_at(call, place, self.name(value))
         elif self.kind(value) == STEADY:
-            self.renew(lambda: call.aim(place, _alike(self.env[value], lies)))
+            self.renew(lambda: call.aim(place, _array_like(self.env[value], lies)))
         else:
             call.aim(place, self.env[value])
 
@@ -309,7 +309,7 @@ class Binder(BoundValues):
         return any(shapes.num_elements(self.program.values[o].shape) is None for o in step.outputs)
 
     def _lies_in_variable(self, value: int, step: Node | Fused) -> bool:
-        """Whether what may be a view of a variable is one: a copy has to be held between runs."""
+        """Whether what may be a view of a variable is one: a copy has to stay between runs."""
         sources = [self.env[i] for i in step.inputs if self.of_variable.get(i)]
         return any(np.may_share_memory(self.env[value], source) for source in sources)
 
@@ -395,9 +395,9 @@ class Binder(BoundValues):
     def bound(self, rest: Sequence[Instr], renewal: Renewal) -> Bound:
         """What lines refer to: objects, and values that ``renewal`` makes again.
 
-        A view of a variable is made in each run: it must not be held in between.
+        A view of a variable is made in each run: it must not be kept in between.
         """
-        held: dict[int, Any] = {}
+        objects: dict[int, Any] = {}
         steady: dict[int, None] = {}
         found = [int(v) for i in self.instrs for line in i.code for v in REFERENCE.findall(line)]
         found += [v for i in rest for v in i.inputs if v not in self.program.constants]
@@ -406,13 +406,13 @@ class Binder(BoundValues):
                 continue
             kind = self.kind(value)
             if kind in (KNOWN, FIXED):
-                held[value] = self.env[value]
+                objects[value] = self.env[value]
             elif kind == STEADY and not self.of_variable[value]:
                 steady[value] = None
             elif kind == STEADY:
                 found += self._view_line(value)
         params = {**self.params, "W": renewal.kept_alive} if steady else self.params
-        return Bound(len(self.instrs), params, held, [*steady], renewal)
+        return Bound(len(self.instrs), params, objects, [*steady], renewal)
 
     def _view_line(self, value: int) -> tuple[int, ...]:
         """The line that makes a view of a variable, once; what it reads."""
@@ -476,7 +476,7 @@ def _layout_of(array: Array) -> tuple[Any, ...]:
     return array.shape, array.strides, array.dtype
 
 
-def _alike(array: Array, layout: tuple[Any, ...]) -> Array:
+def _array_like(array: Array, layout: tuple[Any, ...]) -> Array:
     if _layout_of(array) != layout:
         raise NotBound("an array has another shape, stride or type than the one bound")
     return array

@@ -19,7 +19,7 @@ from headrace.lower.native_groups import native_expected
 from headrace.lower.native_kernels import Warming
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
-from headrace.ops.internal.packed_ops import holder
+from headrace.ops.internal.packed_ops import packed_forms
 from headrace.program.nodes import Node
 from headrace.runtime.thread_pool import thread_count
 
@@ -146,9 +146,9 @@ def _aim_lstm(
     s: Binder, call: Any, node: Node, sizes: tuple[int, int, int], order: Any, forget: float
 ) -> None:
     n, rows, wide = sizes
-    kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
+    kernel, bias, forms = (s.array(i) for i in node.inputs[-3:])
     pack = s.accelerator.pack_lstm
-    packed_form = holder(held).get(
+    packed_form = packed_forms(forms).get(
         (wide, order, n, rows), lambda: pack(kernel, wide, order, n, rows)
     )
     if packed_form is None or bias.size != kernel.shape[1]:

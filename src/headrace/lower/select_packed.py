@@ -1,8 +1,8 @@
 """Layers whose weights the program does not write keep them packed (kernels/packed_weights.py).
 
-``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``, inside of loops, too. ``_Held(w)`` depends
-on a variable alone and is therefore kept between runs until the variable is written
-(lower/stage_split.py); for a constant it is a constant.
+``MatMul(x, w)`` becomes ``_PackedMatMul(x, w, _PackedWeights(w))``, inside of loops, too.
+``_PackedWeights(w)`` depends on a variable alone and is therefore kept between runs until the
+variable is written (lower/stage_split.py); for a constant it is a constant.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import OpDef, lookup
 from headrace.kernels import accel
-from headrace.kernels.packed_weights import Held, WeightsForm
+from headrace.kernels.packed_weights import PackedForms, WeightsForm
 from headrace.lower.stage_split import makers_of
-from headrace.ops.internal.packed_ops import HELD, held_arguments
+from headrace.ops.internal.packed_ops import PACKED_WEIGHTS, packed_arguments
 from headrace.program.nodes import (
     Block,
     If,
@@ -65,7 +65,7 @@ def count_packed(program: Program, packed: Program) -> int:
         return 0
     before = set(map(id, walk(program.body)))
     made = [n for n in walk(packed.body) if id(n) not in before]
-    return sum(n.opdef is not HELD for n in made)
+    return sum(n.opdef is not PACKED_WEIGHTS for n in made)
 
 
 def _weights_form(asked: str) -> WeightsForm:
@@ -133,7 +133,7 @@ def _kind_of(s: Node, program: Program, way: WeightsForm | None, misses: list[Ne
 
 
 class _Replacing:
-    """The program with packed weights under construction: what is held stands in the outermost
+    """The program with packed weights under construction: what is kept stands in the outermost
     block, before the first statement that reads it, also for products inside of loops.
     """
 
@@ -141,7 +141,7 @@ class _Replacing:
         self.program, self.chosen, self.way = program, chosen, way
         self.values, self.constants = list(program.values), dict(program.constants)
         self.misses: list[NearMiss] = []
-        self.held_of: dict[int, int] = {}
+        self.forms_of: dict[int, int] = {}
         self.made: list[Statement] = []  # nodes that hold weights, not placed yet
 
     def outermost(self, block: Block) -> Block:
@@ -165,23 +165,25 @@ class _Replacing:
     def _node(self, s: Node) -> Node:
         assert s.opdef.traits.packed_as is not None
         packed_op = lookup(s.opdef.traits.packed_as)
-        inputs, attrs = held_arguments(packed_op, s.inputs, s.attrs, self._held(s))
+        inputs, attrs = packed_arguments(packed_op, s.inputs, s.attrs, self._packed_forms(s))
         if s.opdef.role == "matmul":
             attrs["weights"] = _kind_of(s, self.program, self.way, self.misses)
         made = sum(attrs[a.number_attr] if a.number_attr else 1 for a in packed_op.outputs)
         return Node(packed_op, inputs, s.outputs[:made], attrs, s.op)
 
-    def _held(self, s: Node) -> int:
+    def _packed_forms(self, s: Node) -> int:
         weights = _weights(s)
-        held = self.held_of.get(weights)
-        if held is None:
-            held = self.held_of[weights] = len(self.values)
+        forms = self.forms_of.get(weights)
+        if forms is None:
+            forms = self.forms_of[weights] = len(self.values)
             self.values.append(ValueInfo(dtypes.variant, (), None))
             if weights in self.constants:
-                self.constants[held] = _as_constant(Held())
+                self.constants[forms] = _as_constant(PackedForms())
             else:
-                self.made.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
-        return held
+                self.made.append(
+                    Node(PACKED_WEIGHTS, (weights,), (forms,), {"T": dtypes.float32}, s.op)
+                )
+        return forms
 
 
 def _replaced(program: Program, chosen: set[int], way: WeightsForm | None) -> Program:
@@ -195,7 +197,7 @@ def _replaced(program: Program, chosen: set[int], way: WeightsForm | None) -> Pr
     )
 
 
-def _as_constant(held: Held) -> Array:
+def _as_constant(forms: PackedForms) -> Array:
     box = np.empty((), object)
-    box[()] = held
+    box[()] = forms
     return box

@@ -187,8 +187,8 @@ def _into(s: Binder, node: Node) -> str:
 _BINDERS: dict[str, Callable[[Binder, Node], str]] = {
     "MatMul": bind_product,
     "_FusedMatMul": bind_product,
-    "_HeldMatMul": bind_product,
-    "_HeldConv2D": bind_conv,
+    "_PackedMatMul": bind_product,
+    "_PackedConv2D": bind_conv,
     "MaxPool": partial(bind_pool, "max"),
     "AvgPool": partial(bind_pool, "avg"),
     "Mean": bind_mean,
@@ -202,7 +202,7 @@ _BINDERS: dict[str, Callable[[Binder, Node], str]] = {
     "SigmoidGrad": _gradient,
     "Sum": _sum_of_rows,
     "SparseSoftmaxCrossEntropyWithLogits": bind_cross_entropy,
-    "_HeldLSTMLayer": bind_lstm,
+    "_PackedLSTMLayer": bind_lstm,
     CONCAT.name: _concat,
     "GatherV2": _gather,
 }

@@ -16,7 +16,7 @@ from headrace.lower.native_groups import native_expected
 from headrace.lower.native_kernels import Warming
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
-from headrace.ops.internal.packed_ops import HELD_MATMUL, holder
+from headrace.ops.internal.packed_ops import PACKED_MATMUL, packed_forms
 from headrace.program.nodes import Node
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ ROW_WORK = 64
 def bind_product(s: Binder, node: Node) -> str:
     """MatMul with what follows it; weights may be packed."""
     attrs = node.attrs
-    is_held = node.opdef is HELD_MATMUL
+    is_packed = node.opdef is PACKED_MATMUL
     x, w = s.array(node.inputs[0]), s.array(node.inputs[1])
     if (
         s.kind(node.inputs[0]) not in (FIXED, MOVING)
         or attrs.get("weights", "float32") != "float32"
     ):
         return "an input is known before the run, or weights are of another type"
-    if is_held and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
+    if is_packed and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
         return "its weights change in every run, or the left side is transposed"
-    packs = is_held and not holder(s.array(node.inputs[2])).wait
+    packs = is_packed and not packed_forms(s.array(node.inputs[2])).wait
     if not is_plain(x) or w.dtype != FLOAT32 or (not packs and not is_plain(w)):
         return "an input is not float32 and contiguous"
     x, w = x.T if attrs["transpose_a"] else x, w.T if attrs["transpose_b"] else w
@@ -55,7 +55,7 @@ def bind_product(s: Binder, node: Node) -> str:
     fused = attrs.get("fused_ops", ())
     if fused and fused[0] != "BiasAdd":
         return "its activation comes without a bias"
-    bias = node.inputs[3 if is_held else 2] if fused else None
+    bias = node.inputs[3 if is_packed else 2] if fused else None
     if bias is not None and not (is_plain(s.array(bias)) and s.array(bias).shape == (w.shape[1],)):
         return "its bias is not one contiguous row"
     if not packs and w.size > PLAIN and x.shape[0] < ROWS:
@@ -132,7 +132,7 @@ def _feeds_products(s: Binder, value: int) -> bool:
             return False
         name = user.opdef.name
         gradient = name == "ReluGrad" and user.inputs[0] != value
-        product = user.opdef.role == "matmul" or user.opdef is HELD_MATMUL
+        product = user.opdef.role == "matmul" or user.opdef is PACKED_MATMUL
         if not gradient and (not product or value in user.inputs[2:]):
             return False
     return True
@@ -149,11 +149,11 @@ class _Weights:
         node, s = self.node, self.s
         w = s.array(node.inputs[1])
         turned = w.T if node.attrs["transpose_b"] else w
-        held = holder(s.array(node.inputs[2]))
+        forms = packed_forms(s.array(node.inputs[2]))
         pack, rows = s.accelerator.pack, self.rows
         make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
         pixels = s.accelerator.as_pixels(rows, turned.shape)
-        return held.get(packed.product_key(turned, pixels), make, at_once=True)
+        return forms.get(packed.product_key(turned, pixels), make, at_once=True)
 
     def aim(self, call: Call) -> None:
         now = self._packed()

@@ -13,7 +13,7 @@ from headrace.kernels.numpy.bounds import LARGEST_SQUARE, squared_norm
 from headrace.lower.bound_values import KNOWN
 from headrace.lower.select_bound import FLOAT32, TAKEN, Binder, is_plain
 from headrace.lower.storage_arena import NotBound
-from headrace.ops.internal.packed_ops import HELD_CONV2D, HELD_MATMUL, holder
+from headrace.ops.internal.packed_ops import PACKED_CONV2D, PACKED_MATMUL, packed_forms
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import pool_ops as nn_pool
 from headrace.ops.nn.conv_shapes import channels_first
@@ -43,14 +43,14 @@ def bind_conv(s: Binder, node: Node) -> str:
     if made is None or (add is not None and s.array(add).shape != made.results):
         return "the library has no convolution for it"
     options = (1, *fused)
-    shape, held_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
+    shape, forms_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
     if relu and not keeps_nan:
         _check_bounds(s, node.inputs[0], filter_value, more)
 
     def packed_filter() -> None:
-        held, now = holder(s.array(held_value)), s.array(filter_value)
+        forms, now = packed_forms(s.array(forms_value)), s.array(filter_value)
         library = s.accelerator
-        found = held.get(
+        found = forms.get(
             library.filter_order(shape, now, g, *options),
             lambda: library.pack_filter(shape, now, g, *options),
             at_once=True,
@@ -80,10 +80,10 @@ def _tells_of_nan(s: Binder, value: int) -> bool:
     for user in s.uses.get(value, []):
         if not isinstance(user, Node):
             return False
-        if user.opdef is HELD_CONV2D:
+        if user.opdef is PACKED_CONV2D:
             if value in user.inputs[1:3]:
                 return False
-        elif user.opdef is HELD_MATMUL or user.opdef.role == "matmul":
+        elif user.opdef is PACKED_MATMUL or user.opdef.role == "matmul":
             if value in user.inputs[1:]:
                 return False
         elif user.opdef.name not in ("Mean", "AvgPool") or not _tells_of_nan(s, user.outputs[0]):

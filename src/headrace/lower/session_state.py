@@ -3,8 +3,8 @@
 A value is an array (or, for rank 0, an immutable NumPy scalar) in a dictionary. Readers take the
 reference that is there when their run starts; nothing may change it under them. A writer takes the
 array *out* of the dictionary while it works and overwrites it only if its reference count shows
-that nobody else holds it; otherwise it makes a new one. So readers need no lock, concurrent updates
-are never lost, and no run sees a half-written variable.
+that nothing else references it; otherwise it makes a new one. So readers need no lock, concurrent
+updates are never lost, and no run sees a half-written variable.
 
 The lock is held while arrays are taken out and put back, not while they are computed: updates of
 large variables are a quarter of a training step, and threads that train one model would wait for
@@ -74,7 +74,7 @@ class Stepping:
 
 
 class _Guard:
-    """What whoever forks holds: the lock, while all variables are in their place."""
+    """What a forking thread holds: the lock, while all variables are in their place."""
 
     __slots__ = ("__weakref__", "busy", "lock", "ready")
 
@@ -119,7 +119,7 @@ class State:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Hashable, Any] = {}
-        #: The version stamp of each variable: how often it was written. Whoever writes counts it up
+        #: The version stamp of each variable: how often it was written. Each write counts it up
         #: first, under the lock, so that a reader who finds an old stamp has read old values.
         self.versions: defaultdict[str, int] = defaultdict(int)
         self.bindings: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()

@@ -28,7 +28,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from headrace.kernels.accel import limited_threads
-from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.kernels.numpy.openblas import blas_holders, release_blas
 from headrace.lower.session_state import State
 from headrace.runtime.float_errors import silence
 from headrace.runtime.thread_pool import thread_count
@@ -58,7 +58,7 @@ class _Job:
         except BaseException as error:
             self.error = error
         finally:
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
             self.done.release()
 
@@ -133,7 +133,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def in_turn(function: Callable[..., Any], state: State, *args: Any) -> Any:
+def in_turn(function: Callable[..., Any], state: State, *args: object) -> Any:
     """``function(state, *args)`` when it is its turn, on the thread that is best for it."""
     if _steps.is_here():
         return function(state, *args)

@@ -2,7 +2,7 @@
 
 The values of all iterations lie in one array with room at the end of the axis. An iteration writes
 its part behind what is there and goes on with a longer view. What was written is never changed, so
-views of earlier iterations stay good, whoever holds them; when the room is used up, an array twice
+views of earlier iterations stay valid; when the room is used up, an array twice
 as long takes over.
 """
 

@@ -1,4 +1,4 @@
-"""Memory of a run that is bound to shapes: set aside once, used again when nobody reads it.
+"""Memory of a run that is bound to shapes: set aside once, used again when nothing reads it.
 
 arena = Arena(library.aligned)
 x = arena.reserve((64, 128), np.float32, until=7)      # free after step 7

@@ -1,4 +1,4 @@
-"""Who owns results: each is the user's own, given away where nobody else holds it, or copied."""
+"""Who owns results: each is the user's own, given away if nothing else references it, or copied."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The pass ``storage`` over a listing: what is overwritten, and when memory is let go.
 
-Where no shape is known, a result gets an array of its own, unless an input that nobody reads any
+Where no shape is known, a result gets an array of its own, unless an input that nothing reads any
 more certainly has its shape: then it is written there (``Instr.storage``). Large values are let go
 after their last use (``Instr.ends``), and what the run has made itself goes to the pool of buffers.
 

@@ -167,7 +167,9 @@ def start(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Starte
     return _start(MAX_WAIT_SECONDS, function, args, kwargs)
 
 
-def start_queue_operation(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Started:
+def start_queue_operation(
+    function: Callable[..., Any], /, *args: object, **kwargs: object
+) -> _Started:
     """:func:`start` with ``QUEUE_GRACE``."""
     return _start(QUEUE_GRACE, function, args, kwargs)
 

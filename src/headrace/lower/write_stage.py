@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.kernels.packed_weights import Held
+from headrace.kernels.packed_weights import PackedForms
 from headrace.lower.executable import Executable
 from headrace.lower.session_state import State
 
@@ -104,7 +104,7 @@ def _tell_holders(before: tuple[Any, ...], made: tuple[Any, ...]) -> None:
     for old, new in zip(before, made):
         if isinstance(old, np.ndarray) and old.dtype == object and old.ndim == 0:
             old, new = old[()], new[()]
-        if isinstance(old, Held) and isinstance(new, Held):
+        if isinstance(old, PackedForms) and isinstance(new, PackedForms):
             new.follow(old)
 
 

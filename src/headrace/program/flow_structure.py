@@ -141,7 +141,7 @@ class _Finder:
         kind = op.type
         if op._opdef.role == "merge":
             return self._merge_place(op)
-        place = self._joined([self._of(t) for t in op._inputs], op)
+        place = self._joined([self._place_of(t) for t in op._inputs], op)
         if op._control_inputs:
             controls = [self.places.get(c, _TOP) for c in op._control_inputs]
             place = self._joined([place, *controls], op)
@@ -155,7 +155,7 @@ class _Finder:
             return place.frame.outer
         return place
 
-    def _of(self, tensor: Tensor) -> _Place:
+    def _place_of(self, tensor: Tensor) -> _Place:
         """Where a tensor is: an output of a Switch is inside its branch."""
         op = tensor._op
         place = self.places.get(op, _TOP)
@@ -228,12 +228,12 @@ class _Finder:
                     "NextIteration as its inputs"
                 )
             place = self._joined(
-                [self._of(t) for t in op._inputs if t._op._opdef.role != "next"], op
+                [self._place_of(t) for t in op._inputs if t._op._opdef.role != "next"], op
             )
             if place.frame is not None:
                 place.frame.merges.append(op)
             return place
-        places = [self._of(t) for t in op._inputs]
+        places = [self._place_of(t) for t in op._inputs]
         if all(t is op._inputs[0] and t._op._opdef.role == "enter" for t in op._inputs):
             return self._joined(places, op)  # a loop that was written while it was being built
         if len(places) == 2:

@@ -136,11 +136,13 @@ class Program(NamedTuple):
     total_ops: int = 0  # operations in the user's graph
     needed_ops: int = 0  # those that this call needs
     notes: dict[str, int] = {}  # how often each rewrite fired (never changed, only replaced)
-    effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
+    effects: tuple[
+        int, ...
+    ] = ()  # values of fetched operations: computed though nothing reads them
     firings: tuple[Firing, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
     weights_form: WeightsForm | None = None  # how weights of another type than float32 are used
-    borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
+    borrowed: bool = False  # callers never write to what is returned: it need not be a copy
 
     @property
     def writes(self) -> bool:

@@ -5,7 +5,7 @@ bug of Headrace, never of the user's: the error names the pass and shows the pro
 
 - A value is made once: by a feed, a constant, a variable, a node or a loop.
 - It is made before it is read, where "before" follows blocks: what a branch or a loop's body makes
-  may be read after it, since whoever reads it runs only if that ran. A loop's ``next`` values and
+  may be read after it, since its reader runs only if that ran. A loop's ``next`` values and
   its condition are made inside it or before it.
 - A node has as many inputs and outputs as its op declares; its writes are variables that the
   program marks as written.

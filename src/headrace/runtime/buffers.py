@@ -2,9 +2,9 @@
 
 Memory that is new to a process has to be brought in and cleared page by page, which can cost as
 much as what is computed in it. ``empty`` gives an array that was given back before if there is one
-of this shape; generated code gives back what nobody reads any more. Only arrays that come from here
-are taken, and only if nobody else holds them, so what is kept is what runs need at once. Shapes
-that are no longer asked for are forgotten.
+of this shape; generated code gives back what nothing reads any more. Only arrays that come from
+here are taken, and only if nothing else references them, so what is kept is what runs need at once.
+Shapes that are no longer asked for are forgotten.
 
     >>> a = empty((1024, 1024), np.float32)
     >>> give(a); a = None

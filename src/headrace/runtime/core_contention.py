@@ -1,7 +1,7 @@
 """Whether cores are contended, and therefore how threads that wait for work should wait.
 
 A thread that spins while it waits starts its next work at once; but where another process, or
-another of our own threads, wants the core, it takes time away from whoever it waits for. What
+another of our own threads, wants the core, it delays the thread that waits for its result. What
 counts is the time that our threads could have run and did not: the system keeps it for every thread
 (Linux: the second number of /proc/self/task/*/schedstat). On an idle machine that is a few
 thousandths of the time, also when daemons and timers come by; a neighbour on one of two cores makes

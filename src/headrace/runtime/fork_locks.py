@@ -1,9 +1,9 @@
 """Locks that no forked child finds taken.
 
 A child has one thread, the one that forked. A lock that another thread held at that moment stays
-taken for ever, and what it protected may be half done: a variable that is being overwritten is not
-in its dictionary. So whoever forks first takes all registered locks, which waits until others are
-done, and gives them back on both sides.
+taken forever, and what it protected may be half done: a variable that is being overwritten is not
+in its dictionary. So the forking thread first takes all registered locks, which waits until others
+are done, and gives them back on both sides.
 
     self.lock = held_at_fork(threading.RLock())
 """

@@ -1,4 +1,4 @@
-"""Notices of the lower rooms, for whoever listens above: ``session.events`` passes them on.
+"""Notices of the lower rooms, for listeners above: ``session.events`` passes them on.
 
 A kernel library cannot import the session's events. It says ``notice("native cache", why=…)``, and
 the events module has put its ``emit`` into ``listeners``.

@@ -29,7 +29,7 @@ def parallel_address() -> int:
 
 
 def _forget() -> None:
-    """Threads do not survive a fork, and the runtime would wait for them for ever."""
+    """Threads do not survive a fork, and the runtime would wait for them forever."""
     global _address
     _address = 0
 

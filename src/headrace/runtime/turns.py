@@ -101,7 +101,7 @@ class Turns:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        """To whoever waits longest, as long as there is room (under the lock)."""
+        """To the thread that waits longest, as long as there is room (under the lock)."""
         while self.waiting and self._fits(self.waiting[0][1]):
             mine, halves = self.waiting.popleft()
             self.working += halves

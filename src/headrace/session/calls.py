@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from headrace import errors
 from headrace.executors import Executable
 from headrace.kernels import accel
-from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.kernels.numpy.openblas import blas_holders, release_blas
 from headrace.lower.executable import located_error
 from headrace.runtime.float_errors import restore, silence
 from headrace.session.deadlines import run_within
@@ -136,7 +136,7 @@ def _call_with_many(parts: _Parts) -> Callable[[Any], Any]:
             raise_from(error)
         finally:
             restore(token)
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
 
     return call
@@ -160,7 +160,7 @@ def _call_with_one(parts: _Parts) -> Callable[[Any], Any]:
             raise_from(error)
         finally:
             restore(token)
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
 
     return call
@@ -185,7 +185,7 @@ def _call_with_two(parts: _Parts) -> Callable[[Any], Any]:
             raise_from(error)
         finally:
             restore(token)
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
 
     return call
@@ -203,7 +203,7 @@ def _call_without_feeds(parts: _Parts) -> Callable[[Any], Any]:
             raise_from(error)
         finally:
             restore(token)
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
 
     return call

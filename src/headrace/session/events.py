@@ -1,5 +1,5 @@
-"""Counts of what sessions did. One stream of events: ``explain``, the report and later the doctor
-read it.
+"""Counts of what sessions did. One stream of events, which ``explain`` and the report of
+``headrace run --report`` read.
 
 Counters are always on (a few additions where a plan is made); times of runs are taken only while
 someone listens.

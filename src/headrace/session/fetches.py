@@ -144,7 +144,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
-def _is_variable(fetch: Any, handle: Tensor) -> bool:
+def _is_variable(fetch: object, handle: Tensor) -> bool:
     """A resource variable itself, and not the result of an assignment to one."""
     return handle._op._role == "handle" and getattr(fetch, "_parent_op", None) is None
 

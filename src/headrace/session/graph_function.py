@@ -4,7 +4,7 @@
     compiled = GraphFunction(graph, inputs, graph.outputs, graph.control_outputs)
     compiled(state, *arrays)      # a tuple of arrays, each the caller's own
 
-The plan is made by the first call and kept. Feeds are not checked or converted here: whoever calls
+The plan is made by the first call and kept. Feeds are not checked or converted here: the caller
 has arrays of the right type already.
 """
 
@@ -20,7 +20,7 @@ from headrace import errors
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable
-from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.kernels.numpy.openblas import blas_holders, release_blas
 from headrace.lower.executable import Run, SessionRun, located_error
 from headrace.lower.session_state import State
 from headrace.program.snapshot import snapshot
@@ -134,7 +134,7 @@ class GraphFunction:
             raise wrapped from (None if isinstance(error, errors.OpError) else error)
         finally:
             restore(token)
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
 
     def attempt(self, state: State, *feeds: object) -> tuple[Any, ...] | None:
@@ -149,7 +149,7 @@ class GraphFunction:
             return None
         finally:
             restore(token)
-            if held[0]:
+            if blas_holders[0]:
                 release_blas()
 
     def _located(self, error: Exception) -> BaseException:

@@ -52,7 +52,12 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """A CheckpointState; paths are relative to ``save_dir`` where they and it are relative."""
+    """A CheckpointState; paths are relative to ``save_dir`` where they and it are relative.
+
+    What the file "checkpoint" of a folder holds: ``model_checkpoint_path``, the newest, and
+    ``all_model_checkpoint_paths``, oldest first, to which the newest is added. The timestamps,
+    seconds since 1970, are one for each path and the last one kept for good.
+    """
     newest = local_path(model_checkpoint_path)
     paths = [] if all_model_checkpoint_paths is None else all_model_checkpoint_paths
     if not paths or paths[-1] != newest:

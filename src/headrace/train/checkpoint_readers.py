@@ -161,7 +161,7 @@ def checkpoints_iterator(
     Args:
       checkpoint_dir: the folder.
       min_interval_secs: the least time from one to the next.
-      timeout: seconds to wait for one; for ever without this.
+      timeout: seconds to wait for one; forever without this.
       timeout_fn: called when time is over; the iterator goes on if it returns something false.
     """
     path: str | None = None

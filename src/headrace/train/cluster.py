@@ -28,7 +28,7 @@ class ClusterSpec:
 
     _jobs: dict[str, dict[int, str]]
 
-    def __init__(self, cluster: Any) -> None:
+    def __init__(self, cluster: object) -> None:
         if isinstance(cluster, ClusterSpec):
             cluster = {job: dict(tasks) for job, tasks in cluster._jobs.items()}
         elif hasattr(cluster, "job"):  # a ClusterDef message
@@ -79,23 +79,23 @@ class ClusterSpec:
         return made
 
     def num_tasks(self, job_name: str) -> int:
-        return len(self._of(job_name))
+        return len(self._tasks_of(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        return list(self._of(job_name))
+        return list(self._tasks_of(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        tasks = self._of(job_name)
+        tasks = self._tasks_of(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
         """Addresses by number; None where a number is missing."""
-        tasks = self._of(job_name)
+        tasks = self._tasks_of(job_name)
         return [tasks.get(i) for i in range(max(tasks) + 1)] if tasks else []
 
-    def _of(self, job_name: str) -> dict[int, str]:
+    def _tasks_of(self, job_name: str) -> dict[int, str]:
         if job_name not in self._jobs:
             raise ValueError(f"No such job in cluster: {job_name!r}")
         return self._jobs[job_name]
@@ -119,17 +119,17 @@ class Server:
 
     A cluster may have several tasks if each has a Server here; they compute as one.
     ``config`` is what sessions at this target get that have none of their own. With
-    ``start=False`` no session finds the server before ``start`` is called. ``join`` waits for ever,
+    ``start=False`` no session finds the server before ``start`` is called. ``join`` waits forever,
     as a parameter server does.
     """
 
     def __init__(
         self,
-        server_or_cluster_def: Any,
+        server_or_cluster_def: object,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
-        config: Any = None,
+        config: object = None,
         start: bool = True,
     ) -> None:
         cluster = ClusterSpec(server_or_cluster_def)

@@ -87,10 +87,10 @@ class Restoration:
                 continue
             seen.add(i)
             self._bind(value, i)
-            node, held = self.graph.nodes[i], dict(children_of(value))
+            node, children = self.graph.nodes[i], dict(children_of(value))
             for child in node.children:
-                if child.local_name in held:
-                    stack.append((held[child.local_name], child.node_id))
+                if child.local_name in children:
+                    stack.append((children[child.local_name], child.node_id))
         for i, value in list(self.matched.items()):
             if not isinstance(value, (Optimizer, OptimizerV2)):
                 continue

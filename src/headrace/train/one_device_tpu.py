@@ -137,7 +137,11 @@ def rewrite(
     device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
-    """``computation(*inputs)``: its tensors as a list; None gives an operation."""
+    """``computation(*inputs)``: its tensors as a list; None gives an operation.
+
+    Programs for a TPU run on the CPU this way. ``infeed_queue`` and ``device_assignment`` must be
+    None. A result that is a dict or another structure stays as it is.
+    """
     _check_no_infeed(infeed_queue, device_assignment)
     given = [convert_to_tensor(x) for x in inputs or []]
     result = computation(*given)
@@ -161,7 +165,11 @@ def replicate(
     name: str | None = None,
     maximum_shapes: object = None,
 ) -> list[list[Tensor]]:
-    """``rewrite`` for one replica: ``inputs`` is a list of one list, and so is the result."""
+    """``rewrite`` for one replica: ``inputs`` is a list of one list, and so is the result.
+
+    ``maximum_shapes``, ``infeed_queue`` and ``device_assignment`` must be None: there is no TPU
+    whose replicas they would concern.
+    """
     if maximum_shapes is not None:
         raise ValueError("maximum_shapes pads inputs for a TPU, which Headrace does not have.")
     if inputs is not None and len(inputs) != 1:
@@ -181,7 +189,11 @@ def shard(
     device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
-    """``rewrite`` for one shard; the axes say how more would be split and make no difference."""
+    """``rewrite`` for one shard; the axes say how more would be split and make no difference.
+
+    ``num_shards`` must be 1. ``input_shard_axes`` and ``output_shard_axes`` must have as many axes
+    as there are inputs and outputs. ``infeed_queue`` and ``device_assignment`` must be None.
+    """
     if num_shards <= 0:
         raise ValueError("num_shards must be a positive integer.")
     if num_shards != 1:
@@ -207,7 +219,11 @@ def batch_parallel(
     device_assignment: object = None,
     name: str | None = None,
 ) -> Any:
-    """As ``shard``, with every input and output split along its first axis."""
+    """As ``shard``, with every input and output split along its first axis.
+
+    Headrace has one device, so ``num_shards`` must be 1 and nothing is split. ``infeed_queue`` and
+    ``device_assignment`` must be None.
+    """
     return shard(
         computation,
         inputs,
@@ -221,5 +237,9 @@ def batch_parallel(
 def outside_compilation(
     computation: Callable[..., Any], *args: TensorLike, **kwargs: object
 ) -> Any:
-    """``computation(*args)``: nothing is compiled for a TPU."""
+    """``computation(*args)``: nothing is compiled for a TPU.
+
+    In TensorFlow it marks what the host computes inside of a ``tpu.rewrite``; here the host
+    computes everything.
+    """
     return computation(*args, **kwargs)

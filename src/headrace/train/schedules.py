@@ -61,7 +61,7 @@ def _late_when_eager(schedule: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def _initial(learning_rate: Any) -> Tensor:
+def _initial(learning_rate: object) -> Tensor:
     return convert_to_tensor(learning_rate, name="initial_learning_rate")
 
 
@@ -100,7 +100,12 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
+
+    ``staircase`` rounds ``global_step / decay_steps`` down, so that the rate falls in steps.
+
+        tf.train.natural_exp_decay(1.0, global_step=10, decay_steps=10, decay_rate=1.0)  # 0.36788
+    """
     rate = apply_op("Exp", apply_op("Neg", decay_rate))
     decayed: Tensor = exponential_decay(
         learning_rate, global_step, decay_steps, rate, staircase, name
@@ -117,7 +122,12 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
+
+    ``staircase`` rounds ``global_step / decay_steps`` down, so that the rate falls in steps.
+
+        tf.train.inverse_time_decay(0.5, global_step=10, decay_steps=10, decay_rate=1.0)  # 0.25
+    """
     with name_scope(name or "InverseTimeDecay") as scope:
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype

@@ -56,14 +56,18 @@ class _Decay(LearningRateSchedule):
 
 
 class ExponentialDecay(_Decay):
-    """``initial_learning_rate * decay_rate ** (step / decay_steps)``."""
+    """``initial_learning_rate * decay_rate ** (step / decay_steps)``.
+
+    A function of the step, for ``learning_rate`` of an optimizer. ``staircase`` rounds ``step /
+    decay_steps`` down.
+    """
 
     _parameters = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase")
 
     def __init__(
         self,
         initial_learning_rate: object,
-        decay_steps: Any,
+        decay_steps: object,
         decay_rate: object,
         staircase: bool = False,
         name: str | None = "ExponentialDecay",
@@ -86,14 +90,18 @@ class ExponentialDecay(_Decay):
 
 
 class InverseTimeDecay(_Decay):
-    """``initial_learning_rate / (1 + decay_rate * step / decay_steps)``."""
+    """``initial_learning_rate / (1 + decay_rate * step / decay_steps)``.
+
+    A function of the step, for ``learning_rate`` of an optimizer. ``staircase`` rounds ``step /
+    decay_steps`` down.
+    """
 
     _parameters = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase")
 
     def __init__(
         self,
         initial_learning_rate: object,
-        decay_steps: Any,
+        decay_steps: object,
         decay_rate: object,
         staircase: bool = False,
         name: str | None = "InverseTimeDecay",
@@ -139,14 +147,18 @@ class PiecewiseConstantDecay(_Decay):
 
 
 class PolynomialDecay(_Decay):
-    """From the initial to the end rate, along a power of the remaining steps."""
+    """From the initial to the end rate, along a power of the remaining steps.
+
+    ``power`` 1 is a straight line. After ``decay_steps`` the rate stays, or, with ``cycle``, the
+    period is lengthened to the next multiple of ``decay_steps``.
+    """
 
     _parameters = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle")
 
     def __init__(
         self,
         initial_learning_rate: object,
-        decay_steps: Any,
+        decay_steps: object,
         end_learning_rate: object = 0.0001,
         power: object = 1.0,
         cycle: bool = False,
@@ -172,14 +184,18 @@ class PolynomialDecay(_Decay):
 
 
 class CosineDecay(_Decay):
-    """Along half a cosine, down to ``alpha`` times the initial rate."""
+    """Along half a cosine, down to ``alpha`` times the initial rate.
+
+    A function of the step, for ``learning_rate`` of an optimizer: at ``decay_steps`` it has
+    arrived.
+    """
 
     _parameters = ("initial_learning_rate", "decay_steps", "alpha")
 
     def __init__(
         self,
         initial_learning_rate: object,
-        decay_steps: Any,
+        decay_steps: object,
         alpha: TensorLike = 0.0,
         name: str | None = "CosineDecay",
     ) -> None:
@@ -195,7 +211,12 @@ class CosineDecay(_Decay):
 
 
 class CosineDecayRestarts(_Decay):
-    """A cosine decay that starts again, each time for longer (https://arxiv.org/abs/1608.03983)."""
+    """A cosine decay that starts again, each time for longer (https://arxiv.org/abs/1608.03983).
+
+    The first period has ``first_decay_steps`` steps; each further one is ``t_mul`` times as long
+    and begins at ``m_mul`` times the rate. ``alpha`` is the least rate, as a part of the initial
+    one.
+    """
 
     _parameters = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha")
 
@@ -205,7 +226,7 @@ class CosineDecayRestarts(_Decay):
         first_decay_steps: object,
         t_mul: object = 2.0,
         m_mul: object = 1.0,
-        alpha: Any = 0.0,
+        alpha: object = 0.0,
         name: str | None = "SGDRDecay",
     ) -> None:
         self.initial_learning_rate = initial_learning_rate

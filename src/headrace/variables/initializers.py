@@ -133,7 +133,13 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A given value: a number, or a list, whose last element is repeated to fill the shape."""
+    """A given value: a number, or a list, whose last element is repeated to fill the shape.
+
+    ``verify_shape`` refuses a value whose shape is not the variable's. ``dtype`` is used where the
+    variable names none.
+
+        tf.constant_initializer([1, 2])([3])  # [1.0, 2.0, 2.0]
+    """
 
     def __init__(
         self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
@@ -163,7 +169,11 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Numbers uniform in [minval, maxval), from the stream of ``seed``."""
+    """Numbers uniform in [minval, maxval), from the stream of ``seed``.
+
+    ``maxval`` None means 1 for floats; integers need it. ``dtype`` is used where the variable names
+    none.
+    """
 
     def __init__(
         self,
@@ -193,7 +203,11 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal numbers of ``mean`` and ``stddev``, from the stream of ``seed``."""
+    """Normal numbers of ``mean`` and ``stddev``, from the stream of ``seed``.
+
+    ``dtype`` is used where the variable names none. With ``seed`` and the graph's seed unset the
+    numbers differ from session to session.
+    """
 
     def __init__(
         self,
@@ -223,7 +237,11 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal numbers within two standard deviations of the mean."""
+    """Normal numbers within two standard deviations of the mean.
+
+    ``mean``, ``stddev``, ``seed`` and ``dtype`` are those of ``tf.random_normal_initializer``;
+    numbers outside are drawn again.
+    """
 
     def __call__(
         self, shape: Any, dtype: DType | None = None, partition_info: object = None
@@ -233,7 +251,11 @@ class TruncatedNormal(RandomNormal):
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform numbers whose range keeps the scale of a layer's input."""
+    """Uniform numbers whose range keeps the scale of a layer's input.
+
+    The range is ``factor * sqrt(3 / n)`` for n inputs: all dimensions but the last. ``factor`` is
+    the gain of the activation that follows (about 1.43 for relu).
+    """
 
     def __init__(
         self, factor: float = 1.0, seed: int | None = None, dtype: DType | str = dtypes.float32
@@ -368,7 +390,11 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
 
 
 class Orthogonal(Initializer):
-    """A random orthogonal matrix; more dimensions are flattened to the last one."""
+    """A random orthogonal matrix; more dimensions are flattened to the last one.
+
+    ``gain`` multiplies it; ``seed`` makes it repeatable. With fewer rows than columns its rows are
+    orthonormal, otherwise its columns. One dimension is an error.
+    """
 
     def __init__(
         self, gain: float = 1.0, seed: int | None = None, dtype: DType | str = dtypes.float32
@@ -487,7 +513,12 @@ def contrib_variance_scaling_initializer(
     seed: int | None = None,
     dtype: DTypeLike = dtypes.float32,
 ) -> Callable[..., Any]:
-    """``tf.contrib.layers.variance_scaling_initializer``, with its own factor for truncation."""
+    """``tf.contrib.layers.variance_scaling_initializer``, with its own factor for truncation.
+
+    The variance is ``factor / n``, where n is the number of inputs ("FAN_IN"), of outputs
+    ("FAN_OUT") or their mean ("FAN_AVG"). ``uniform`` draws from a range instead of a truncated
+    normal distribution. The defaults are He's initializer, for relu.
+    """
     if not dtypes.as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
@@ -508,7 +539,11 @@ def contrib_variance_scaling_initializer(
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
 ) -> Callable[..., Any]:
-    """Glorot's initializer, uniform or normal: the variance is ``2 / (inputs + outputs)``."""
+    """Glorot's initializer, uniform or normal: the variance is ``2 / (inputs + outputs)``.
+
+    ``seed`` makes the numbers repeatable; the normal one is truncated at two deviations.
+    ``tf.contrib.layers.xavier_initializer_conv2d`` is the same function.
+    """
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 
 

@@ -82,7 +82,14 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Partitioner:
-    """At most ``max_partitions`` shards, none smaller than ``min_slice_size`` bytes."""
+    """At most ``max_partitions`` shards, none smaller than ``min_slice_size`` bytes.
+
+    For the ``partitioner`` of a variable scope: a function of shape and dtype. ``axis`` is the
+    dimension that is cut, ``bytes_per_string_element`` the size a string counts.
+
+        partitioner = tf.min_max_variable_partitioner(4, min_slice_size=16)
+        partitioner(tf.TensorShape([8, 2]), tf.float32)  # [4, 1]
+    """
 
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         if axis >= len(shape):

@@ -39,7 +39,7 @@ class RefVariable(Variable):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: object = None,
         trainable: bool | None = None,
         collections: object = None,
         validate_shape: bool = True,

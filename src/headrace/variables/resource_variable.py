@@ -55,7 +55,7 @@ class ResourceVariable(Variable):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: object = None,
         trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
@@ -112,9 +112,9 @@ class ResourceVariable(Variable):
                 self._shape = self._variable_shape(value, scope, shape)
                 self._dtype = value.dtype.base_dtype
                 # without the check later values may have any shape: TF 1.15's kernel does not look
-                held = self._shape if validate_shape else TensorShape(None)
+                declared = self._shape if validate_shape else TensorShape(None)
                 self._handle = ops.var_handle_op(
-                    self._dtype, held, shared_name=handle_name, name=scope
+                    self._dtype, declared, shared_name=handle_name, name=scope
                 )
             self._handle_name = handle_name
             self._initial_value = value

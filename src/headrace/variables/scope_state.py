@@ -37,7 +37,12 @@ _SCOPE_KEY = ("__varscope",)
 
 
 class VariableScope:
-    """The defaults that ``get_variable`` takes inside a scope."""
+    """The defaults that ``get_variable`` takes inside a scope.
+
+    ``tf.get_variable_scope()`` gives the current one, ``tf.variable_scope`` opens one. The
+    arguments are those of ``tf.variable_scope``; the ``set_…`` methods change a default from here
+    on, and inner scopes inherit what they do not set.
+    """
 
     def __init__(
         self,

@@ -40,7 +40,11 @@ __all__ = ["Variable", "VariableAggregation", "VariableSynchronization", "defaul
 
 
 class VariableSynchronization(enum.Enum):
-    """When the copies of a distributed variable are brought together."""
+    """When the copies of a distributed variable are brought together.
+
+    ``AUTO``, ``NONE``, ``ON_WRITE`` or ``ON_READ``. Headrace has one replica: ``ON_READ`` makes a
+    variable that is not trained, and otherwise the value changes nothing.
+    """
 
     AUTO = 0
     NONE = 1
@@ -49,7 +53,11 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How the copies of a distributed variable are brought together."""
+    """How the copies of a distributed variable are brought together.
+
+    ``NONE`` (an error if needed), ``SUM``, ``MEAN`` or ``ONLY_FIRST_REPLICA``. Headrace has one
+    replica: the value is kept with the variable and changes nothing.
+    """
 
     NONE = 0
     SUM = 1

@@ -349,7 +349,10 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: ConstraintLike | None = None,
 ) -> Iterator[VariableScope]:
-    """The pre-1.0 spelling of :class:`variable_scope`."""
+    """The pre-1.0 spelling of :class:`variable_scope`.
+
+    ``values`` stands first here and is needed; the other arguments are ``tf.variable_scope``'s.
+    """
     with variable_scope(
         name_or_scope,
         default_name,

@@ -112,11 +112,11 @@ def read(message: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in message.hparam.items():
         kind = value.WhichOneof("kind")
-        held = getattr(value, kind)
+        content = getattr(value, kind)
         if kind.endswith("_list"):
-            found[name] = [_decoded(v) for v in held.value]
+            found[name] = [_decoded(v) for v in content.value]
         else:
-            found[name] = _decoded(held)
+            found[name] = _decoded(content)
     return found
 
 

@@ -1,7 +1,7 @@
 """A tensor of numbers that is still in its file.
 
     stored = reader.locate("w")        # its bytes were compared with the checksum
-    stored.read_into(array)            # later, from the same file, whoever has replaced it since
+    stored.read_into(array)            # later, from the same file, replaced on disk or not
 
 New memory costs more than reading: the system hands it out page by page. So what is restored goes
 into memory that a variable has already, once all that is restored is known to be right.
@@ -60,7 +60,7 @@ class StoredTensor(NamedTuple):
 
     def read(self, advance: Advance | None = None) -> Array:
         """A new array."""
-        # the array itself, not a view of one: whoever keeps it need not copy it
+        # the array itself, not a view of one: a caller that keeps it need not copy it
         out = empty_small_pages(self.entry.shape, self.dtype)
         self.read_into(out, advance)
         allow_huge_pages(out)

@@ -9,11 +9,11 @@
 Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole,
 so that a process that dies leaves the bundle that was there before: the data first, the index last.
 What replaces or follows a bundle is on the disk before the old one goes; otherwise, as in
-TensorFlow, the system writes it there in its own time.
-Where a bundle of that name is there already, both are renamed to ``.staged`` first; from the moment
-in which the index is staged, whoever opens the bundle next finishes the renaming. A tensor that is
-one part of a larger one (a partitioned variable) is added with its place; a reader puts the parts
-together. Nothing here knows of graphs; types are numbers of TensorFlow's ``DataType`` and NumPy's.
+TensorFlow, the system writes it there in its own time. Where a bundle of that name is there
+already, both are renamed to ``.staged`` first; from the moment in which the index is staged, the
+next process that opens the bundle finishes the renaming. A tensor that is one part of a larger one
+(a partitioned variable) is added with its place; a reader puts the parts together. Nothing here
+knows of graphs; types are numbers of TensorFlow's ``DataType`` and NumPy's.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ are cut from large chunks, a chunk's worth at a time.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import struct
@@ -276,6 +277,11 @@ class TFRecordWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        """A writer that is dropped completes its file; nobody is there to take an error."""
+        with contextlib.suppress(Exception):
+            self.close()
 
     def write(self, record: bytes) -> None:
         """Add one record."""

@@ -1,4 +1,4 @@
-"""How far saving or restoring is, for whoever asks.
+"""How far saving or restoring is.
 
     with headrace.file_progress():
         saver.restore(sess, path)

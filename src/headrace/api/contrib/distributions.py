@@ -60,8 +60,9 @@ _NAMES = late(
             "GammaWithSoftplusConcentrationRate InverseGamma "
             "InverseGammaWithSoftplusConcentrationRate Poisson"
         ),
+        f"{_PACKAGE}.half_normal": "HalfNormal",
         f"{_PACKAGE}.location_scale": (
-            "Cauchy HalfNormal LaplaceWithSoftplusScale Logistic NormalWithSoftplusScale "
+            "Cauchy LaplaceWithSoftplusScale Logistic NormalWithSoftplusScale "
             "StudentTWithAbsDfSoftplusScale"
         ),
         f"{_PACKAGE}.triangular": (

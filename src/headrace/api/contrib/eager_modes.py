@@ -56,7 +56,7 @@ class Saver:
             )
         self._saver: Any = GraphSaver(var_list=var_list)
 
-    def save(self, file_prefix: str, global_step: Any = None) -> Any:
+    def save(self, file_prefix: str, global_step: object = None) -> Any:
         """Write a checkpoint; its path is returned."""
         return self._saver.save(None, file_prefix, write_meta_graph=False, global_step=global_step)
 

@@ -168,7 +168,7 @@ def _split_mark(name: str) -> tuple[str, str]:
 
 def py_func(
     func: Callable[..., Any],
-    args: Any = (),
+    args: object = (),
     kwargs: dict[str, Any] | None = None,
     output_types: dict[str, Any] | None = None,
     output_shapes: dict[str, Any] | None = None,
@@ -212,7 +212,13 @@ def smart_case(
     exclusive: bool = False,
     name: str = "smart_case",
 ) -> Any:
-    """``tf.case``, decided while building as far as the conditions are known."""
+    """``tf.case``, decided while building as far as the conditions are known.
+
+    ``pred_fn_pairs`` is a list of ``(condition, function)`` pairs, or a dict of them. Conditions
+    that are Python bools or constants are decided at once: only the others become part of the
+    graph. ``default`` is called if no condition is true (ValueError without one); ``exclusive`` has
+    the graph check that at most one of the others is true.
+    """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     known = [constant_value(pred) for pred, _ in pairs]
     open_pairs: list[Any] = []

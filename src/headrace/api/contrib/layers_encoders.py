@@ -46,7 +46,12 @@ def bow_encoder(
     scope: VariableScope | str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """The mean of the embeddings of each row's ids: (batch, ids) gives (batch, embed_dim)."""
+    """The mean of the embeddings of each row's ids: (batch, ids) gives (batch, embed_dim).
+
+    ``sparse_lookup`` takes each distinct id of a row once and leaves out zeros, as a bag of words
+    does; without it the mean is over all positions of a dense ``ids``. The table [``vocab_size``,
+    ``embed_dim``] is the variable "embeddings" of ``scope`` (default "bow_encoder").
+    """
     if not vocab_size or not embed_dim:
         raise ValueError("Must specify vocab size and embedding dimension")
     with variable_scope(scope, "bow_encoder", [ids], reuse=reuse):
@@ -91,7 +96,15 @@ def embed_sequence(
 def embedding_lookup_unique(
     params: object, ids: object, partition_strategy: str = "mod", name: str | None = None
 ) -> Tensor:
-    """``tf.nn.embedding_lookup`` in which every id is looked up once."""
+    """``tf.nn.embedding_lookup`` in which every id is looked up once.
+
+    Worth it where ids repeat often. ``ids`` may have any shape; the result has that shape, followed
+    by the shape of a row. ``params`` and ``partition_strategy`` are as in
+    ``tf.nn.embedding_lookup``.
+
+        rows = tf.constant([[1.0], [2.0]])
+        tf.contrib.layers.embedding_lookup_unique(rows, [1, 1])  # [[2.0], [2.0]]
+    """
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
         shape = shape_of(ids)

@@ -57,7 +57,15 @@ def index_table_from_tensor(
     dtype: DType = dtypes.string,
     name: str | None = None,
 ) -> StaticHashTable | IdTableWithHashBuckets:
-    """A table from the words of a vector to their indices."""
+    """A table from the words of a vector to their indices.
+
+    A word that is not in ``mapping`` gets ``default_value``, or, with ``num_oov_buckets``, one of
+    so many ids after the last index, by the hash that ``hasher_spec`` names. ``dtype`` is the type
+    of the keys. The table is filled by ``tf.tables_initializer()``.
+
+        table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
+        table.lookup(tf.constant(["b", "?"]))  # [1, -1]
+    """
     if mapping is None:
         raise ValueError("mapping must be specified.")
     return vocabulary_tables.index_table_from_tensor(
@@ -82,7 +90,11 @@ def string_to_index_table_from_file(
     hasher_spec: HasherSpec = FastHashSpec,
     name: str | None = None,
 ) -> StaticHashTable | IdTableWithHashBuckets:
-    """The older name of :func:`index_table_from_file`."""
+    """The older name of :func:`index_table_from_file`.
+
+    The keys are strings, one line of ``vocabulary_file`` each; the arguments are those of the newer
+    function, without ``key_dtype``.
+    """
     return index_table_from_file(
         vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, dtypes.string,
         name,
@@ -96,7 +108,11 @@ def string_to_index_table_from_tensor(
     hasher_spec: HasherSpec = FastHashSpec,
     name: str | None = None,
 ) -> Any:
-    """The older name of :func:`index_table_from_tensor`, for strings."""
+    """The older name of :func:`index_table_from_tensor`, for strings.
+
+    The arguments are those of the newer function; a ``mapping`` that is not of strings is a
+    ValueError.
+    """
     with name_scope(name, "string_to_index") as scope:
         mapping = convert_to_tensor(mapping)
     if mapping.dtype.base_dtype != dtypes.string:
@@ -107,7 +123,12 @@ def string_to_index_table_from_tensor(
 def string_to_index(
     tensor: TensorLike, mapping: TensorLike, default_value: int = -1, name: str | None = None
 ) -> Any:
-    """The indices of words in ``mapping``; tables_initializer must have run."""
+    """The indices of words in ``mapping``; tables_initializer must have run.
+
+    ``tensor`` may have any shape; a word that is not in ``mapping`` gives ``default_value``. Each
+    call makes a table of its own: share an ``index_table_from_tensor`` where several lookups use
+    one vocabulary.
+    """
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
@@ -117,7 +138,13 @@ def index_to_string(
     default_value: str | bytes = "UNK",
     name: str | None = None,
 ) -> Any:
-    """The words of ``mapping`` at indices; tables_initializer must have run."""
+    """The words of ``mapping`` at indices; tables_initializer must have run.
+
+    ``tensor`` has int64 indices of any shape; an index that is not in ``mapping`` gives
+    ``default_value``.
+
+        tf.contrib.lookup.index_to_string(tf.constant([1, 5], tf.int64), ["a", "b"])  # ["b", "UNK"]
+    """
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)
 
 

@@ -23,7 +23,14 @@ def confusion_matrix(
     name: str | None = None,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """``tf.math.confusion_matrix`` with the older order of arguments."""
+    """``tf.math.confusion_matrix`` with the older order of arguments.
+
+    Row i, column j counts the predictions j of examples whose label is i. ``num_classes`` (default:
+    the largest number + 1) is the size of the matrix; ``weights`` count examples by more or less
+    than one.
+
+        tf.contrib.metrics.confusion_matrix([0, 1, 1], [0, 1, 0])  # [[1, 0], [1, 1]]
+    """
     return _matrix(labels, predictions, num_classes, weights=weights, dtype=dtype, name=name)
 
 

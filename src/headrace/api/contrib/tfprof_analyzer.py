@@ -30,7 +30,11 @@ def print_model_analysis(
     tfprof_cmd: str = "scope",
     tfprof_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """``tf.profiler.profile`` with the older names of its arguments."""
+    """``tf.profiler.profile`` with the older names of its arguments.
+
+    ``tfprof_cmd`` is the ``cmd`` of ``tf.profiler.profile`` ("scope", "op", "code" or "graph") and
+    ``tfprof_options`` its ``options``; ``run_meta`` is the RunMetadata of a traced run.
+    """
     return profile(graph, run_meta, op_log, tfprof_cmd, tfprof_options)
 
 

@@ -1,6 +1,6 @@
 """``tf.app``.
 
-``run`` parses the flags and calls ``main(argv)``; flags that nobody defined stay in ``argv``.
+``run`` parses the flags and calls ``main(argv)``; flags that are not defined stay in ``argv``.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Benchmark:
     def run_op_benchmark(
         self,
         sess: BaseSession,
-        op_or_tensor: Any,
+        op_or_tensor: object,
         feed_dict: Mapping[Any, Any] | None = None,
         burn_iters: int = 2,
         min_iters: int = 10,
@@ -128,7 +128,7 @@ class Benchmark:
         extras.update(trace)
         return values
 
-    def evaluate(self, tensors: Any) -> Any:
+    def evaluate(self, tensors: object) -> Any:
         """The values of tensors, in the default session."""
         session = default_sessions.get()
         if session is None:
@@ -136,7 +136,7 @@ class Benchmark:
         return session.run(tensors)
 
 
-def _traced(sess: BaseSession, op_or_tensor: Any, feeds: Mapping[Any, Any] | None) -> Any:
+def _traced(sess: BaseSession, op_or_tensor: object, feeds: Mapping[Any, Any] | None) -> Any:
     from headrace.profiler.timeline import Timeline
 
     record, kind = messages.find("RunMetadata")(), messages.find("RunOptions")

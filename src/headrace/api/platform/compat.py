@@ -79,7 +79,11 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 
 
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:
-    """Accepted for programs that set it; nothing here depends on a date."""
+    """Accepted for programs that set it; nothing here depends on a date.
+
+    A context manager. TensorFlow's makes operations whose newer form appeared after the date
+    ``year``, ``month``, ``day``; Headrace makes the same operations at any date.
+    """
     import contextlib
 
     return contextlib.nullcontext()

@@ -270,7 +270,11 @@ def _check_free(path: object, overwrite: bool) -> None:
 
 
 def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copy a file; an existing target is an AlreadyExistsError unless ``overwrite`` is True."""
+    """Copy a file; an existing target is an AlreadyExistsError unless ``overwrite`` is True.
+
+    ``oldpath`` and ``newpath`` are paths of this machine, as strings, bytes or path objects. A
+    missing source is a NotFoundError.
+    """
     _check_free(newpath, overwrite)
     try:
         shutil.copyfile(_path(oldpath), _path(newpath))
@@ -279,7 +283,11 @@ def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
 
 
 def rename(oldname: object, newname: object, overwrite: bool = False) -> None:
-    """Rename or move a file; an existing target is an error unless ``overwrite`` is True."""
+    """Rename or move a file; an existing target is an error unless ``overwrite`` is True.
+
+    Within one file system the target is replaced at once: a reader sees the old or the new file. A
+    missing source is a NotFoundError, an existing target an AlreadyExistsError.
+    """
     _check_free(newname, overwrite)
     with _translated(oldname):
         os.replace(_path(oldname), _path(newname))

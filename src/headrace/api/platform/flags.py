@@ -123,9 +123,9 @@ DEFINE_integer = _with_old_names(_absl.DEFINE_integer)
 
 
 class _ParsedOnRead:
-    """absl's FLAGS, parsed from ``sys.argv`` when a flag is read and nobody parsed them before."""
+    """absl's FLAGS; the first read of a flag parses ``sys.argv`` unless it was parsed before."""
 
-    def __init__(self, wrapped: Any) -> None:
+    def __init__(self, wrapped: object) -> None:
         object.__setattr__(self, "_wrapped", wrapped)
 
     def __getattr__(self, name: str) -> Any:

@@ -37,12 +37,20 @@ FastGFile = GFile
 
 
 def copy_v2(src: object, dst: object, overwrite: bool = False) -> None:
-    """Copy the file ``src`` to ``dst``; an existing target needs ``overwrite=True``."""
+    """Copy the file ``src`` to ``dst``; an existing target needs ``overwrite=True``.
+
+    ``tf.gfile.Copy`` by its newer name. A missing source is a NotFoundError, an existing target an
+    AlreadyExistsError.
+    """
     file_io.copy(src, dst, overwrite)
 
 
 def rename_v2(src: object, dst: object, overwrite: bool = False) -> None:
-    """Rename or move ``src`` to ``dst``; an existing target needs ``overwrite=True``."""
+    """Rename or move ``src`` to ``dst``; an existing target needs ``overwrite=True``.
+
+    ``tf.gfile.Rename`` by its newer name. A missing source is a NotFoundError, an existing target
+    an AlreadyExistsError.
+    """
     file_io.rename(src, dst, overwrite)
 
 

@@ -38,7 +38,7 @@ def assert_rows_close(
     _assert_same_ragged_rank(case, a, b, msg)
 
 
-def _rows(case: TestCase, value: Any) -> Any:
+def _rows(case: TestCase, value: object) -> Any:
     if isinstance(value, (Tensor, RaggedTensor)):
         value = case.evaluate(value)
     if isinstance(value, RaggedTensorValue):

@@ -29,22 +29,20 @@ from headrace.api.platform.benchmark import (
     run_benchmarks,
     take_pattern,
 )
+from headrace.api.platform.gradient_checks import compute_gradient, compute_gradient_error
 from headrace.api.platform.ragged_assertions import (
     any_is_ragged,
     assert_rows_close,
     assert_rows_equal,
 )
 from headrace.api.version import GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER
-from headrace.autodiff.gradients import gradients
 from headrace.core import nest
-from headrace.core.convert import convert_to_tensor
 from headrace.core.device_spec import DeviceSpec
 from headrace.core.dtypes import as_dtype
 from headrace.core.graph import get_default_graph, reset_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.stacks import default_graphs, default_sessions
 from headrace.core.tensor import Tensor
-from headrace.ops.array.basic import placeholder
 from headrace.session.session import Session
 from headrace.train.cluster import create_local_cluster
 
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 
     from headrace.core.annotations import Array, TensorLike
     from headrace.core.graph import Graph
-    from headrace.session.session import BaseSession
 
 __all__ = [
     "Benchmark", "TestCase", "assert_equal_graph_def", "benchmark_config",
@@ -112,7 +109,11 @@ def test_src_dir_path(relative_path: str) -> str:
 
 
 def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
-    """AssertionError unless two GraphDefs have the same nodes, in whatever order."""
+    """AssertionError unless two GraphDefs have the same nodes, in whatever order.
+
+    The message names the nodes that differ or are on one side only. ``checkpoint_v2`` makes no
+    difference: Headrace's Saver makes the same names for both formats.
+    """
     theirs, ours = ({n.name: n for n in g.node} for g in (expected, actual))
     differing = [name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name)]
     if differing:
@@ -500,98 +501,3 @@ def _ragged(a: Sequence[TensorLike], b: Sequence[TensorLike]) -> bool:
     leaves = [*nest.flatten(a), *nest.flatten(b)]
     shapes = {np.shape(x) for x in leaves if not isinstance(x, Tensor)}
     return len(shapes) > 1 or any(isinstance(x, (dict, Tensor)) for x in (*a, *b))
-
-
-# numerical gradients ------------------------------------------------------------------------------
-
-
-def compute_gradient(
-    x: Any,
-    x_shape: Any,
-    y: Any,
-    y_shape: Any,
-    x_init_value: Any = None,
-    delta: float = 1e-3,
-    init_targets: Any = None,
-    extra_feed_dict: Any = None,
-) -> Any:
-    """(theoretical, numerical) Jacobian [elements of x, elements of y] of y at x.
-
-    Lists of such if x is a list. A complex element counts as two: its real and imaginary part.
-    """
-    sess = default_sessions.get() or Session()
-    for target in init_targets or []:
-        sess.run(target)
-    if isinstance(x, list):
-        inits = x_init_value or [None] * len(x)
-        return [
-            _jacobians(sess, xi, shape, y, y_shape, init, delta, extra_feed_dict)
-            for xi, shape, init in zip(x, x_shape, inits)
-        ]
-    return _jacobians(sess, x, x_shape, y, y_shape, x_init_value, delta, extra_feed_dict)
-
-
-def compute_gradient_error(
-    x: object,
-    x_shape: object,
-    y: object,
-    y_shape: object,
-    x_init_value: object = None,
-    delta: float = 1e-3,
-    init_targets: object = None,
-    extra_feed_dict: object = None,
-) -> float:
-    """The largest difference between the two Jacobians."""
-    found = compute_gradient(
-        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
-    )
-    pairs = found if isinstance(found, list) else [found]
-    return max((float(np.abs(t - n).max(initial=0)) for t, n in pairs), default=0.0)
-
-
-def _jacobians(
-    sess: BaseSession,
-    x: Tensor,
-    x_shape: Any,
-    y: TensorLike,
-    y_shape: Any,
-    init: Any,
-    delta: float,
-    extra: Any,
-) -> Any:
-    dtype = x.dtype.base_dtype.as_numpy_dtype
-    at = np.asarray(np.random.random_sample(tuple(x_shape)) if init is None else init).astype(dtype)
-    feeds = dict(extra or {})
-    run = lambda fetch, value: np.asarray(sess.run(fetch, {**feeds, x: value}))
-    return _theoretical(sess, x, y, tuple(y_shape), at, feeds), _numerical(run, y, at, delta)
-
-
-def _theoretical(
-    sess: Any, x: TensorLike, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]
-) -> np.ndarray[Any, Any]:
-    seed = np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)
-    rows = []
-    with y.graph.as_default():
-        cotangent = placeholder(y.dtype.base_dtype, y_shape)
-        gradient = convert_to_tensor(gradients(y, x, grad_ys=cotangent)[0])
-        for i in range(_reals(seed).size):
-            one = seed.copy()
-            _reals(one)[i] = 1
-            rows.append(_reals(sess.run(gradient, {**feeds, cotangent: one, x: at})))
-    return np.stack(rows, axis=1) if rows else np.zeros((_reals(at).size, 0), _reals(at).dtype)
-
-
-def _reals(array: Array) -> np.ndarray[Any, Any]:
-    """The elements in order; of complex numbers both parts. A view where the array allows it."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
-
-
-def _numerical(run: Any, y: TensorLike, at: Any, delta: float) -> np.ndarray[Any, Any]:
-    columns = []
-    for i in range(_reals(at).size):
-        above, below = at.copy(), at.copy()
-        _reals(above)[i] += delta
-        _reals(below)[i] -= delta
-        columns.append(_reals(run(y, above) - run(y, below)) / (2 * delta))
-    return np.stack(columns) if columns else np.zeros((0, 0), _reals(at).dtype)

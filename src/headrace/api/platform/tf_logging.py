@@ -43,7 +43,11 @@ def get_logger() -> logging.Logger:
 
 
 def log(level: int, msg: Any, *args: object, **kwargs: Any) -> None:
-    """Log ``msg % args`` at a level such as ``tf.logging.INFO``, with the caller's line."""
+    """Log ``msg % args`` at a level such as ``tf.logging.INFO``, with the caller's line.
+
+    Levels are Python's: DEBUG 10, INFO 20, WARN 30, ERROR 40, FATAL 50. Messages below the level of
+    ``set_verbosity`` are not made. Keyword arguments go to the logger.
+    """
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
@@ -51,17 +55,31 @@ vlog = log
 
 
 def debug(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log ``msg % args`` at level DEBUG; hidden unless ``set_verbosity`` allows it."""
+    """Log ``msg % args`` at level DEBUG; hidden unless ``set_verbosity`` allows it.
+
+    Keyword arguments (``exc_info``, ``extra``) go to the logger "tensorflow" of Python's
+    ``logging``.
+    """
     get_logger().debug(msg, *args, stacklevel=2, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log ``msg % args`` at level INFO; hidden unless ``set_verbosity(tf.logging.INFO)``."""
+    """Log ``msg % args`` at level INFO; hidden unless ``set_verbosity(tf.logging.INFO)``.
+
+    The text is made only if it is shown. Keyword arguments (``exc_info``, ``extra``) go to the
+    logger.
+
+        tf.logging.info("step %d", 3)
+    """
     get_logger().info(msg, *args, stacklevel=2, **kwargs)
 
 
 def warning(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log ``msg % args`` at level WARN, which is shown by default."""
+    """Log ``msg % args`` at level WARN, which is shown by default.
+
+    ``tf.logging.warn`` is the same function. Keyword arguments (``exc_info``, ``extra``) go to the
+    logger.
+    """
     get_logger().warning(msg, *args, stacklevel=2, **kwargs)
 
 
@@ -69,12 +87,18 @@ warn = warning
 
 
 def error(msg: Any, *args: object, **kwargs: Any) -> None:
-    """Log ``msg % args`` at level ERROR."""
+    """Log ``msg % args`` at level ERROR.
+
+    Shown by default. Keyword arguments (``exc_info=True`` adds the traceback) go to the logger.
+    """
     get_logger().error(msg, *args, stacklevel=2, **kwargs)
 
 
 def fatal(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log ``msg % args`` at level FATAL. The process goes on, as in TensorFlow."""
+    """Log ``msg % args`` at level FATAL. The process goes on, as in TensorFlow.
+
+    It is shown whatever ``set_verbosity`` says. Keyword arguments go to the logger.
+    """
     get_logger().fatal(msg, *args, stacklevel=2, **kwargs)
 
 
@@ -92,19 +116,31 @@ def _count_here() -> int:
 
 
 def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
-    """Log the first call of this line, the (n+1)st, the (2n+1)st and so on."""
+    """Log the first call of this line, the (n+1)st, the (2n+1)st and so on.
+
+    Calls are counted for each line of source apart, as in TensorFlow; ``level`` as in ``log``.
+
+        for step in range(1000):
+            tf.logging.log_every_n(tf.logging.INFO, "step %d", 100, step)
+    """
     if _count_here() % n == 0:
         log(level, msg, *args)
 
 
 def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
-    """Log the first n calls of this line."""
+    """Log the first n calls of this line.
+
+    Calls are counted for each line of source apart; ``level`` as in ``log``.
+    """
     if _count_here() < n:
         log(level, msg, *args)
 
 
 def log_if(level: int, msg: object, condition: object, *args: object) -> None:
-    """``log(level, msg, *args)`` if the condition is true."""
+    """``log(level, msg, *args)`` if the condition is true.
+
+    ``condition`` is a Python value, not a tensor; the text is made only if the condition is true.
+    """
     if condition:
         log(level, msg, *args)
 

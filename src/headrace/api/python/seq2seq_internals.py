@@ -39,7 +39,7 @@ def _bahdanau_score(
 
 
 def _prepare_memory(
-    memory: Any,
+    memory: object,
     memory_sequence_length: TensorLike | None = None,
     memory_mask: object = None,
     check_inner_dims_defined: bool = True,

@@ -41,7 +41,7 @@ class TFDecorator:
         return self._decorated_target
 
     @decorated_target.setter
-    def decorated_target(self, target: Any) -> None:
+    def decorated_target(self, target: object) -> None:
         self._decorated_target = target
 
     @property

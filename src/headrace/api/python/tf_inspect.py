@@ -68,7 +68,7 @@ class ArgSpec(NamedTuple):
     defaults: tuple[Any, ...] | None
 
 
-def _target(value: Any) -> Any:
+def _target(value: object) -> Any:
     """What is behind the decorators of a function; other objects as they are."""
     return behind_dispatch(unwrap(value)[1])
 
@@ -117,7 +117,7 @@ def _left_by_partial(partial: Any) -> ArgSpec:
     return ArgSpec(args, full.varargs, full.varkw, tuple(defaults[n] for n in args[first:]) or None)
 
 
-def getcallargs(func: Function, *positional: Any, **named: Any) -> dict[str, Any]:
+def getcallargs(func: Function, *positional: object, **named: object) -> dict[str, Any]:
     """The value of every parameter in a call."""
     bound = inspect.signature(_target(func)).bind(*positional, **named)
     bound.apply_defaults()

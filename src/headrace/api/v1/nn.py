@@ -13,12 +13,15 @@ from headrace.ops.nn.activations import (
 )
 from headrace.ops.nn.dropout import dropout
 from headrace.ops.nn.convolution import (
-    atrous_conv2d, conv1d, conv2d, conv2d_backprop_filter, conv2d_backprop_input, conv3d,
-    conv3d_backprop_filter, conv3d_backprop_filter_v2, convolution, depthwise_conv2d,
-    depthwise_conv2d_native, depthwise_conv2d_native_backprop_filter,
+    atrous_conv2d, conv1d, conv2d, conv3d, convolution, depthwise_conv2d, depthwise_conv2d_native,
+    separable_conv2d,
+)
+from headrace.ops.nn.conv_gradient_functions import (
+    conv2d_backprop_filter, conv2d_backprop_input, conv3d_backprop_filter,
+    conv3d_backprop_filter_v2, depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
     depthwise_conv2d_native_backprop_input, depthwise_conv2d_native_backprop_input as
-    depthwise_conv2d_backprop_input, separable_conv2d,
+    depthwise_conv2d_backprop_input,
 )  # fmt: skip
 from headrace.ops.nn.conv_transposed_functions import (
     atrous_conv2d_transpose, conv1d_transpose, conv2d_transpose, conv3d_transpose, conv_transpose,

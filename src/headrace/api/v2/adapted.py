@@ -53,7 +53,11 @@ __all__ = ["Variable"]
 def constant(
     value: TensorLike, dtype: DTypeLike | None = None, shape: Any = None, name: str = "Const"
 ) -> Tensor:
-    """A tensor with the given value; ``shape`` reshapes it or repeats a single number."""
+    """A tensor with the given value; ``shape`` reshapes it or repeats a single number.
+
+    ``dtype`` defaults to int32 for Python integers and float32 for Python floats. TF 1's function
+    takes ``verify_shape`` as well and refuses tensors as values.
+    """
     if isinstance(value, Tensor):
         return convert.convert_to_tensor(value, dtype)
     return basic.constant(value, dtype, shape, name)
@@ -62,7 +66,11 @@ def constant(
 def convert_to_tensor(
     value: Any, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
-    """Any value as a tensor: ``dtype`` is a demand, ``dtype_hint`` a wish."""
+    """Any value as a tensor: ``dtype`` is a demand, ``dtype_hint`` a wish.
+
+    A value that cannot have ``dtype`` is an error; ``dtype_hint`` is used where the value allows
+    it. TF 1's function names the latter ``preferred_dtype`` and has another order of arguments.
+    """
     return convert.convert_to_tensor(value, dtype, name, dtype_hint=dtype_hint)
 
 
@@ -94,7 +102,12 @@ def cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """``true_fn()`` if ``pred`` is true, else ``false_fn()``; a plain bool decides at once."""
+    """``true_fn()`` if ``pred`` is true, else ``false_fn()``; a plain bool decides at once.
+
+    Both functions take no arguments and return the same structure of the same types; in a graph
+    both are traced, and one of them runs. ``tf.compat.v1.cond`` also knows ``strict`` and ``fn1``,
+    ``fn2``.
+    """
     if isinstance(pred, builtins.bool):
         if not callable(true_fn) or not callable(false_fn):
             raise TypeError("true_fn and false_fn must be callable.")
@@ -109,7 +122,12 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The first function whose predicate is true, else ``default``."""
+    """The first function whose predicate is true, else ``default``.
+
+    ``pred_fn_pairs`` is a list of ``(scalar bool, function)`` pairs. All functions and ``default``
+    return the same structure of the same types. ``exclusive`` checks that at most one predicate is
+    true; with ``strict`` a list of one tensor stays a list.
+    """
     return case_branches.case(pred_fn_pairs, default, exclusive, strict, name)
 
 
@@ -124,7 +142,12 @@ def while_loop(
     maximum_iterations: object = None,
     name: str | None = None,
 ) -> Any:
-    """Repeat ``body`` while ``cond`` is true; the result has the structure of ``loop_vars``."""
+    """Repeat ``body`` while ``cond`` is true; the result has the structure of ``loop_vars``.
+
+    TF 1 returns a list, or the only tensor of a list of one; here a list of one stays a list.
+    ``shape_invariants`` has the shapes that may change between iterations (None for what varies);
+    ``maximum_iterations`` ends the loop at the latest then. The rest is as in ``tf.compat.v1``.
+    """
     return while_loops.while_loop(
         cond, body, loop_vars, shape_invariants, parallel_iterations, back_prop, swap_memory, name,
         maximum_iterations, return_same_structure=True,
@@ -142,7 +165,12 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: TensorLike | None = None,
 ) -> Any:
-    """``fn`` applied to each row of ``elems``, the results stacked."""
+    """``fn`` applied to each row of ``elems``, the results stacked.
+
+    ``elems`` may be a structure of tensors with equal first dimensions. ``fn_output_signature`` (in
+    place of the older ``dtype``) gives the types of ``fn``'s result where they are not those of its
+    input. ``parallel_iterations``, ``back_prop`` and ``swap_memory`` are as in TF 1.
+    """
     from headrace.core import nest
 
     signature = dtype if fn_output_signature is None else fn_output_signature
@@ -165,7 +193,12 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """A Python function of NumPy arrays as an operation."""
+    """A Python function of NumPy arrays as an operation.
+
+    ``func`` gets arrays for the tensors ``inp`` and returns arrays of the types ``Tout``; shapes
+    are unknown to the graph, and there is no gradient. Without ``func`` it is a decorator:
+    ``@tf.numpy_function(Tout=tf.float32)``. ``stateful=False`` allows two equal calls to be one.
+    """
     if func is None:
         return script.as_decorator(numpy_function, Tout, name)
     return script.py_func(func, inp, Tout, stateful, name)
@@ -177,14 +210,19 @@ def numpy_function(
 def gradients(
     ys: TensorLike,
     xs: TensorLike,
-    grad_ys: Any = None,
+    grad_ys: object = None,
     name: str = "gradients",
     gate_gradients: bool = False,
     aggregation_method: object = None,
     stop_gradients: object = None,
     unconnected_gradients: UnconnectedGradients = autodiff.UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """In a graph: d(sum of ys)/dx for each x. Eagerly an error: use a GradientTape."""
+    """In a graph: d(sum of ys)/dx for each x. Eagerly an error: use a GradientTape.
+
+    ``grad_ys`` are factors for each y (ones by default); nothing flows through ``stop_gradients``.
+    An x that no y depends on gives None, or zeros with ``unconnected_gradients="zero"``. TF 1's
+    ``colocate_gradients_with_ops`` is gone from the arguments.
+    """
     return autodiff.gradients(
         ys, xs, grad_ys, name, False, gate_gradients, aggregation_method, stop_gradients,
         unconnected_gradients,
@@ -198,7 +236,11 @@ def hessians(
     aggregation_method: object = None,
     name: str = "hessians",
 ) -> list[Any]:
-    """Second derivatives of ``ys``, in a graph."""
+    """Second derivatives of ``ys``, in a graph.
+
+    ``xs`` are tensors of any shape; each result has the shape ``x.shape + x.shape``. Eagerly it is
+    an error: nest two GradientTapes instead.
+    """
     return autodiff.hessians(ys, xs, name, False, gate_gradients, aggregation_method)
 
 
@@ -206,14 +248,22 @@ def hessians(
 
 
 class RandomNormal(initializers.RandomNormal):
-    """Normally distributed values; TF 2's default deviation is 0.05."""
+    """Normally distributed values; TF 2's default deviation is 0.05.
+
+    Called with a shape and a dtype. ``seed`` makes the numbers repeatable; the initializer of TF 1
+    (``tf.compat.v1.random_normal_initializer``) has deviation 1.
+    """
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         super().__init__(mean, stddev, seed)
 
 
 class RandomUniform(initializers.RandomUniform):
-    """Uniformly distributed values; TF 2's default range is -0.05 to 0.05."""
+    """Uniformly distributed values; TF 2's default range is -0.05 to 0.05.
+
+    Called with a shape and a dtype. Values are in [``minval``, ``maxval``); the initializer of TF 1
+    (``tf.compat.v1.random_uniform_initializer``) has the range 0 to 1.
+    """
 
     def __init__(
         self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None
@@ -222,7 +272,11 @@ class RandomUniform(initializers.RandomUniform):
 
 
 class TruncatedNormal(initializers.TruncatedNormal):
-    """Normally distributed values without the tails; TF 2's default deviation is 0.05."""
+    """Normally distributed values without the tails; TF 2's default deviation is 0.05.
+
+    Values further than two deviations from ``mean`` are drawn again. The initializer of TF 1
+    (``tf.compat.v1.truncated_normal_initializer``) has deviation 1.
+    """
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         super().__init__(mean, stddev, seed)
@@ -267,7 +321,12 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``."""
+    """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``.
+
+    ``input`` is [batch, height, width, channels], or [batch, channels, height, width] with
+    ``data_format`` "NCHW". ``ksize`` and ``strides`` are one number, two (rows, columns) or four.
+    ``padding`` is "SAME" (padded pixels do not count) or "VALID".
+    """
     return nn_pool.avg_pool2d(input, ksize, strides, padding, data_format, name)
 
 

@@ -19,10 +19,12 @@ from headrace.ops.nn.activations import (
 from headrace.ops.nn.dropout import dropout_v2 as dropout
 from headrace.ops.nn.convolution import (
     atrous_conv2d, conv1d_v2 as conv1d, conv2d_v2 as conv2d, conv3d_v2 as conv3d, convolution_v2 as
-    convolution, depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
-    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, depthwise_conv2d_v2
-    as depthwise_conv2d, separable_conv2d_v2 as separable_conv2d,
+    convolution, depthwise_conv2d_v2 as depthwise_conv2d, separable_conv2d_v2 as separable_conv2d,
 )  # fmt: skip
+from headrace.ops.nn.conv_gradient_functions import (
+    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input,
+)
 from headrace.ops.nn.conv_transposed_functions import (
     atrous_conv2d_transpose, conv1d_transpose, conv2d_transpose_v2 as conv2d_transpose,
     conv3d_transpose_v2 as conv3d_transpose, conv_transpose,

@@ -157,7 +157,7 @@ def make_csv_dataset(
 
     ``file_pattern`` is one pattern or a list. Without ``column_names`` the first line is read,
     without ``column_defaults`` the types are inferred from ``num_rows_for_inference`` rows.
-    ``select_columns`` takes some columns by name or number. Rows are shuffled and repeated for ever
+    ``select_columns`` takes some columns by name or number. Rows are shuffled and repeated forever
     unless ``shuffle=False`` and ``num_epochs`` say otherwise; ``ignore_errors`` drops rows that do
     not parse.
 

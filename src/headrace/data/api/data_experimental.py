@@ -102,7 +102,14 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: object = None,
 ) -> Transformation:
-    """``map`` and ``batch`` in one, with several calls under way at once."""
+    """``map`` and ``batch`` in one, with several calls under way at once.
+
+    For ``Dataset.apply``. ``num_parallel_calls`` calls of ``map_func`` run at once (as many as
+    there are processors without it; ``num_parallel_batches`` is the older measure, and giving both
+    is an error). The order of elements stays.
+
+        tf.data.Dataset.range(4).apply(tf.data.experimental.map_and_batch(lambda x: x + 1, 2))
+    """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError(
             "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
@@ -141,7 +148,13 @@ def parallel_interleave(
     buffer_output_elements: object = None,
     prefetch_input_elements: object = None,
 ) -> Transformation:
-    """``interleave`` with a thread for each dataset of the cycle."""
+    """``interleave`` with a thread for each dataset of the cycle.
+
+    For ``Dataset.apply``. ``map_func`` makes a dataset of each element; ``cycle_length`` of them
+    are read at once, ``block_length`` elements from each in turn. With ``sloppy`` a dataset that is
+    not ready is passed over, so the order may change from run to run. ``buffer_output_elements``
+    and ``prefetch_input_elements`` are how many results and inputs are fetched ahead.
+    """
     return lambda dataset: dataset._parallel_interleave(
         map_func,
         cycle_length,
@@ -160,7 +173,11 @@ def batch_and_drop_remainder(batch_size: TensorLike) -> Transformation:
 def padded_batch_and_drop_remainder(
     batch_size: object, padded_shapes: object, padding_values: object = None
 ) -> Transformation:
-    """For ``Dataset.apply``: ``padded_batch`` without a last, smaller batch."""
+    """For ``Dataset.apply``: ``padded_batch`` without a last, smaller batch.
+
+    ``padded_shapes`` and ``padding_values`` are those of ``padded_batch``. The batch size is then
+    known to the graph.
+    """
     return lambda dataset: dataset.padded_batch(
         batch_size, padded_shapes, padding_values, drop_remainder=True
     )
@@ -371,7 +388,12 @@ def load(
     compression: str | None = None,
     reader_func: object = None,
 ) -> Any:
-    """The dataset that ``tf.data.experimental.save`` wrote to the directory ``path``."""
+    """The dataset that ``tf.data.experimental.save`` wrote to the directory ``path``.
+
+    ``element_spec`` is read from the directory unless given, ``compression`` is None or "GZIP".
+    ``reader_func`` gets a dataset of the shards' datasets and returns the one to read, for example
+    with ``interleave``.
+    """
     return _load(DatasetV1, path, element_spec, compression, reader_func)
 
 
@@ -386,7 +408,13 @@ def from_variant(variant: object, structure: object) -> Any:
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: DType = dtypes.int64) -> Any:
-    """A dataset without end: ``start``, ``start + step``, and so on."""
+    """A dataset without end: ``start``, ``start + step``, and so on.
+
+    ``start`` and ``step`` are numbers or scalar tensors of ``dtype``. Zipped with a dataset it
+    numbers the elements.
+
+        tf.data.experimental.Counter().take(3)
+    """
     return DatasetV1.counter(start, step, dtype)
 
 

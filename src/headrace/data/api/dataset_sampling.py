@@ -26,7 +26,15 @@ __all__ = ["choose_from_datasets", "rejection_resample", "sample_from_datasets"]
 def choose_from_datasets(
     datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = False
 ) -> Any:
-    """Elements in the order that the numbers of ``choice_dataset`` give."""
+    """Elements in the order that the numbers of ``choice_dataset`` give.
+
+    ``choice_dataset`` has scalar int64 indices into ``datasets``; a choice of a dataset that has
+    ended is passed over, or ends the result with ``stop_on_empty_dataset``.
+
+        both = [tf.data.Dataset.from_tensors(0).repeat(), tf.data.Dataset.from_tensors(1).repeat()]
+        choice = tf.data.Dataset.range(2).repeat(2)
+        tf.data.experimental.choose_from_datasets(both, choice)
+    """
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     spec = choice_dataset.element_spec
@@ -71,7 +79,12 @@ def sample_from_datasets(
     stop_on_empty_dataset: bool = False,
     rerandomize_each_iteration: bool | None = None,
 ) -> Any:
-    """Elements of datasets that are drawn with probabilities ``weights`` (or a dataset of them)."""
+    """Elements of datasets that are drawn with probabilities ``weights`` (or a dataset of them).
+
+    Without ``weights`` all are as likely. A dataset that has ended is not drawn again, or ends the
+    result with ``stop_on_empty_dataset``. ``seed`` repeats the choices;
+    ``rerandomize_each_iteration`` makes each iteration draw others.
+    """
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     base = datasets[0]._base

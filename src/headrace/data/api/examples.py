@@ -25,7 +25,12 @@ __all__ = ["make_batched_features_dataset", "parse_example_dataset"]
 def parse_example_dataset(
     features: object, num_parallel_calls: TensorLike = 1, deterministic: bool | None = None
 ) -> Callable[[Any], Any]:
-    """Batches of serialized Examples to dicts of tensors, for ``Dataset.apply``."""
+    """Batches of serialized Examples to dicts of tensors, for ``Dataset.apply``.
+
+    ``features`` is as in ``tf.parse_example``; the elements of the dataset are vectors of strings,
+    so ``batch`` comes first. ``num_parallel_calls`` batches are parsed at once; ``deterministic``
+    keeps their order.
+    """
     from headrace.ops.io.parsing_features import parse_example
 
     if features is None:
@@ -69,7 +74,7 @@ def make_batched_features_dataset(
     """Batches of parsed Examples from files: dicts, or (dict, label) with ``label_key``.
 
     ``features`` describes the columns as for ``tf.parse_example``; ``reader`` makes a dataset of
-    records from a file name (TFRecordDataset). Records are shuffled and repeated for ever unless
+    records from a file name (TFRecordDataset). Records are shuffled and repeated forever unless
     ``shuffle=False`` and ``num_epochs`` say otherwise.
     """
     if reader is None:

@@ -53,7 +53,7 @@ class ElementConverter:
     ``parts`` are its leaves, ``leaves`` the function for each of them.
     """
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: object) -> None:
         self.spec = spec
         self.nested = nest.is_nested(spec)
         self.leaves = [_leaf_converter(leaf) for leaf in nest.flatten(spec)]
@@ -130,7 +130,7 @@ def _leaf_converter(leaf: TypeSpec) -> Callable[[Any], Any]:
     return convert
 
 
-def _array(value: Any, dtype: DType) -> Array:
+def _array(value: object, dtype: DType) -> Array:
     if hasattr(value, "numpy"):
         value = value.numpy()
     try:

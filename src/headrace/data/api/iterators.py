@@ -90,7 +90,14 @@ class IteratorBase:
 
 
 class IteratorV1(IteratorBase):
-    """``tf.data.Iterator`` in a graph: one ``get_next`` op gives the next element in every run."""
+    """``tf.data.Iterator`` in a graph: one ``get_next`` op gives the next element in every run.
+
+    Made by ``Dataset.make_one_shot_iterator``, ``make_initializable_iterator`` or
+    ``Iterator.from_structure``; the constructor is for handles that exist already. At the end a run
+    raises OutOfRangeError.
+
+        element = tf.data.Dataset.range(3).make_one_shot_iterator().get_next()
+    """
 
     def __init__(
         self,
@@ -315,7 +322,11 @@ def _maker(spec: object) -> Callable[[Any], Any]:
         dtype = spec.dtype
         return lambda element: wrap(element[0], dtype)
     types = structure.component_types(spec)
-    if type(spec) is tuple and all(isinstance(s, TensorSpec) for s in spec) and _plain(types):
+    if (
+        type(spec) is tuple
+        and all(isinstance(s, TensorSpec) for s in spec)
+        and _without_references(types)
+    ):
         return lambda element: tuple([wrap(a, t) for a, t in zip(element, types)])
 
     leaves = nest.flatten(spec)
@@ -351,7 +362,7 @@ def _leaf_maker(leaf: DatasetSpec | SparseTensorSpec | TensorSpec) -> Callable[[
     return sparse
 
 
-def _plain(types: list[Any]) -> bool:
+def _without_references(types: list[Any]) -> bool:
     return all(t._kind != "r" for t in types)
 
 

@@ -24,7 +24,12 @@ __all__ = [
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How a dataset is divided between workers. Headrace has one worker: it is recorded only."""
+    """How a dataset is divided between workers.
+
+    ``OFF`` divides nothing, ``FILE`` gives each worker files, ``DATA`` every n-th element, ``AUTO``
+    chooses, ``HINT`` is for ``shard`` in the program. Headrace has one worker: the policy is
+    recorded in the options and changes nothing.
+    """
 
     OFF = -1
     AUTO = 0

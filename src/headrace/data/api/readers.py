@@ -72,7 +72,7 @@ class _Reader:
 
     _base: Any
 
-    def _init(self, filenames: Tensor, read: Callable[..., Any], parallel: Any = None) -> None:
+    def _init(self, filenames: Tensor, read: Callable[..., Any], parallel: object = None) -> None:
         made = _read(self._base, filenames, read, parallel)
         self._base.__init__(self, made._variant_tensor, STRING)
 
@@ -126,7 +126,11 @@ class _FixedLength(_Reader):
 
 
 class TFRecordDatasetV2(_TFRecord, DatasetV2):
-    """The records of TFRecord files, as strings; compressed files need ``compression_type``."""
+    """The records of TFRecord files, one string each.
+
+    ``filenames`` is one name, a list or a dataset of names. ``compression_type`` is "", "ZLIB" or
+    "GZIP"; ``num_parallel_reads`` reads so many files at once, their records mixed.
+    """
 
 
 class TFRecordDatasetV1(_TFRecord, DatasetV1):
@@ -140,16 +144,38 @@ class TFRecordDatasetV1(_TFRecord, DatasetV1):
 
 
 class TextLineDatasetV2(_TextLine, DatasetV2):
-    """The lines of text files, without their ends, as strings."""
+    """The lines of text files, without their ends, as strings.
+
+    ``filenames`` is one name, a list or a dataset of names. ``compression_type`` is "", "ZLIB" or
+    "GZIP"; ``buffer_size`` bytes are read at a time; ``num_parallel_reads`` reads so many files at
+    once, their lines mixed. Leave out a header with ``skip(1)``.
+    """
 
 
 class TextLineDatasetV1(_TextLine, DatasetV1):
-    """The lines of text files, without their ends, as strings."""
+    """The lines of text files, without their ends, as strings.
+
+    ``filenames`` is one name, a list or a dataset of names. ``compression_type`` is "", "ZLIB" or
+    "GZIP"; ``buffer_size`` bytes are read at a time; ``num_parallel_reads`` reads so many files at
+    once, their lines mixed. Leave out a header with ``skip(1)``.
+    """
 
 
 class FixedLengthRecordDatasetV2(_FixedLength, DatasetV2):
-    """The records of files in which all have one length."""
+    """The records of files in which all have one length.
+
+    Each element is a string of ``record_bytes`` bytes; ``header_bytes`` at the beginning and
+    ``footer_bytes`` at the end of each file are left out. ``filenames`` is one name, a list or a
+    dataset of names; ``compression_type`` is "", "ZLIB" or "GZIP"; ``num_parallel_reads`` files are
+    read at once.
+    """
 
 
 class FixedLengthRecordDatasetV1(_FixedLength, DatasetV1):
-    """The records of files in which all have one length."""
+    """The records of files in which all have one length.
+
+    Each element is a string of ``record_bytes`` bytes; ``header_bytes`` at the beginning and
+    ``footer_bytes`` at the end of each file are left out. ``filenames`` is one name, a list or a
+    dataset of names; ``compression_type`` is "", "ZLIB" or "GZIP"; ``num_parallel_reads`` files are
+    read at once.
+    """

@@ -25,13 +25,20 @@ __all__ = [
 Dataset = collections.namedtuple("Dataset", ["data", "target"])
 Dataset.__doc__ = "A table as two arrays: ``data`` (rows of features) and ``target`` (labels)."
 Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
-Datasets.__doc__ = "Three parts of one dataset: ``train``, ``validation`` and ``test``."
+Datasets.__doc__ = """Three parts of one dataset: ``train``, ``validation`` and ``test``.
+
+Each is a ``Dataset``, or None where there is no such part."""
 
 
 def load_csv_with_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """A table whose first row begins with the numbers of samples and of features."""
+    """A table whose first row begins with the numbers of samples and of features.
+
+    Each further row is one sample, whose column ``target_column`` (the last by default) is its
+    target. The result is a ``Dataset`` of ``data`` [samples, features] and ``target`` [samples],
+    arrays of the given types.
+    """
     with open(filename, encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         header = next(rows)
@@ -46,7 +53,11 @@ def load_csv_with_header(
 def load_csv_without_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """Read a CSV file without a header line: each row is one sample and its target."""
+    """Read a CSV file without a header line: each row is one sample and its target.
+
+    Column ``target_column`` (the last by default) is the target. The result is a ``Dataset`` of
+    ``data`` [samples, features] and ``target`` [samples], arrays of the given types.
+    """
     data, target = [], []
     with open(filename, encoding="utf-8", newline="") as file:
         for row in csv.reader(file):
@@ -90,7 +101,11 @@ def load_boston(data_path: str | None = None) -> Dataset:
 
 
 def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
-    """The path of a file that is in ``work_directory`` already. Headrace does not download."""
+    """The path of a file that is in ``work_directory`` already. Headrace does not download.
+
+    TensorFlow fetches a missing file from ``source_url``; here it is a NotFoundError that names the
+    address and the place.
+    """
     path = os.path.join(work_directory, filename)
     if not os.path.exists(path):
         raise errors.NotFoundError(

@@ -51,7 +51,7 @@ def python_function(graph: DataGraph | FuncGraph, outputs: list[Tensor]) -> Call
     if any(o is not op and not _may_stand_beside(o) for o in graph._ops):
         return None
     arguments = {id(t): i for i, t in enumerate(graph.inputs)}
-    given = [_given(t, arguments) for t in op._inputs]
+    given = [_argument_or_constant(t, arguments) for t in op._inputs]
     routes = [_route(t, op, arguments) for t in outputs]
     if None in given or None in routes or len({r[:2] for r in routes if r}) < len(routes):
         return None
@@ -110,7 +110,7 @@ def _constant(tensor: Tensor) -> Any:
     return op._attrs["value"] if op._role == "constant" else None
 
 
-def _given(tensor: Tensor, arguments: dict[int, int]) -> _Given | None:
+def _argument_or_constant(tensor: Tensor, arguments: dict[int, int]) -> _Given | None:
     source = _source(tensor)
     if id(source) in arguments:
         return _Given(arguments[id(source)])
@@ -195,7 +195,7 @@ def _eager(op: Operation, python: Callable[..., Any]) -> Call:
         except Exception as error:
             cause = None if isinstance(error, errors.OpError) else error
             raise _failed(error, op, arrays) from cause
-        return tuple([_own(r) for r in results])
+        return tuple([_copied(r) for r in results])
 
     return call
 
@@ -204,7 +204,7 @@ def _failed(error: Exception, op: Operation, arrays: Sequence[Any]) -> BaseExcep
     return op_error(failure(error), op, list(arrays))
 
 
-def _own(value: TensorLike) -> Any:
+def _copied(value: TensorLike) -> Any:
     if type(value) is np.ndarray:
         return value.copy()
     return text_scalar(value) if type(value) is bytes else value
@@ -224,7 +224,7 @@ def _arranged(script: Call, routes: list[_Route]) -> Call:
         found = script(*arrays)
         out = []
         for argument, number, steps, _ in routes:
-            value = _own(arrays[number]) if argument else found[number]
+            value = _copied(arrays[number]) if argument else found[number]
             for step in steps:
                 value = step(value)
             out.append(value)

@@ -1,4 +1,4 @@
-"""Defines the dataset ops, for whoever looks an op up by its name (an imported graph, the table of
+"""Defines the dataset ops, for lookups of an op by its name (an imported graph, the table of
 ops).
 """
 

@@ -61,7 +61,7 @@ class BlockFunction:
 
 
 def rows_of(block: Element) -> list[Element]:
-    """The elements of a block. Whoever keeps one of them does not keep the block."""
+    """The elements of a block. Keeping one of them does not keep the block alive."""
     return list(zip(*[_rows(column) for column in block]))
 
 

@@ -208,7 +208,7 @@ class CsvPass(Pass):
         self.stage = stage
         self.paths = iter(stage.paths)
         self.records: Iterator[Record] = iter(())
-        self.held: list[Record] = []  # read already, the next one last
+        self.pending: list[Record] = []  # read already, the next one last
 
     def __next__(self) -> Element:
         stage = self.stage
@@ -217,8 +217,8 @@ class CsvPass(Pass):
         return tuple([c.one(f, missing) for c, f in zip(stage.columns, fields)])
 
     def _record(self) -> Record:
-        if self.held:
-            return self.held.pop()
+        if self.pending:
+            return self.pending.pop()
         while True:
             for record in self.records:
                 return record
@@ -237,7 +237,7 @@ class CsvPass(Pass):
             columns = zip(*[stage.chosen(r) for r in records])
             return tuple([c.all(v, stage.form.missing) for c, v in zip(stage.columns, columns)])
         except errors.InvalidArgumentError:
-            self.held += records[::-1]  # one by one, up to the one that is wrong
+            self.pending += records[::-1]  # one by one, up to the one that is wrong
             while True:
                 next(self)
 

@@ -252,7 +252,7 @@ class Repeated(Stream):
             self.current = None
             self.left -= 1
             if self.empty and self.left < 0:
-                self.left = 0  # an empty dataset repeated for ever is empty
+                self.left = 0  # an empty dataset repeated forever is empty
         return range(0)
 
 
@@ -283,7 +283,7 @@ class IndexPass(Pass):
 
     def numbers(self, n: int) -> Numbers:
         """Exactly the next n row numbers, fewer at the end."""
-        got = self._rest(n) if self._used < len(self._ahead) else self.stream.more(n)
+        got = self._take_ahead(n) if self._used < len(self._ahead) else self.stream.more(n)
         if len(got) == n:
             return got
         parts, have = [got], len(got)
@@ -298,7 +298,7 @@ class IndexPass(Pass):
             return parts[0]
         return np.concatenate([np.asarray(p, np.int64) for p in parts]) if parts else range(0)
 
-    def _rest(self, n: int) -> Numbers:
+    def _take_ahead(self, n: int) -> Numbers:
         """Numbers that were asked for ahead come first."""
         got = self._ahead[self._used : self._used + n]
         self._used += len(got)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = ["IteratorResource", "MEASURE"]
 
@@ -44,7 +45,11 @@ class IteratorResource:
     )
 
     def __init__(
-        self, name: str, types: Any = (), shapes: Sequence[Any] = (), own_seeds: bool = True
+        self,
+        name: str,
+        types: Sequence[DType] = (),
+        shapes: Sequence[Any] = (),
+        own_seeds: bool = True,
     ) -> None:
         self.name = name
         self.types = types
@@ -83,7 +88,7 @@ class IteratorResource:
         """The next element, arrays of the caller's own; OutOfRangeError at the end."""
         with self._lock:
             element = self._advance()
-            return element if self._pass.fresh else tuple([_own(c) for c in element])  # type: ignore[union-attr]
+            return element if self._pass.fresh else tuple([_copied(c) for c in element])  # type: ignore[union-attr]
 
     def next_shared(self) -> Element:
         """The next element, which the caller must not write to; StopIteration at the end."""
@@ -144,7 +149,7 @@ class IteratorResource:
         return out
 
     def cancel(self) -> None:
-        """End it, whoever waits for an element: without the lock, which that thread holds."""
+        """End it while a thread waits for an element: without the lock, which that thread holds."""
         self.ended = True
         if self._pass is not None:
             self._pass.close()
@@ -156,5 +161,5 @@ class IteratorResource:
             self._pass.close()
 
 
-def _own(value: TensorLike) -> Any:
+def _copied(value: TensorLike) -> Any:
     return np.array(value) if type(value) is np.ndarray else value

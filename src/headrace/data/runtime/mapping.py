@@ -95,10 +95,10 @@ class MapPass(OnePass):
         self.function = function
         self.preserve = preserve
         self._pull = source.__next__
-        self._held: deque[Any] = deque()  # read ahead when a call failed
+        self._pending: deque[Any] = deque()  # read ahead when a call failed
 
     def __next__(self) -> Element:
-        element = self._held.popleft() if self._held else self._pull()
+        element = self._pending.popleft() if self._pending else self._pull()
         try:
             return self.function(*element)
         except errors.OutOfRangeError as error:
@@ -107,7 +107,7 @@ class MapPass(OnePass):
             raise StopIteration from None
 
     def many(self, n: int) -> list[Element]:
-        if self._held or not self.source.instant:
+        if self._pending or not self.source.instant:
             return list(islice(self, n))
         elements = self.source.many(n)
         out: list[Element] = []
@@ -116,11 +116,11 @@ class MapPass(OnePass):
                 starmap(self.function, elements)
             )  # what was computed before an error is in it
         except errors.OutOfRangeError as error:
-            self._held.extend(elements[len(out) + 1 :])
+            self._pending.extend(elements[len(out) + 1 :])
             if self.preserve:
                 raise cardinality_kept(error) from error
         except BaseException:
-            self._held.extend(elements[len(out) + 1 :])
+            self._pending.extend(elements[len(out) + 1 :])
             raise
         return out
 
@@ -137,26 +137,26 @@ class BatchMapPass(MapPass):
         self._done: deque[Any] = deque()  # results that were found one by one, and errors
 
     def __next__(self) -> Element:
-        waiting = self._done or self._held
+        waiting = self._done or self._pending
         if waiting and type(waiting[0]) is Failure:
             raise waiting.popleft().error
         return self._done.popleft() if self._done else super().__next__()
 
     def block(self, n: int) -> Element:
-        if not self._done and not self._held:
+        if not self._done and not self._pending:
             rows = self._pulled(n)
             found = None if rows is None else self.on_block(rows)
             if found is not None:
                 return found
             if rows is not None:
-                self._held.extend(rows_of(rows))
+                self._pending.extend(rows_of(rows))
         self._one_by_one(n)
         return taken_block(self._done, n)
 
     def _pulled(self, n: int) -> Element | None:
         """The next elements stacked.
 
-        None if they are in ``_held``, because they cannot be stacked or one is an error.
+        None if they are in ``_pending``, because they cannot be stacked or one is an error.
         """
         if self.source.block is not None:
             return self.source.block(n)
@@ -165,14 +165,14 @@ class BatchMapPass(MapPass):
             raise StopIteration
         rows = None if type(elements[-1]) is Failure else stacked(elements)
         if rows is None:
-            self._held.extend(elements)
+            self._pending.extend(elements)
         return rows
 
     def _one_by_one(self, n: int) -> None:
         """Calls for the elements that were read, up to the first error."""
         done = self._done
-        while self._held and len(done) < n and not (done and type(done[-1]) is Failure):
-            element = self._held.popleft()
+        while self._pending and len(done) < n and not (done and type(done[-1]) is Failure):
+            element = self._pending.popleft()
             try:
                 done.append(element if type(element) is Failure else self.function(*element))
             except Exception as error:
@@ -217,13 +217,13 @@ class RowsMapPass(MapPass):
 
     def block(self, n: int) -> Element:
         if self._other is None:
-            if not self._held:
-                self._held.extend(self.source.many(n))
-            if not self._held:
+            if not self._pending:
+                self._pending.extend(self.source.many(n))
+            if not self._pending:
                 raise StopIteration
             shape, dtype = self._row
-            rows = np.empty((min(n, len(self._held)), *shape), dtype)
-            count, self._other = self._fill(self._held, rows)
+            rows = np.empty((min(n, len(self._pending)), *shape), dtype)
+            count, self._other = self._fill(self._pending, rows)
             if count:
                 return (rows[:count],)
         return tuple([np.asarray(part)[None] for part in self._given()])

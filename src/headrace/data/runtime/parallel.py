@@ -120,7 +120,7 @@ class Job:
         return len(self.results) if self.block is None else len(self.block[0])
 
     def finish(self, results: list[Any], block: Element | None = None) -> None:
-        """Whoever comes first, the worker or the end of the pass, says what the reader gets."""
+        """The worker or the end of the pass, the first of both, says what the reader gets."""
         if self.done.locked():
             self.results, self.block = results, block
             with contextlib.suppress(RuntimeError):
@@ -427,13 +427,13 @@ class Tuner:
         elif self.jobs >= FEW:
             now = self.clock()
             if self.jobs >= WINDOW or now - self.start >= SECONDS:
-                self._look(now)
+                self._adjust_workers(now)
 
     def _begin(self, now: float) -> None:
         self.jobs, self.elements, self.start = 0, 0, now
         self.waits = self.crew.channel.consumer_waits
 
-    def _look(self, now: float) -> None:
+    def _adjust_workers(self, now: float) -> None:
         seconds = max(now - self.start, 1e-9)
         rate, before = self.elements / seconds, self.rate_before
         waiting = (self.crew.channel.consumer_waits - self.waits) / seconds

@@ -19,7 +19,7 @@ _U64 = (1 << 64) - 1
 
 
 def seeds_or_any(seed: int, seed2: int) -> tuple[int, int]:
-    """(0, 0) stands for seeds that nobody chose."""
+    """(0, 0) stands for seeds that were not chosen."""
     if seed == 0 and seed2 == 0:
         return (int.from_bytes(os.urandom(8), "little"), int.from_bytes(os.urandom(8), "little"))
     return seed, seed2

@@ -191,12 +191,12 @@ class ShufflePass(Pass):
         self.words = words
         self.ring: list[Any] = []
         self.first = 0
-        self.held = 0
+        self.count = 0
         self.random: Iterator[int] = iter(())
 
     def __next__(self) -> Element:
         rounds = self.rounds
-        while rounds.current is not None and self.held < self.size:
+        while rounds.current is not None and self.count < self.size:
             try:
                 new = next(rounds.current)
             except StopIteration:
@@ -208,19 +208,19 @@ class ShufflePass(Pass):
             rounds.sizes[-1] += 1
             if len(rounds.sizes) > MAX_ROUNDS:
                 break
-        if not self.held:
+        if not self.count:
             raise StopIteration
         return self._draw(rounds.front())
 
     def _add(self, new: Element) -> None:
         """Behind the newest element; a ring that is full grows to twice its size."""
         n = len(self.ring)
-        if self.held == n:
+        if self.count == n:
             more = max(64, n)
             self.ring = [*self.ring[self.first :], *self.ring[: self.first], *[None] * more]
             self.first, n = 0, n + more
-        self.ring[(self.first + self.held) % n] = new
-        self.held += 1
+        self.ring[(self.first + self.count) % n] = new
+        self.count += 1
 
     def _draw(self, front: int) -> Element:
         ring, first = self.ring, self.first
@@ -229,7 +229,7 @@ class ShufflePass(Pass):
         ring[at] = ring[first]
         ring[first] = None
         self.first = (first + 1) % len(ring)
-        self.held -= 1
+        self.count -= 1
         self.rounds.sizes[0] -= 1
         return out
 

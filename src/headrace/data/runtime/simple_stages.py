@@ -271,7 +271,7 @@ class RepeatPass(OnePass):
         self.source.close()
         self.left -= 1
         if self.left < 0 and self.empty:
-            self.left = 0  # an empty dataset repeated for ever is empty
+            self.left = 0  # an empty dataset repeated forever is empty
         self.empty = True
         if self.left:
             self.source = self.ctx.start(self.stage)

@@ -17,8 +17,8 @@ Three things let whole batches go by without Python work for each element:
   left); passes that cannot have ``block = None``. The error of an element comes alone, after the
   elements before it;
 * an :class:`~headrace.data.runtime.indexed.IndexPass` is a sequence of row numbers over arrays;
-* ``fresh`` says that nobody else holds the arrays of an element, so that they need no copy for the
-  user.
+* ``fresh`` says that nothing else references the arrays of an element, so that they need no copy
+  for the user.
 """
 
 from __future__ import annotations

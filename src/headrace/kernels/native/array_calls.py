@@ -185,5 +185,5 @@ class ArrayCall:
         self.function = _keeping(made, self)
 
 
-def _keeping(function: Any, owner: ArrayCall) -> Any:
+def _keeping(function: object, owner: ArrayCall) -> Any:
     return function

@@ -249,19 +249,19 @@ def _relu6(f: Function, v: Sequence[Value], a: Attributes) -> Value:
     return f.select(x > 6, f.like(6, x), x)
 
 
-def _as(f: Function, condition: Value, like: Value) -> Value:
+def _as_number(f: Function, condition: Value, like: Value) -> Value:
     """A truth value as a number."""
     return f.select(condition, f.like(1, like), 0)
 
 
 @_rule("ReluGrad", types=REAL)
 def _relu_grad(f: Function, v: Sequence[Value], a: Attributes) -> Value:
-    return v[0] * _as(f, v[1] > 0, v[0])
+    return v[0] * _as_number(f, v[1] > 0, v[0])
 
 
 @_rule("Relu6Grad", types=REAL, cost=2)
 def _relu6_grad(f: Function, v: Sequence[Value], a: Attributes) -> Value:
-    return v[0] * _as(f, (v[1] > 0) & (v[1] < 6), v[0])
+    return v[0] * _as_number(f, (v[1] > 0) & (v[1] < 6), v[0])
 
 
 @_rule("LeakyRelu", cost=2)
@@ -305,7 +305,7 @@ def _selu(f: Function, v: Sequence[Value], a: Attributes) -> Value:
 @_rule("SeluGrad", cost=4)
 def _selu_grad(f: Function, v: Sequence[Value], a: Attributes) -> Value:
     g, y = v
-    jump = _as(f, y < 0, y) * (SELU_SCALE_ALPHA - SELU_SCALE)
+    jump = _as_number(f, y < 0, y) * (SELU_SCALE_ALPHA - SELU_SCALE)
     return g * (_below_zero(f, y) + jump + SELU_SCALE)
 
 

@@ -2,7 +2,7 @@
 
 One team for products and compiled loops: the second thread has just ended its part of a product and
 takes over its part of the next loop within a microsecond, where a thread of a pool of our own would
-first have to get the core from it. Threads take the next piece that nobody has begun (an atomic
+first have to get the core from it. Threads take the next piece that no thread has begun (an atomic
 counter), so what each computes depends on time, what is computed does not.
 
 On contended cores OpenMP's threads sleep between regions (kernels/onednn/openmp_waiting.py). Tried
@@ -92,7 +92,7 @@ class OpenMPTeam:
         """Compute all items in pieces of ``share``; ``kernel`` is an address (kernel.py)."""
         self.start(self.job(kernel, operands, sizes, items, share), self.parallel, threads)
 
-    def job(self, kernel: int, operands: Any, sizes: Any, items: int, share: int) -> Any:
+    def job(self, kernel: int, operands: object, sizes: object, items: int, share: int) -> Any:
         """What ``repeat`` runs, one at a time; ``operands`` and ``sizes`` must live as long."""
         number = self.ffi.cast
         return self.ffi.new(

@@ -2,7 +2,7 @@
 
 A :class:`SegmentCode` collects instructions on buffers: element-wise members, reductions, copies,
 products and the like. ``source()`` joins neighbouring element-wise members of one size in a loop,
-drops what nobody reads, lays the rest into one scratch memory, and gives the text of
+drops what nothing reads, lays the rest into one scratch memory, and gives the text of
 
     int64_t segment(void** operands)
 
@@ -144,7 +144,9 @@ class Loop(Unit):
                 return False
         return True
 
-    def add(self, op: str, inputs: Sequence[_Operand], columns: int, out: Ref, attrs: Any) -> None:
+    def add(
+        self, op: str, inputs: Sequence[_Operand], columns: int, out: Ref, attrs: object
+    ) -> None:
         self.columns = self.columns or columns
         places = []
         for operand in inputs:
@@ -280,7 +282,7 @@ class SegmentCode:
         inputs: Sequence[Ref],
         element: str,
         shape: tuple[int, ...],
-        attrs: Any = (),
+        attrs: object = (),
         into: Ref | None = None,
     ) -> Ref:
         """An element-wise op of inputs that broadcast to ``shape``."""
@@ -425,7 +427,7 @@ class SegmentCode:
         self.units = kept[::-1]
 
     def _lay(self) -> tuple[dict[int, int], int]:
-        """Where each scratch buffer lies; memory is used again once nobody reads it."""
+        """Where each scratch buffer lies; memory is used again once nothing reads it."""
         last = {b: max((n for n, _ in users), default=-1) for b, users in self._readers.items()}
         offsets: dict[int, int] = {}
         alive: list[tuple[int, int, int]] = []  # start, end, last reader

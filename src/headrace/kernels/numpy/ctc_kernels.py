@@ -178,9 +178,9 @@ class _Beam:
             if above is not None:  # grown from a prefix that is itself followed: one and the same
                 other[i] = np.logaddexp(other[i], grown[above, labels[i]])
                 grown[above, labels[i]] = -np.inf
-        self._keep(total + log_y[-1], other, grown, width)
+        self._keep_best(total + log_y[-1], other, grown, width)
 
-    def _keep(self, blank: Array, other: Array, grown: Array, width: int) -> None:
+    def _keep_best(self, blank: Array, other: Array, grown: Array, width: int) -> None:
         n = len(self.active)
         scores = np.concatenate([np.logaddexp(blank, other), grown.reshape(-1)])
         order = np.argsort(-scores, kind="stable")[:width]

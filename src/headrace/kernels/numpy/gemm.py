@@ -161,7 +161,7 @@ def vector_sum(x: Array) -> Any:
     return _few_ones(n, x.dtype).dot(x) if n < MAX_WITHOUT_THREADS else np.add.reduce(x)
 
 
-def ones(n: int, dtype: Any) -> Any:
+def ones(n: int, dtype: object) -> Any:
     """A vector of ones to multiply with, kept and not to be written to."""
     kept = _ones.get(dtype)
     if kept is None or kept.size < n:

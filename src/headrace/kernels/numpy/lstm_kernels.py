@@ -20,9 +20,9 @@ from headrace.kernels.numpy.gemm import add_product, column_sums, matmul, matmul
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
-    from headrace.kernels.packed_weights import Held
+    from headrace.kernels.packed_weights import PackedForms
 
-__all__ = ["cell", "cell_grad", "held_layer", "layer", "layer_grad"]
+__all__ = ["cell", "cell_grad", "packed_layer", "layer", "layer_grad"]
 
 #: Where the gates i, f, g (the new value) and o are among the four parts.
 Order = tuple[int, int, int, int]
@@ -182,25 +182,25 @@ def layer(
     return list(outputs), c[None], None, None
 
 
-def held_layer(
+def packed_layer(
     inputs: Sequence[Any],
     h: Any,
     c: Any,
     kernel: Any,
     bias: Any,
-    held: Held,
+    forms: PackedForms,
     order: Order,
     forget_bias: float,
 ) -> tuple[list[Any], Any]:
     """What each step puts out and the last state.
 
-    ``held`` (packed.Held) keeps the kernel as a library wants it.
+    ``forms`` (packed.PackedForms) keeps the kernel as a library wants it.
     """
     found = library() if kernel.dtype == np.float32 else None
     rows, wide = max(x.shape[0] for x in inputs), inputs[0].shape[1]
     if found is not None and rows:
         key = (wide, order, len(inputs), rows)
-        packed = held.get(key, lambda: found.pack_lstm(kernel, *key))
+        packed = forms.get(key, lambda: found.pack_lstm(kernel, *key))
         if packed is not None:
             x = _joined(inputs, rows).reshape(len(inputs), rows, wide)
             biases = bias.reshape(4, -1)[list(order)]

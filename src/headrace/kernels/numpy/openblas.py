@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
 
-__all__ = ["axpby", "axpy", "held", "hold_blas", "release_blas"]
+__all__ = ["axpby", "axpy", "blas_holders", "hold_blas", "release_blas"]
 
 #: How many threads hold BLAS now; runs look here before they call ``release_blas``.
-held = [0]
+blas_holders = [0]
 
 
 class _Blas:
@@ -103,9 +103,9 @@ def _library() -> _Blas:
 
 def _forget_others() -> None:
     """Only the thread that forked holds BLAS in the child."""
-    held[0] = int(getattr(_holding, "on", False))
+    blas_holders[0] = int(getattr(_holding, "on", False))
     if _blas is not None:
-        _blas.users = held[0]
+        _blas.users = blas_holders[0]
 
 
 if hasattr(os, "register_at_fork"):
@@ -133,21 +133,21 @@ def hold_blas() -> bool:
             if blas.before != 1:
                 blas.set(1)
         blas.users += 1
-        held[0] += 1
+        blas_holders[0] += 1
     _holding.on = True
     _holding.floats = denormals.flush()
     return True
 
 
 def release_blas() -> None:
-    """The end of a run: put the setting back if this thread held it."""
+    """The end of a run: put the setting back if this thread has changed it."""
     if not getattr(_holding, "on", False):
         return
     _holding.on = False
     denormals.restore(_holding.floats)
     blas = _library()
     with blas.lock:
-        held[0] -= 1
+        blas_holders[0] -= 1
         blas.users -= 1
         if blas.users == 0 and blas.before != 1 and blas.set is not None:
             blas.set(blas.before)

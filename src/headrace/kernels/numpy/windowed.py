@@ -21,7 +21,7 @@ from headrace.kernels.numpy.im2col import Geometry
 from headrace.kernels.numpy.pooling_kernels import Axes, first_maxima, maximum_grad_grad
 
 if TYPE_CHECKING:
-    from headrace.kernels.packed_weights import Held
+    from headrace.kernels.packed_weights import PackedForms
 
 __all__ = [
     "average",
@@ -71,21 +71,21 @@ def conv_fused(
     bias: Array | None = None,
     add: Array | None = None,
     relu: bool = False,
-    held: Held | None = None,
+    forms: PackedForms | None = None,
 ) -> Array:
     """``conv(x, w) + bias + add``, then ``max(0, …)`` if asked for; the library does it in one pass
     over memory.
 
-    ``held`` (packed.Held) keeps the filter as the library wants it.
+    ``forms`` (packed.PackedForms) keeps the filter as the library wants it.
     """
     terms = [a for a in (bias, add) if a is not None]
     asked = _asked(x, w, *terms)
     found = None
     if asked is not None:
         packed = None
-        if held is not None:
+        if forms is not None:
             options = (1, bias is not None, add is not None, relu)
-            packed = held.get(
+            packed = forms.get(
                 asked.filter_order(x.shape, w, g, *options),
                 lambda: asked.pack_filter(x.shape, w, g, *options),
             )

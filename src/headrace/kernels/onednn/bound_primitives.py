@@ -116,7 +116,7 @@ class Fixed:
             return made._make(case)
         if packed.pixels and left != (w.shape[0], 1):
             return None
-        return made.make_held(case, packed)
+        return made.make_with_packed(case, packed)
 
     def same_layout(self, packed: Packed, other: Packed) -> bool:
         """Whether weights that were packed again lie as the first did."""

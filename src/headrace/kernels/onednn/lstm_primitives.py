@@ -52,7 +52,7 @@ class _Made(NamedTuple):
     of_input: Any  # how the weights lie
     of_state: Any
     owner: Any
-    notes_size: int  # bytes of a further argument, the last one, whose contents nobody reads
+    notes_size: int  # bytes of a further argument, the last one, whose contents nothing reads
 
 
 class PackedLstm(NamedTuple):

@@ -48,7 +48,7 @@ def implementation(api: Api, description: Any) -> str:
 class Reorder(Call):
     """Copies an array from one order into another: ``reorder(source, target)``."""
 
-    def __init__(self, api: Api, source: Any, target: object, keep: Any = None) -> None:
+    def __init__(self, api: Api, source: object, target: object, keep: object = None) -> None:
         description = api.make(
             "dnnl_reorder_primitive_desc_create",
             "dnnl_primitive_desc_destroy",

@@ -234,7 +234,7 @@ class Api:
         found = self.tensors.get(key)
         if found is None:
             if len(self.tensors) >= MAX_DESCRIPTIONS:
-                self.tensors.clear()  # (whoever uses one keeps it)
+                self.tensors.clear()  # (users of one keep a reference)
             found = self.tensors[key] = self._tensor(*key)
         return found
 

@@ -340,9 +340,9 @@ class Products:
     def _make_packed(self, packed: Packed, key: tuple[int, bool, str | None]) -> Call | None:
         k, n = packed.shape
         case = _Case((key[0], k), (k, 1), (k, n), None, packed.kind, key[1], key[2])
-        return self.make_held(case, packed)
+        return self.make_with_packed(case, packed)
 
-    def make_held(self, case: _Case, packed: Packed) -> Call | None:
+    def make_with_packed(self, case: _Case, packed: Packed) -> Call | None:
         """The product of a case with packed weights; None where there is no fast code."""
         case = case._replace(pixels=packed.pixels)
         weights = self.layout_of(packed)

@@ -59,9 +59,9 @@ class KMeans:
 
     def __init__(
         self,
-        inputs: Any,
-        num_clusters: Any,
-        initial_clusters: Any = RANDOM_INIT,
+        inputs: object,
+        num_clusters: object,
+        initial_clusters: object = RANDOM_INIT,
         distance_metric: str = SQUARED_EUCLIDEAN_DISTANCE,
         use_mini_batch: bool = False,
         mini_batch_steps_per_iteration: int = 1,
@@ -143,7 +143,7 @@ class KMeans:
     # assignments --------------------------------------------------------------------------------
 
     @staticmethod
-    def _call_beside(place: Any, function: Callable[..., Any], *args: Any) -> Any:
+    def _call_beside(place: object, function: Callable[..., Any], *args: object) -> Any:
         with colocate_with(place, ignore_existing=True):
             return function(*args)
 

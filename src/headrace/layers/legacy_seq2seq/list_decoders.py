@@ -93,7 +93,14 @@ def embedding_rnn_decoder(
     update_embedding_for_previous: bool = True,
     scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
-    """``rnn_decoder`` over ids; with ``feed_previous`` only the first one is used."""
+    """``rnn_decoder`` over ids; with ``feed_previous`` only the first one is used.
+
+    ``decoder_inputs`` is a list of int32 [batch] ids below ``num_symbols``; they are looked up in
+    the variable "embedding" [``num_symbols``, ``embedding_size``]. With ``feed_previous`` the next
+    input is the embedding of the largest output, mapped by ``output_projection`` (a pair of weights
+    and biases) first; ``update_embedding_for_previous=False`` keeps gradients from that embedding.
+    Returns the list of outputs and the last state.
+    """
     with variable_scope(scope or "embedding_rnn_decoder") as opened:
         check_projection(output_projection, num_symbols, opened.dtype)
         embedding = get_variable("embedding", [num_symbols, embedding_size])
@@ -118,7 +125,15 @@ def attention_decoder(
     scope: str | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """A decoder that attends to ``attention_states`` (batch, length, size) at each step."""
+    """A decoder that attends to ``attention_states`` (batch, length, size) at each step.
+
+    ``decoder_inputs`` is a list with a tensor [batch, size] for each step. At each step the input
+    joined with the last attention goes through a linear map into ``cell``, and the output joined
+    with the new attention through one to ``output_size`` (default: the cell's). ``num_heads``
+    attentions are read. ``loop_function(previous output, step)`` makes the next input in place of
+    the given one. ``initial_state_attention`` begins with the attention of ``initial_state``
+    instead of zeros. Returns the list of outputs and the last state.
+    """
     if not decoder_inputs:
         raise ValueError("Must provide at least 1 input to attention decoder.")
     if num_heads < 1:

@@ -58,7 +58,13 @@ def list_sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of ``sequence_loss_by_example`` over the batch, or its mean."""
+    """The sum of ``sequence_loss_by_example`` over the batch, or its mean.
+
+    ``logits``, ``targets`` and ``weights`` are lists with a tensor for each step: [batch, classes],
+    int32 [batch] and float [batch]. ``average_across_timesteps`` divides a row's sum by its
+    weights, ``average_across_batch`` the total by the batch size. ``softmax_loss_function(labels=…,
+    logits=…)`` stands in for the cross entropy.
+    """
     with name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         rows = sequence_loss_by_example(
             logits, targets, weights, average_across_timesteps, softmax_loss_function

@@ -54,7 +54,12 @@ def basic_rnn_seq2seq(
     dtype: DTypeLike = dtypes.float32,
     scope: VariableScope | str | None = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder with two copies of ``cell``."""
+    """An encoder and a decoder with two copies of ``cell``.
+
+    ``encoder_inputs`` and ``decoder_inputs`` are lists of tensors [batch, size]. The decoder begins
+    with the encoder's last state; the encoder's outputs are not used. Returns the list of the
+    decoder's outputs, [batch, ``cell.output_size``], and its last state.
+    """
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
         return rnn_decoder(decoder_inputs, state, cell)
@@ -68,7 +73,12 @@ def tied_rnn_seq2seq(
     dtype: DTypeLike = dtypes.float32,
     scope: object = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder with the same variables."""
+    """An encoder and a decoder with the same variables.
+
+    ``encoder_inputs`` and ``decoder_inputs`` are lists of tensors [batch, size] of one size.
+    ``loop_function(previous output, step)`` makes the decoder's next input. Returns the list of the
+    decoder's outputs and its last state.
+    """
     with variable_scope("combined_tied_rnn_seq2seq"):
         name = scope or "tied_rnn_seq2seq"
         _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=name)
@@ -109,7 +119,12 @@ def embedding_rnn_seq2seq(
     dtype: DTypeLike | None = None,
     scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
-    """Encoder and decoder over ids, each with its own embedding."""
+    """Encoder and decoder over ids, each with its own embedding.
+
+    As ``embedding_attention_seq2seq`` without the attention: the decoder sees only the encoder's
+    last state. Inputs are lists of int32 [batch]; outputs are logits [batch,
+    ``num_decoder_symbols``] without an ``output_projection``.
+    """
     with variable_scope(scope or "embedding_rnn_seq2seq") as opened:
         if dtype is not None:
             opened.set_dtype(dtype)
@@ -146,7 +161,12 @@ def embedding_tied_rnn_seq2seq(
     dtype: DTypeLike | None = None,
     scope: VariableScope | str | None = None,
 ) -> tuple[list[Any], Any]:
-    """Encoder and decoder over ids with one embedding and one set of variables."""
+    """Encoder and decoder over ids with one embedding and one set of variables.
+
+    Both sides have the same ``num_symbols`` ids. Inputs are lists of int32 [batch]; outputs are
+    logits [batch, ``num_decoder_symbols``] (default ``num_symbols``) without an
+    ``output_projection``. ``feed_previous`` is as in ``embedding_attention_seq2seq``.
+    """
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
         kind = opened.dtype
         check_projection(output_projection, num_symbols, kind)
@@ -181,7 +201,15 @@ def embedding_attention_seq2seq(
     scope: VariableScope | str | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """Encoder and attention decoder over lists of ids; returns the outputs and the last state."""
+    """Encoder and attention decoder over lists of ids; returns the outputs and the last state.
+
+    The inputs are lists of int32 [batch]. The encoder runs a copy of ``cell`` over embeddings of
+    ``num_encoder_symbols``; the decoder attends to all of its outputs. Without
+    ``output_projection`` (a pair of weights and biases) outputs are logits [batch,
+    ``num_decoder_symbols``], otherwise the cell's outputs. ``feed_previous``, a bool or a bool
+    tensor, feeds the largest output back instead of ``decoder_inputs``. ``num_heads`` and
+    ``initial_state_attention`` are as in ``attention_decoder``.
+    """
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as opened:
         kind = opened.dtype
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
@@ -225,7 +253,13 @@ def one2many_rnn_seq2seq(
     dtype: DType | None = None,
     scope: VariableScope | str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """One encoder and several decoders: the arguments of decoders are dicts by decoder name."""
+    """One encoder and several decoders: the arguments of decoders are dicts by decoder name.
+
+    ``decoder_inputs_dict`` has lists of int32 [batch], ``dec_cells_dict`` cells and
+    ``num_decoder_symbols_dict`` numbers of ids. ``feed_previous`` is as in
+    ``embedding_attention_seq2seq``. Returns two dicts by decoder name: lists of logits, and last
+    states.
+    """
     if not isinstance(enc_cell, RNNCell):
         raise TypeError(f"enc_cell is not an RNNCell: {type(enc_cell)}")
     if set(dec_cells_dict) != set(decoder_inputs_dict):

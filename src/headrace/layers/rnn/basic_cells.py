@@ -75,14 +75,21 @@ class _SimpleCell(UnitState, LayerRNNCell):
 
 
 class BasicRNNCell(_SimpleCell):
-    """``output = activation([inputs, state] · kernel + bias)``; the state is the output."""
+    """``output = activation([inputs, state] · kernel + bias)``; the state is the output.
+
+    The variables are ``kernel`` [inputs + units, units] and ``bias`` [units]. ``activation`` is a
+    function or its name, tanh by default. ``reuse=True`` takes existing variables of the scope.
+
+        cell = tf.contrib.rnn.BasicRNNCell(4)
+        outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), dtype=tf.float32)
+    """
 
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
+        activation: object = None,
         reuse: ReuseLike = None,
-        name: Any = None,
+        name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:
@@ -113,11 +120,11 @@ class GRUCell(_SimpleCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
+        activation: object = None,
         reuse: ReuseLike = None,
         kernel_initializer: object = None,
-        bias_initializer: Any = None,
-        name: Any = None,
+        bias_initializer: object = None,
+        name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:
@@ -247,7 +254,7 @@ class LSTMCell(_SimpleCell):
         state_is_tuple: bool = True,
         activation: Activation | None = None,
         reuse: ReuseLike = None,
-        name: Any = None,
+        name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: object,
     ) -> None:

@@ -142,7 +142,11 @@ def stack_bidirectional_rnn(
     sequence_length: TensorLike | None = None,
     scope: VariableScope | str | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Layers of ``static_bidirectional_rnn``, each over the joined outputs of the one before."""
+    """Layers of ``static_bidirectional_rnn``, each over the joined outputs of the one before.
+
+    ``inputs`` is a list of tensors [batch, size], one for each step; the other arguments and the
+    result are those of ``stack_bidirectional_dynamic_rnn``, with a list of outputs.
+    """
     _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw, before = [], [], inputs
     with variable_scope(scope or "stack_bidirectional_rnn"):
@@ -176,7 +180,13 @@ def stack_bidirectional_dynamic_rnn(
     scope: VariableScope | str | None = None,
     swap_memory: bool = False,
 ) -> tuple[Any, Any, Any]:
-    """Layers of ``bidirectional_dynamic_rnn``, each over the joined outputs of the one before."""
+    """Layers of ``bidirectional_dynamic_rnn``, each over the joined outputs of the one before.
+
+    ``cells_fw`` and ``cells_bw`` have a cell for each layer, ``initial_states_fw`` and
+    ``initial_states_bw`` a state for each. ``inputs`` is [batch, time, size], or [time, batch,
+    size] with ``time_major``. Returns the joined outputs of the last layer and the tuples of last
+    states, forwards and backwards.
+    """
     _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw, before = [], [], inputs
     with variable_scope(scope or "stack_bidirectional_rnn"):

@@ -72,7 +72,12 @@ def _add_variables(
 
 
 class LSTMBlockCell(LSTMUnitState, LayerRNNCell):
-    """An LSTM with optional peepholes and clipping of the cell."""
+    """An LSTM with optional peepholes and clipping of the cell.
+
+    ``forget_bias`` is added to the forget gate before the sigmoid. ``cell_clip`` limits the
+    absolute value of the cell, ``use_peephole`` lets the gates see the cell. The variables are
+    ``kernel`` and ``bias``, as of ``BasicLSTMCell``; the state is an ``LSTMStateTuple``.
+    """
 
     def __init__(
         self,
@@ -178,7 +183,12 @@ class LSTMBlockFusedCell(Layer):
 
 
 class GRUBlockCell(LayerRNNCell):
-    """A GRU with the variables of TensorFlow's fused GRU op (``gates`` and ``candidate``)."""
+    """A GRU with the variables of TensorFlow's fused GRU op (``gates`` and ``candidate``).
+
+    ``num_units`` is the size of the state; ``cell_size`` is its older name, and one of both is
+    needed. The formula is ``GRUCell``'s with tanh; TensorFlow computes it in one operation,
+    Headrace fuses the steps. Kernel and bias are those of TensorFlow's checkpoints.
+    """
 
     def __init__(
         self,
@@ -227,4 +237,7 @@ class GRUBlockCell(LayerRNNCell):
 
 
 class GRUBlockCellV2(GRUBlockCell):
-    """GRUBlockCell with GRUCell's names of variables (those that GRUBlockCell has today)."""
+    """GRUBlockCell with GRUCell's names of variables (those that GRUBlockCell has today).
+
+    The arguments are ``GRUBlockCell``'s. A checkpoint of either cell and of ``GRUCell`` fits.
+    """

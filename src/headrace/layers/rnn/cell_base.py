@@ -290,7 +290,12 @@ class LSTMUnitState(UnitState):
 
 
 class LayerRNNCell(RNNCell):
-    """A cell that makes its variables in ``build``, as layers do."""
+    """A cell that makes its variables in ``build``, as layers do.
+
+    Base class of one's own cells: ``build(inputs_shape)`` calls ``self.add_variable``, and
+    ``call(inputs, state)`` returns the output and the new state. ``state_size`` and ``output_size``
+    are properties.
+    """
 
     def __call__(
         self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any

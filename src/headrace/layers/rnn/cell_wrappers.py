@@ -325,7 +325,12 @@ def _drops(probability: float | Tensor) -> bool:
 
 
 class ResidualWrapper(RNNCellWrapper):
-    """A cell whose outputs get its inputs added (or ``residual_fn(inputs, outputs)``)."""
+    """A cell whose outputs get its inputs added (or ``residual_fn(inputs, outputs)``).
+
+    Without ``residual_fn`` the outputs must have the shapes of the inputs. The state is the cell's.
+
+        cell = tf.nn.rnn_cell.ResidualWrapper(tf.nn.rnn_cell.GRUCell(3))
+    """
 
     def __init__(
         self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: object
@@ -362,7 +367,11 @@ def _added(inputs: TensorLike, outputs: Tensor) -> Any:
 
 
 class DeviceWrapper(RNNCellWrapper):
-    """A cell whose operations are on a device."""
+    """A cell whose operations are on a device.
+
+    ``device`` is a name or a function as in ``tf.device``. Headrace computes on the CPU; the device
+    is recorded in the graph for others who read it.
+    """
 
     def __init__(self, cell: Any, device: Any, **kwargs: object) -> None:
         super().__init__(cell, **kwargs)

@@ -53,7 +53,13 @@ __all__ = [
 
 
 class LayerNormBasicLSTMCell(LSTMUnitState, RNNCell):
-    """An LSTM with layer normalization of its gates and its cell, and dropout of its candidates."""
+    """An LSTM with layer normalization of its gates and its cell, and dropout of its candidates.
+
+    ``norm_gain`` and ``norm_shift`` are the initial scale and offset of the normalizations;
+    ``layer_norm=False`` leaves them out. ``dropout_keep_prob`` is a number or a tensor: what share
+    of the candidates is kept (https://arxiv.org/abs/1603.05118). ``input_size`` is not used, as in
+    TensorFlow.
+    """
 
     def __init__(
         self,
@@ -107,7 +113,11 @@ class LayerNormBasicLSTMCell(LSTMUnitState, RNNCell):
 
 
 class NASCell(LayerRNNCell):
-    """The cell that neural architecture search found."""
+    """The cell that neural architecture search found.
+
+    From https://arxiv.org/abs/1611.01578. ``num_proj`` maps the output to so many numbers,
+    ``use_bias`` adds a bias to the gates. The state is an ``LSTMStateTuple``.
+    """
 
     _BASE = 8
 
@@ -177,7 +187,11 @@ class NASCell(LayerRNNCell):
 
 
 class UGRNNCell(UnitState, RNNCell):
-    """An update gate between the state and a candidate."""
+    """An update gate between the state and a candidate.
+
+    ``forget_bias`` is added to the gate before the sigmoid; ``activation`` is that of the
+    candidate. State and output are the same tensor (https://arxiv.org/abs/1611.09913).
+    """
 
     def __init__(
         self,
@@ -208,7 +222,13 @@ class UGRNNCell(UnitState, RNNCell):
 
 
 class IntersectionRNNCell(UnitState, RNNCell):
-    """Two gates: between state and candidate, and between input and output."""
+    """Two gates: between state and candidate, and between input and output.
+
+    The output gate mixes the input with ``y_activation`` of a linear map, so inputs must have
+    ``num_units`` columns; ``num_in_proj`` (equal to ``num_units``) projects others first.
+    ``forget_bias`` is added to both gates before the sigmoid. From
+    https://arxiv.org/abs/1611.09913.
+    """
 
     def __init__(
         self,
@@ -276,7 +296,11 @@ class _Independent(UnitState, LayerRNNCell):
 
 
 class IndRNNCell(_Independent):
-    """``activation(inputs · w + state * u + b)``."""
+    """``activation(inputs · w + state * u + b)``.
+
+    ``u`` is a vector: a unit sees only its own state (https://arxiv.org/abs/1803.04831).
+    ``activation`` is a function or its name, tanh by default.
+    """
 
     def __init__(
         self,
@@ -302,7 +326,11 @@ class IndRNNCell(_Independent):
 
 
 class IndyGRUCell(_Independent):
-    """A GRU whose units see only their own state: recurrent weights are vectors."""
+    """A GRU whose units see only their own state: recurrent weights are vectors.
+
+    ``activation`` is a function or its name, tanh by default; ``kernel_initializer`` is for the
+    weights and ``bias_initializer`` for the biases (default: 1 for the gates, 0 for the candidate).
+    """
 
     def __init__(
         self,
@@ -349,7 +377,11 @@ class IndyGRUCell(_Independent):
 
 
 class IndyLSTMCell(_Independent):
-    """An LSTM whose units see only their own state: recurrent weights are vectors."""
+    """An LSTM whose units see only their own state: recurrent weights are vectors.
+
+    ``forget_bias`` is added to the forget gate before the sigmoid. ``activation`` is a function or
+    its name, tanh by default. The state is an ``LSTMStateTuple``.
+    """
 
     def __init__(
         self,

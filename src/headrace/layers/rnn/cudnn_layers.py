@@ -250,7 +250,16 @@ class _CudnnRNN(Layer):
 
 
 class CudnnLSTM(_CudnnRNN):
-    """LSTM layers over ``[time, batch, depth]``; the state is ``(h, c)``; computed on the CPU."""
+    """LSTM layers over ``[time, batch, depth]``; the state is ``(h, c)``; computed on the CPU.
+
+    ``direction`` is "unidirectional" or "bidirectional" (outputs joined), ``dropout`` a share of
+    the inputs of every layer but the first, dropped while ``training``; ``input_mode`` is
+    "linear_input". A call returns the outputs [time, batch, units] and the state [layers, batch,
+    units].
+
+        lstm = tf.contrib.cudnn_rnn.CudnnLSTM(2, 4)
+        outputs, (h, c) = lstm(tf.ones([5, 2, 3]))
+    """
 
     _num_gates = 4
     _is_lstm = True
@@ -267,7 +276,13 @@ class CudnnLSTM(_CudnnRNN):
 
 
 class CudnnGRU(_CudnnRNN):
-    """GRU layers with the reset gate after the product; the state is ``(h,)``."""
+    """GRU layers with the reset gate after the product; the state is ``(h,)``.
+
+    ``num_layers`` layers of ``num_units`` over [time, batch, depth], computed on the CPU.
+    ``direction`` is "unidirectional" or "bidirectional", ``dropout`` a share between layers,
+    ``input_mode`` "linear_input". All weights are in the variable ``opaque_kernel``, in cuDNN's
+    order.
+    """
 
     _num_gates = 3
 
@@ -293,13 +308,19 @@ class _Plain(_CudnnRNN):
 
 
 class CudnnRNNTanh(_Plain):
-    """Plain recurrent layers with tanh, over ``[time, batch, depth]``; computed on the CPU."""
+    """Plain recurrent layers with tanh, over ``[time, batch, depth]``; computed on the CPU.
+
+    The arguments are ``CudnnLSTM``'s; the state is ``(h,)``.
+    """
 
     _activation = "tanh"
 
 
 class CudnnRNNRelu(_Plain):
-    """Plain recurrent layers with relu, over ``[time, batch, depth]``; computed on the CPU."""
+    """Plain recurrent layers with relu, over ``[time, batch, depth]``; computed on the CPU.
+
+    The arguments are ``CudnnLSTM``'s; the state is ``(h,)``.
+    """
 
     _activation = "relu"
 

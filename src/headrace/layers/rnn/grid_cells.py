@@ -116,7 +116,7 @@ class GridLSTMCell(RNNCell):
         return ops.concat(outputs, 1), joined
 
     def _all_blocks(
-        self, blocks: list[list[Any]], state: TensorLike, batch: Any, prefix: str
+        self, blocks: list[list[Any]], state: TensorLike, batch: object, prefix: str
     ) -> tuple[list[Any], list[Any]]:
         outputs: list[Any] = []
         states: list[Any] = []
@@ -148,7 +148,7 @@ class GridLSTMCell(RNNCell):
         return freq, time[0] if time else freq
 
     def _block(
-        self, windows: list[Any], block: int, state: TensorLike, batch: Any, prefix: str
+        self, windows: list[Any], block: int, state: TensorLike, batch: object, prefix: str
     ) -> tuple[list[Any], list[Any]]:
         n, kind = self._num_units, windows[0].dtype
         freq, time = self._variables(block, windows[0].shape.as_list()[1], kind)

@@ -46,11 +46,11 @@ class Linear:
 
     def __init__(
         self,
-        args: Any,
+        args: object,
         output_size: int,
         build_bias: bool,
-        bias_initializer: Any = None,
-        kernel_initializer: Any = None,
+        bias_initializer: object = None,
+        kernel_initializer: object = None,
     ) -> None:
         self._build_bias = build_bias
         self._is_sequence = nest.is_nested(args)
@@ -80,7 +80,7 @@ class Linear:
 
 
 def linear(
-    args: Any,
+    args: object,
     output_size: int,
     bias: bool,
     bias_initializer: InitializerLike | None = None,

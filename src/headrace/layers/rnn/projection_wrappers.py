@@ -48,22 +48,26 @@ class _Around(RNNCell):
     def output_size(self) -> Any:
         return self._cell.output_size
 
-    def zero_state(self, batch_size: Any, dtype: DType) -> Any:
+    def zero_state(self, batch_size: object, dtype: DType) -> Any:
         values = [batch_size] if isinstance(batch_size, Tensor) else []
         with name_scope(type(self).__name__ + "ZeroState", values=values):
             return self._cell.zero_state(batch_size, dtype)
 
 
 class EmbeddingWrapper(_Around):
-    """A cell whose inputs are ids, looked up in the variable ``embedding``."""
+    """A cell whose inputs are ids, looked up in the variable ``embedding``.
+
+    The variable is [``embedding_classes``, ``embedding_size``], by default uniform with variance 1.
+    Over a whole sequence it is faster to look up all ids first with ``tf.nn.embedding_lookup``.
+    """
 
     def __init__(
         self,
-        cell: Any,
+        cell: object,
         embedding_classes: int,
         embedding_size: int,
-        initializer: Any = None,
-        reuse: Any = None,
+        initializer: object = None,
+        reuse: object = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         assert_like_rnncell("cell", cell)
@@ -94,15 +98,19 @@ class EmbeddingWrapper(_Around):
 
 
 class InputProjectionWrapper(_Around):
-    """A cell with a linear map (and an activation) before it."""
+    """A cell with a linear map (and an activation) before it.
+
+    Its variables map the inputs to ``num_proj`` numbers. ``input_size`` is not used, as in
+    TensorFlow. Over a whole sequence one ``tf.layers.dense`` before the RNN is faster.
+    """
 
     def __init__(
         self,
-        cell: Any,
+        cell: object,
         num_proj: int,
         activation: Callable[[Any], Any] | None = None,
-        input_size: Any = None,
-        reuse: Any = None,
+        input_size: object = None,
+        reuse: object = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         assert_like_rnncell("cell", cell)
@@ -121,14 +129,18 @@ class InputProjectionWrapper(_Around):
 
 
 class OutputProjectionWrapper(_Around):
-    """A cell with a linear map (and an activation) after it."""
+    """A cell with a linear map (and an activation) after it.
+
+    Its variables map the cell's output to ``output_size`` numbers. Over a whole sequence one
+    ``tf.layers.dense`` after the RNN is faster.
+    """
 
     def __init__(
         self,
-        cell: Any,
+        cell: object,
         output_size: int,
         activation: Callable[[Any], Any] | None = None,
-        reuse: Any = None,
+        reuse: object = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         assert_like_rnncell("cell", cell)
@@ -160,7 +172,7 @@ class HighwayWrapper(_Around):
 
     def __init__(
         self,
-        cell: Any,
+        cell: object,
         couple_carry_transform_gates: bool = True,
         carry_bias_init: float = 1.0,
     ) -> None:
@@ -196,7 +208,13 @@ class HighwayWrapper(_Around):
 
 
 class AttentionCellWrapper(RNNCell):
-    """A cell that attends to its own last ``attn_length`` states."""
+    """A cell that attends to its own last ``attn_length`` states.
+
+    The attention, ``attn_size`` numbers (default: the cell's output size), is joined to the inputs,
+    which a linear map brings to ``input_size`` (default: their own). ``attn_vec_size`` is the width
+    of the score. ``state_is_tuple=False`` joins the cell's state, the attention and the past into
+    one tensor. From https://arxiv.org/abs/1601.06733.
+    """
 
     def __init__(
         self,

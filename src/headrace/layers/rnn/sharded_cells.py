@@ -216,7 +216,12 @@ class TimeFreqLSTMCell(RNNCell):
 
 
 class GLSTMCell(RNNCell):
-    """An LSTM whose units are ``number_of_groups`` independent groups."""
+    """An LSTM whose units are ``number_of_groups`` independent groups.
+
+    Inputs and units are cut into the groups, each with weights of its own; all sizes must be
+    multiples of ``number_of_groups``. ``num_proj`` maps the output to so many numbers,
+    ``forget_bias`` is added to the forget gate (https://arxiv.org/abs/1703.10722).
+    """
 
     def __init__(
         self,
@@ -303,7 +308,12 @@ class GLSTMCell(RNNCell):
 
 
 class SRUCell(UnitState, LayerRNNCell):
-    """The simple recurrent unit: its gates see the input alone, not the state."""
+    """The simple recurrent unit: its gates see the input alone, not the state.
+
+    So the products of all steps can be made at once (https://arxiv.org/abs/1709.02755).
+    ``activation`` (tanh by default) is applied to the state; what remains of the output comes from
+    the input.
+    """
 
     def __init__(
         self,

@@ -34,7 +34,12 @@ def _random_exp(minval: float, maxval: float) -> Any:
 
 
 class PhasedLSTMCell(LSTMUnitState, RNNCell):
-    """An LSTM whose units are open in phases of their own; its inputs are ``(times, features)``."""
+    """An LSTM whose units are open in phases of their own; its inputs are ``(times, features)``.
+
+    ``times`` is [batch, 1]. A unit is open for ``ratio_on`` of its period, which is drawn between
+    ``period_init_min`` and ``period_init_max`` (on a scale of logarithms) and learned; when closed
+    only ``leak`` of an update passes (https://arxiv.org/abs/1610.09513).
+    """
 
     def __init__(
         self,
@@ -104,7 +109,14 @@ class PhasedLSTMCell(LSTMUnitState, RNNCell):
 
 
 class ConvLSTMCell(RNNCell):
-    """An LSTM whose products are convolutions over ``conv_ndims`` dimensions of its inputs."""
+    """An LSTM whose products are convolutions over ``conv_ndims`` dimensions of its inputs.
+
+    ``input_shape`` is the shape of one input without the batch: [rows, columns, channels] for
+    ``conv_ndims`` 2. ``kernel_shape`` has the size of the filter in each dimension.
+    ``skip_connection`` joins the inputs to the output. ``initializers`` is not used, as in
+    TensorFlow. The classes ``Conv1DLSTMCell``, ``Conv2DLSTMCell`` and ``Conv3DLSTMCell`` fix
+    ``conv_ndims``.
+    """
 
     def __init__(
         self,

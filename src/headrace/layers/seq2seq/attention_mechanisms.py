@@ -132,7 +132,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         return self.initial_alignments(batch_size, dtype)
 
 
-def _prepare_memory(memory: Any, lengths: object, check_dims: bool) -> Any:
+def _prepare_memory(memory: object, lengths: object, check_dims: bool) -> Any:
     """The memory as tensors, zero past the end of each row."""
     memory = nest.map_structure(lambda m: ops.convert_to_tensor(m, name="memory"), memory)
     if lengths is not None:
@@ -310,7 +310,13 @@ class BahdanauAttention(_Additive):
 
 
 def safe_cumprod(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A cumulative product of numbers in [0, 1], as the exponential of a sum of logarithms."""
+    """A cumulative product of numbers in [0, 1], as the exponential of a sum of logarithms.
+
+    Zeros count as the least positive number, so gradients are finite. The further arguments are
+    those of ``tf.cumsum``: ``axis``, ``exclusive``, ``reverse``.
+
+        tf.contrib.seq2seq.safe_cumprod([0.5, 0.5])  # [0.5, 0.25]
+    """
     with name_scope(None, "SafeCumprod", [x]):
         x = ops.convert_to_tensor(x, name="x")
         tiny = np.finfo(x.dtype.as_numpy_dtype).tiny
@@ -383,7 +389,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
         memory: object,
         memory_sequence_length: TensorLike | None = None,
         normalize: bool = False,
-        score_mask_value: Any = None,
+        score_mask_value: object = None,
         sigmoid_noise: float = 0.0,
         sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0,
@@ -414,7 +420,13 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
 
 
 class LuongMonotonicAttention(_Monotonic):
-    """Monotonic attention with Luong's score: the position in the memory only moves on."""
+    """Monotonic attention with Luong's score: the position in the memory only moves on.
+
+    ``memory`` is [batch, time, depth] and is mapped to ``num_units``, which must be the query's
+    size; rows after ``memory_sequence_length`` have no weight. ``scale`` learns a factor of the
+    score. ``sigmoid_noise`` times a normal number is added to scores, so that training finds sharp
+    choices; ``mode`` is "recursive", "parallel" (faster, less exact) or "hard" (at inference).
+    """
 
     def __init__(
         self,
@@ -422,7 +434,7 @@ class LuongMonotonicAttention(_Monotonic):
         memory: object,
         memory_sequence_length: TensorLike | None = None,
         scale: bool = False,
-        score_mask_value: Any = None,
+        score_mask_value: object = None,
         sigmoid_noise: float = 0.0,
         sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0,

@@ -33,7 +33,13 @@ class _Fields(NamedTuple):
 
 
 class AttentionWrapperState(_Fields):
-    """The state of an AttentionWrapper: the cell's state, attention, alignments and time."""
+    """The state of an AttentionWrapper: the cell's state, attention, alignments and time.
+
+    ``cell_state``, ``attention`` [batch, size], ``time`` (a scalar), ``alignments`` [batch,
+    memory], ``alignment_history`` (a TensorArray, or ``()``) and ``attention_state``. With several
+    mechanisms the last three are tuples. To begin with another cell state than zero:
+    ``wrapper.zero_state(batch, tf.float32).clone(cell_state=encoder_state)``.
+    """
 
     __slots__ = ()
 

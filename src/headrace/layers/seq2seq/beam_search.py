@@ -37,7 +37,12 @@ __all__ = [
 
 
 class BeamSearchDecoderState(NamedTuple):
-    """A beam search between two steps: the cell's state, log probabilities, lengths, finished."""
+    """A beam search between two steps: the cell's state, log probabilities, lengths, finished.
+
+    ``log_probs``, ``lengths`` and ``finished`` are [batch, beam], and so begins the shape of
+    everything in ``cell_state``. ``accumulated_attention_probs`` is for the coverage penalty,
+    ``()`` without.
+    """
 
     cell_state: Any
     log_probs: Any
@@ -47,7 +52,11 @@ class BeamSearchDecoderState(NamedTuple):
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """One step of a beam search: scores, predicted ids and parents of the beams."""
+    """One step of a beam search: scores, predicted ids and parents of the beams.
+
+    ``scores`` (float), ``predicted_ids`` and ``parent_ids`` (int32) are [batch, beam];
+    ``parent_ids`` says from which beam of the step before each one continues.
+    """
 
     scores: Any
     predicted_ids: Any
@@ -83,7 +92,11 @@ def _tiled(t: Tensor, multiplier: int) -> Tensor:
 
 
 def gather_tree_from_array(t: TensorLike, parent_ids: Any, sequence_length: TensorLike) -> Tensor:
-    """A stacked TensorArray (time, batch, beam, …) in the order of the final sequences."""
+    """A stacked TensorArray (time, batch, beam, …) in the order of the final sequences.
+
+    ``parent_ids`` is [time, batch, beam], ``sequence_length`` [batch, beam]. Used on the alignments
+    of an attention, which are stored in the order of the beams at each step.
+    """
     known = parent_ids.shape.as_list()
     sizes = ops.shape(parent_ids)
     time, batch, beam = (known[i] or sizes[i] for i in range(3))

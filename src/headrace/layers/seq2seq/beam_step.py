@@ -22,7 +22,7 @@ __all__ = ["beam_search_step", "get_attention_probs"]
 def beam_search_step(
     time: TensorLike,
     logits: Tensor,
-    next_cell_state: Any,
+    next_cell_state: object,
     beam_state: BeamSearchDecoderState,
     batch_size: Tensor,
     beam_width: int,
@@ -52,7 +52,7 @@ def beam_search_step(
         chosen.set_shape([static_batch, beam_width])
 
     def gathered(
-        indices: Tensor, source: Tensor, size: Any, shape: object, name: str | None = None
+        indices: Tensor, source: Tensor, size: object, shape: object, name: str | None = None
     ) -> Tensor:
         return _gather(indices, source, batch_size, size, shape, static_batch, name)
 
@@ -159,7 +159,7 @@ def _scores(
     return scores + ops.expand_dims(penalty, 2)
 
 
-def _length_penalty(lengths: TensorLike, factor: Any) -> Any:
+def _length_penalty(lengths: TensorLike, factor: object) -> Any:
     factor = ops.convert_to_tensor(factor, name="penalty_factor")
     factor.set_shape(())
     known = ops.static_value(factor)

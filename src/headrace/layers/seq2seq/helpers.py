@@ -32,7 +32,7 @@ def _unstacked(x: Tensor) -> TensorArray:
     return TensorArray(x.dtype, size=ops.shape(x)[0], element_shape=x.shape[1:]).unstack(x)
 
 
-def _lookup(embedding: Any) -> Callable[[Any], Any]:
+def _lookup(embedding: object) -> Callable[[Any], Any]:
     return embedding if callable(embedding) else lambda ids: ops.embedding_lookup(embedding, ids)
 
 
@@ -71,22 +71,33 @@ class Helper:
         raise NotImplementedError
 
     def next_inputs(
-        self, time: object, outputs: object, state: Any, sample_ids: Any, name: str | None = None
+        self,
+        time: object,
+        outputs: object,
+        state: object,
+        sample_ids: object,
+        name: str | None = None,
     ) -> Any:
         """``(finished, next_inputs, next_state)``."""
         raise NotImplementedError
 
 
 class CustomHelper(Helper):
-    """A helper of three functions: ``initialize_fn``, ``sample_fn`` and ``next_inputs_fn``."""
+    """A helper of three functions: ``initialize_fn``, ``sample_fn`` and ``next_inputs_fn``.
+
+    ``initialize_fn()`` returns ``(finished, first inputs)``, ``sample_fn(time=, outputs=, state=)``
+    the samples and ``next_inputs_fn(time=, outputs=, state=, sample_ids=)`` a triple of finished,
+    next inputs and next state. ``sample_ids_shape`` and ``sample_ids_dtype`` describe one sample
+    (default: a scalar int32).
+    """
 
     def __init__(
         self,
         initialize_fn: Callable[..., Any],
         sample_fn: Callable[..., Any],
         next_inputs_fn: Callable[..., Any],
-        sample_ids_shape: Any = None,
-        sample_ids_dtype: Any = None,
+        sample_ids_shape: object = None,
+        sample_ids_dtype: object = None,
     ) -> None:
         self._initialize_fn = initialize_fn
         self._sample_fn = sample_fn
@@ -121,7 +132,12 @@ class CustomHelper(Helper):
             return self._sample_fn(time=time, outputs=outputs, state=state)
 
     def next_inputs(
-        self, time: object, outputs: object, state: Any, sample_ids: Any, name: str | None = None
+        self,
+        time: object,
+        outputs: object,
+        state: object,
+        sample_ids: object,
+        name: str | None = None,
     ) -> Any:
         with name_scope(name, f"{type(self).__name__}NextInputs", [time]):
             return self._next_inputs_fn(
@@ -130,11 +146,16 @@ class CustomHelper(Helper):
 
 
 class TrainingHelper(Helper):
-    """Inputs are given sequences (batch, time, …); samples are the largest outputs."""
+    """Inputs are given sequences (batch, time, …); samples are the largest outputs.
+
+    ``inputs`` may be a structure of tensors; ``time_major`` says that they are [time, batch, …].
+    ``sequence_length`` is int32 [batch]: inputs after the end are zeros. For teacher forcing with a
+    ``BasicDecoder``.
+    """
 
     def __init__(
         self,
-        inputs: Any,
+        inputs: object,
         sequence_length: object,
         time_major: bool = False,
         name: str | None = None,
@@ -214,7 +235,7 @@ class TrainingHelper(Helper):
             return finished, following, state
 
 
-def _probability(given: Any) -> Tensor:
+def _probability(given: object) -> Tensor:
     probability = ops.convert_to_tensor(given, name="sampling_probability")
     if probability.shape.ndims not in (0, 1):
         raise ValueError(
@@ -246,10 +267,10 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
     def __init__(
         self,
-        inputs: Any,
-        sequence_length: Any,
-        embedding: Any,
-        sampling_probability: Any,
+        inputs: object,
+        sequence_length: object,
+        embedding: object,
+        sampling_probability: object,
         time_major: bool = False,
         seed: int | None = None,
         scheduling_seed: int | None = None,
@@ -287,12 +308,17 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
 
 class ScheduledOutputTrainingHelper(TrainingHelper):
-    """Scheduled sampling of the decoder's outputs themselves."""
+    """Scheduled sampling of the decoder's outputs themselves.
+
+    At each step and for each sequence the next input is, with ``sampling_probability``,
+    ``next_inputs_fn(outputs)`` (default: the outputs) instead of the given one.
+    ``auxiliary_inputs`` are joined to every input. The rest is as in ``TrainingHelper``.
+    """
 
     def __init__(
         self,
-        inputs: Any,
-        sequence_length: Any,
+        inputs: object,
+        sequence_length: object,
         sampling_probability: object,
         time_major: bool = False,
         seed: int | None = None,
@@ -352,7 +378,11 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
 
 class GreedyEmbeddingHelper(Helper):
-    """The next input is the embedding of the largest output, until ``end_token``."""
+    """The next input is the embedding of the largest output, until ``end_token``.
+
+    ``embedding`` is a table for ``tf.nn.embedding_lookup`` or a function of ids; ``start_tokens``
+    is int32 [batch], ``end_token`` a scalar. For inference with a ``BasicDecoder``.
+    """
 
     def __init__(self, embedding: object, start_tokens: object, end_token: object) -> None:
         self._embedding_fn = _lookup(embedding)
@@ -411,14 +441,18 @@ def _check_single(outputs: TensorLike) -> None:
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """As GreedyEmbeddingHelper, with samples drawn from the outputs as logits."""
+    """As GreedyEmbeddingHelper, with samples drawn from the outputs as logits.
+
+    Logits are divided by ``softmax_temperature`` first: above 1 samples vary more, below 1 less.
+    ``seed`` makes them repeatable.
+    """
 
     def __init__(
         self,
-        embedding: Any,
-        start_tokens: Any,
+        embedding: object,
+        start_tokens: object,
         end_token: object,
-        softmax_temperature: Any = None,
+        softmax_temperature: object = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(embedding, start_tokens, end_token)
@@ -434,14 +468,19 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class InferenceHelper(Helper):
-    """A helper of functions: ``sample_fn``, ``end_fn``, and ``next_inputs_fn`` from a sample."""
+    """A helper of functions: ``sample_fn``, ``end_fn``, and ``next_inputs_fn`` from a sample.
+
+    ``sample_fn(outputs)`` gives samples of ``sample_shape`` and ``sample_dtype``,
+    ``end_fn(samples)`` says which sequences end. ``start_inputs`` is [batch, …]; without
+    ``next_inputs_fn`` the samples themselves are the next inputs.
+    """
 
     def __init__(
         self,
         sample_fn: Callable[[Any], Any],
-        sample_shape: Any,
+        sample_shape: object,
         sample_dtype: object,
-        start_inputs: Any,
+        start_inputs: object,
         end_fn: Callable[[Any], Any],
         next_inputs_fn: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -472,7 +511,12 @@ class InferenceHelper(Helper):
         return self._sample_fn(outputs)
 
     def next_inputs(
-        self, time: object, outputs: object, state: Any, sample_ids: Any, name: str | None = None
+        self,
+        time: object,
+        outputs: object,
+        state: object,
+        sample_ids: object,
+        name: str | None = None,
     ) -> Any:
         following = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
         return self._end_fn(sample_ids), following, state

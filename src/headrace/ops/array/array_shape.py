@@ -312,7 +312,10 @@ EXPAND_DIMS = define(
 def expand_dims(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: object = None
 ) -> Tensor:
-    """Insert a dimension of size 1 at ``axis`` (formerly ``dim``)."""
+    """Insert a dimension of size 1 at ``axis`` (formerly ``dim``).
+
+    A negative ``axis`` counts from the end: ``tf.expand_dims([1, 2], -1)`` is [[1], [2]].
+    """
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
@@ -324,7 +327,7 @@ def expand_dims_v2(input: TensorLike, axis: AxisLike, name: str | None = None) -
     return expand_dims(input, axis, name)
 
 
-def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+def one_of(new_name: str, new: object, old_name: str, old: object) -> Any:
     """An argument that has a deprecated second name."""
     if old is None:
         return new
@@ -385,7 +388,12 @@ def squeeze(
     name: str | None = None,
     squeeze_dims: object = None,
 ) -> Tensor:
-    """Remove dimensions of size 1: all, or those in ``axis``."""
+    """Remove dimensions of size 1: all, or those in ``axis``.
+
+    ``axis`` (older: ``squeeze_dims``) is one number or a list, of dimensions of size 1 only.
+
+        tf.squeeze([[[1], [2]]])  # [1, 2]
+    """
     axis = one_of("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is None:
         axis = ()
@@ -486,7 +494,7 @@ CONJUGATE_TRANSPOSE = define(
 
 
 def transpose(
-    a: TensorLike, perm: Any = None, name: str = "transpose", conjugate: bool = False
+    a: TensorLike, perm: object = None, name: str = "transpose", conjugate: bool = False
 ) -> Tensor:
     """Permute the dimensions: dimension ``i`` of the result is ``perm[i]`` of ``a``. Without
     ``perm`` their order is reversed; ``conjugate`` also conjugates complex values.
@@ -507,7 +515,10 @@ def transpose(
 def transpose_v2(
     a: TensorLike, perm: TensorLike | None = None, conjugate: bool = False, name: str = "transpose"
 ) -> Tensor:
-    """The tensor with its dimensions permuted; without ``perm`` reversed."""
+    """The tensor with its dimensions permuted; without ``perm`` reversed.
+
+    Dimension i of the result is dimension ``perm[i]`` of ``a``. ``conjugate``: of complex numbers.
+    """
     return transpose(a, perm, name, conjugate)
 
 
@@ -542,8 +553,7 @@ def _ensure_shape_kernel(xp: ArrayNamespace, x: Array, *, shape: Shape, node: Ke
     if not shapes.compatible(x.shape, shape):
         raise invalid(
             f"Shape of tensor {node.name} {shapes.show(x.shape)} is not compatible with "
-            "expected shape "
-            f"{shapes.show(shape)}."
+            f"expected shape {shapes.show(shape)}."
         )
     return x
 
@@ -561,11 +571,9 @@ ENSURE_SHAPE = define(
 
 def _guarantee_const(xp: ArrayNamespace, x: Array, *, T: dtypes.DType) -> Array:
     if T is dtypes.resource:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             "Input tensor to GuaranteeConst cannot be a resource variable handle, as the handle "
-            "would still refer to a (mutable) variable.",
+            "would still refer to a (mutable) variable."
         )
     return x
 

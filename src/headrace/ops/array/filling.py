@@ -136,7 +136,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     return apply(FILL, dims, value, name=name)
 
 
-def _filled(shape: object, value: Any, dtype: DType, name: str | None, default: str) -> Tensor:
+def _filled(shape: object, value: object, dtype: DType, name: str | None, default: str) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     if not isinstance(shape, Tensor):
         if isinstance(shape, float) and not shape.is_integer():
@@ -227,7 +227,13 @@ def zeros_like(
     name: str | None = None,
     optimize: bool = True,
 ) -> Tensor:
-    """Zeros (False, empty strings) in the shape of another tensor."""
+    """Zeros (False, empty strings) in the shape of another tensor.
+
+    ``dtype`` defaults to that of ``tensor``. ``optimize`` makes a constant where the shape is
+    known; without it the graph reads the shape of ``tensor``.
+
+        tf.zeros_like([[1.5, 2.0]])  # [[0.0, 0.0]]
+    """
     tensor = convert_to_tensor(tensor)
     same = dtype is None or as_dtype(dtype).base_dtype is tensor._dtype._base
     wanted = tensor._dtype._base if same else as_dtype(dtype)

@@ -21,7 +21,7 @@ from headrace.core.convert import (
 from headrace.core.dispatch import dispatched
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
@@ -31,11 +31,10 @@ from headrace.ops.array.index_kernels import (
     gather_kernel,
     gather_nd_kernel,
     gather_v2_kernel,
-    invert_kernel,
     scatter_kernel,
     scatter_nd_kernel,
-    unravel_kernel,
 )
+from headrace.ops.array.permutations import invert_permutation, unravel_index
 
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, ShapeLike, TensorLike
@@ -254,7 +253,12 @@ def gather_v2(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """Slices of ``params`` along ``axis``, chosen by ``indices``; see ``tf.gather``."""
+    """Slices of ``params`` along ``axis``, chosen by ``indices``; see ``tf.gather``.
+
+    The first ``batch_dims`` dimensions of both are matched with each other; ``axis`` is then the
+    first after them by default. An index outside of the dimension is an error whatever
+    ``validate_indices`` says, as in TensorFlow.
+    """
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
@@ -312,7 +316,14 @@ GATHER_ND = define(
 def gather_nd(
     params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: Any = 0
 ) -> Tensor:
-    """``params[indices[i]]``: each index is a vector into the leading dimensions."""
+    """``params[indices[i]]``: each index is a vector into the leading dimensions.
+
+    ``indices`` is [..., depth]; the result is ``indices.shape[:-1] + params.shape[depth:]``. The
+    first ``batch_dims`` dimensions of both are matched with each other. An index outside of
+    ``params`` is an InvalidArgumentError.
+
+        tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])  # [2, 3]
+    """
     if isinstance(batch_dims, Tensor):
         known = static_value(batch_dims)
         if known is None:
@@ -380,7 +391,11 @@ def _flat_batch_gather_nd(params: Tensor, indices: Tensor, batch: int, scope: st
 def gather_nd_v2(
     params: TensorLike, indices: TensorLike, batch_dims: int = 0, name: str | None = None
 ) -> Tensor:
-    """Slices of ``params`` chosen by the index vectors in ``indices``; see ``tf.gather_nd``."""
+    """Slices of ``params`` chosen by the index vectors in ``indices``; see ``tf.gather_nd``.
+
+    The result is ``indices.shape[:-1] + params.shape[depth:]`` for index vectors of ``depth``
+    numbers; the first ``batch_dims`` dimensions of both are matched with each other.
+    """
     return gather_nd(params, indices, name, batch_dims)
 
 
@@ -506,14 +521,24 @@ def tensor_scatter_update(
 def tensor_scatter_add(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up."""
+    """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up.
+
+    ``indices`` is [..., depth] and ``updates`` ``indices.shape[:-1] + tensor.shape[depth:]``.
+
+        tf.tensor_scatter_add([1, 1, 1], [[0], [2], [0]], [1, 2, 3])  # [5, 1, 3]
+    """
     return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)
 
 
 def tensor_scatter_sub(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too."""
+    """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too.
+
+    ``indices`` is [..., depth] and ``updates`` ``indices.shape[:-1] + tensor.shape[depth:]``.
+
+        tf.tensor_scatter_sub([5, 5], [[0], [0]], [1, 2])  # [2, 5]
+    """
     return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)
 
 
@@ -521,45 +546,6 @@ def scatter_nd_non_aliasing_add(
     input: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)
-
-
-INVERT_PERMUTATION = define(
-    "InvertPermutation",
-    "x: T -> y: T; T: type(index)=int32",
-    shape=lambda c: [c.require_rank(0, 1)],
-    kernel=invert_kernel,
-    grad=NOT_DIFFERENTIABLE,
-)
-
-
-def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of a permutation of 0 … n - 1: ``y[x[i]] = i``."""
-    return apply(INVERT_PERMUTATION, x, name=name)
-
-
-def _unravel_shape(c: Inference) -> list[Shape]:
-    indices, dims = c.shape(0), c.require_rank(1, 1)
-    count = None if dims is None or len(dims) != 1 else dims[0]
-    if indices is None:
-        return [None]
-    return [(count,) if not indices else (count, *indices)]
-
-
-UNRAVEL_INDEX = define(
-    "UnravelIndex",
-    "indices: Tidx, dims: Tidx -> output: Tidx; Tidx: type(index)=int32",
-    shape=_unravel_shape,
-    kernel=unravel_kernel,
-    grad=NOT_DIFFERENTIABLE,
-)
-
-
-def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """Flat indices into a tensor of shape ``dims`` as coordinates, one row per dimension.
-
-    tf.unravel_index([5], [2, 3])                           # [[1], [2]]
-    """
-    return apply(UNRAVEL_INDEX, indices, dims, name=name)
 
 
 # IndexedSlices as tensors -----------------------------------------------------------------------

@@ -72,14 +72,14 @@ def _concat_shape_of(found: Sequence[Shape], axis: Array | None) -> list[Shape]:
             if out[i] is not None and out[i] != s[i]:
                 raise ValueError(
                     f"Dimension {i} in both shapes must be equal, but are {out[i]} and "
-                    f"{s[i]}. Shapes are {_all(found)}"
+                    f"{s[i]}. Shapes are {_show_shapes(found)}"
                 )
             out[i] = s[i]
     out[at] = total
     return [tuple(out)]
 
 
-def _all(found: Sequence[Shape]) -> str:
+def _show_shapes(found: Sequence[Shape]) -> str:
     return " and ".join(shapes.show(s) for s in found)
 
 
@@ -350,7 +350,12 @@ def _mixed(values: Sequence[Any]) -> bool:
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices along a dimension, whose size must be known or given as ``num``."""
+    """The slices along a dimension, whose size must be known or given as ``num``.
+
+    The result is a list of tensors without that dimension; ``axis`` may be negative.
+
+        tf.unstack([[1, 2], [3, 4]], axis=1)  # [[1, 3], [2, 4]]
+    """
     if num is None:
         value = convert_to_tensor(value)
         s = value._shape
@@ -371,7 +376,9 @@ def pack(values: TensorLike, axis: int = 0, name: str = "pack") -> Tensor:
 def unpack(
     value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unpack"
 ) -> list[Tensor]:
-    """The pre-1.0 name of ``unstack``."""
+    """The pre-1.0 name of ``unstack``; ``num`` is the size of ``axis`` where
+    the graph does not know it.
+    """
     return unstack(value, num, axis, name)
 
 

@@ -92,7 +92,13 @@ def sequence_mask(
     dtype: DTypeLike = dtypes.bool,
     name: str | None = None,
 ) -> Tensor:
-    """True at the first ``lengths[i]`` positions of row i."""
+    """True at the first ``lengths[i]`` positions of row i.
+
+    ``maxlen`` (default: the largest length) is the size of the last dimension of the result, whose
+    shape is ``lengths.shape + [maxlen]``. ``dtype`` other than bool gives 1 and 0.
+
+        tf.sequence_mask([1, 3], dtype=tf.int32)  # [[1, 0, 0], [1, 1, 1]]
+    """
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:

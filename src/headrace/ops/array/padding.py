@@ -430,7 +430,11 @@ def pad_v2(
     constant_values: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
-    """As ``tf.pad``, with ``constant_values`` before ``name``."""
+    """As ``tf.pad``, with ``constant_values`` before ``name``.
+
+    ``paddings`` has a pair (before, after) for each dimension; ``mode`` is "CONSTANT", "REFLECT"
+    (without the edge) or "SYMMETRIC" (with it).
+    """
     return pad(tensor, paddings, mode, name, constant_values)
 
 

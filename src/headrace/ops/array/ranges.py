@@ -289,7 +289,13 @@ def range(
     dtype: DType | None = None,
     name: str | None = "range",
 ) -> Tensor:
-    """Numbers from ``start`` (0, if only a limit is given) up to, without, ``limit``."""
+    """Numbers from ``start`` (0, if only a limit is given) up to, without, ``limit``.
+
+    ``delta`` may be negative. The type is the widest of the arguments' (int32, int64, float32,
+    float64) unless ``dtype`` says it.
+
+        tf.range(5, 0, -2)  # [5, 3, 1]
+    """
     if limit is None:
         start, limit = 0, start
     plain = type(start) is int and type(delta) is int and dtype is None
@@ -339,7 +345,11 @@ lin_space = linspace
 def linspace_v2(
     start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
 ) -> Tensor:
-    """``num`` evenly spaced values; between tensors along a new axis. Integers give float64."""
+    """``num`` evenly spaced values; between tensors along a new axis. Integers give float64.
+
+    Both ends are among the values. Where ``start`` and ``stop`` are tensors of one shape, ``axis``
+    is where the new axis stands. TF 1 takes only scalars and floats.
+    """
     start = convert.convert_to_tensor(start)
     stop = convert.convert_to_tensor(stop, start.dtype.base_dtype)
     if start.dtype.is_integer:

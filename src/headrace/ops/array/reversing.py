@@ -200,7 +200,11 @@ def reverse_sequence_v2(
     batch_axis: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """As ``tf.reverse_sequence``, without the old names of its arguments."""
+    """As ``tf.reverse_sequence``, without the old names of its arguments.
+
+    In slice i along ``batch_axis`` (default 0) the first ``seq_lengths[i]`` elements along
+    ``seq_axis`` are reversed; the others stay.
+    """
     return reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)
 
 
@@ -248,7 +252,13 @@ ROLL = define(
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
-    """Shift along dimensions; what leaves at one end comes in at the other."""
+    """Shift along dimensions; what leaves at one end comes in at the other.
+
+    ``shift`` and ``axis`` are numbers or vectors of equal length; a positive shift moves to larger
+    indices. Shifts of an axis that is named twice add up.
+
+        tf.roll([1, 2, 3, 4], shift=1, axis=0)  # [4, 1, 2, 3]
+    """
     return apply(ROLL, input, shift, axis, name=name)
 
 

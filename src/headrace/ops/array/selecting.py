@@ -142,7 +142,14 @@ def where(
     y: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """With one argument the indices of what is true; with three, elements of x or y."""
+    """With one argument the indices of what is true; with three, elements of x or y.
+
+    ``x`` and ``y`` have one shape; ``condition`` has it too, or is a vector that chooses whole
+    rows. There is no broadcasting: that is ``tf.where_v2``. Indices come as int64 [count, rank].
+
+        tf.where([True, False], [1, 2], [3, 4])  # [1, 4]
+        tf.where([False, True])  # [[1]]
+    """
     if x is None and y is None:
         return apply(WHERE, condition, name=name or "Where")
     if x is None or y is None:
@@ -281,7 +288,13 @@ TOP_K_V2 = define(
 def top_k(
     input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None
 ) -> Any:
-    """The k largest entries of the last dimension, largest first, and where they are."""
+    """The k largest entries of the last dimension, largest first, and where they are.
+
+    Returns ``(values, indices)`` as a named tuple; of equal entries the one with the smaller index
+    comes first. The order is the same with ``sorted=False``, where TensorFlow promises none.
+
+        tf.nn.top_k([1, 3, 2], k=2).indices  # [1, 2]
+    """
     return TopKV2(*apply_many(TOP_K_V2, input, k, sorted=sorted, name=name))
 
 
@@ -325,7 +338,12 @@ NTH_ELEMENT = define(
 def nth_element(
     input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The n-th smallest (``reverse``: largest) entry of the last dimension."""
+    """The n-th smallest (``reverse``: largest) entry of the last dimension.
+
+    ``n`` counts from 0 and must be less than the size of the dimension, which the result lacks.
+
+        tf.contrib.nn.nth_element([3.0, 1.0, 2.0], 1)  # 2.0
+    """
     return apply(NTH_ELEMENT, input, n, reverse=reverse, name=name)
 
 
@@ -368,8 +386,17 @@ IN_TOP_K_V2 = define(
 )
 
 
-def in_top_k(predictions: Any, targets: Any, k: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each target is among the k largest predictions of its row."""
+def in_top_k(
+    predictions: object, targets: object, k: TensorLike, name: str | None = None
+) -> Tensor:
+    """Whether each target is among the k largest predictions of its row.
+
+    ``predictions`` is float32 [batch, classes], ``targets`` class numbers [batch]; the result is
+    bool [batch]. Classes that tie with the k-th count as among them; a prediction that is not
+    finite makes the row False.
+
+        tf.nn.in_top_k([[0.1, 0.7, 0.2]], [2], k=2)  # [True]
+    """
     with name_scope(name, "in_top_k"):
         return apply(IN_TOP_K_V2, predictions, targets, k, name="InTopKV2")
 
@@ -377,5 +404,9 @@ def in_top_k(predictions: Any, targets: Any, k: TensorLike, name: str | None = N
 def in_top_k_v2(
     targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
 ) -> Tensor:
-    """As ``tf.nn.in_top_k``, with ``targets`` first."""
+    """As ``tf.nn.in_top_k``, with ``targets`` first.
+
+    ``targets`` is [batch] class numbers, ``predictions`` float32 [batch, classes]; the result is
+    bool [batch].
+    """
     return in_top_k(predictions, targets, k, name)

@@ -130,7 +130,13 @@ SLICE = define(
 def slice(
     input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None
 ) -> Tensor:
-    """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end."""
+    """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end.
+
+    ``begin`` and ``size`` have a number for each dimension. Python's ``tensor[a:b]`` is the shorter
+    spelling.
+
+        tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [-1, 2])  # [[2, 3], [5, 6]]
+    """
     return apply(SLICE, input_, begin, size, name=name)
 
 

@@ -42,7 +42,12 @@ __all__ = [
 def sort(
     values: TensorLike, axis: AxisLike = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """The elements sorted along ``axis`` (the last by default), "ASCENDING" or "DESCENDING"."""
+    """The elements sorted along ``axis`` (the last by default), "ASCENDING" or "DESCENDING".
+
+    Equal elements keep no order that a program could see. ``tf.argsort`` gives the indices.
+
+        tf.sort([3, 1, 2], direction="DESCENDING")  # [3, 2, 1]
+    """
     with name_scope(name, "sort"):
         return _sorted(values, axis, direction, 0)
 

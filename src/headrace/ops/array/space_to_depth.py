@@ -276,7 +276,11 @@ def space_to_batch(
 def space_to_batch_v2(
     input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """As ``tf.space_to_batch_nd``: any number of spatial dimensions."""
+    """As ``tf.space_to_batch_nd``: any number of spatial dimensions.
+
+    ``paddings`` has a pair (begin, end) for each dimension of ``block_shape``; padded sizes must be
+    multiples of the block. The batch becomes larger by the product of ``block_shape``.
+    """
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
@@ -305,7 +309,11 @@ def batch_to_space(
 def batch_to_space_v2(
     input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """As ``tf.batch_to_space_nd``; one number as ``block_shape`` means height and width."""
+    """As ``tf.batch_to_space_nd``; one number as ``block_shape`` means height and width.
+
+    ``crops`` has a pair (begin, end) for each spatial dimension: what is cut off the result. The
+    batch becomes smaller by the product of ``block_shape``.
+    """
     if isinstance(block_shape, int):
         block_shape = np.array([block_shape, block_shape], np.int32)
     return batch_to_space_nd(input, block_shape, crops, name)
@@ -317,7 +325,13 @@ def required_space_to_batch_paddings(
     base_paddings: object = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(paddings, crops) that make ``input_shape`` a multiple of ``block_shape``."""
+    """(paddings, crops) that make ``input_shape`` a multiple of ``block_shape``.
+
+    ``base_paddings`` are pairs that are wanted at least; the extra is added at the end of each
+    dimension. Results are [dimensions, 2], constants where the arguments are.
+
+        tf.required_space_to_batch_paddings([5], [2])  # ([[0, 1]], [[0, 1]])
+    """
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
         sizes = convert_to_tensor(input_shape, dtypes.int32, "input_shape")
         block = convert_to_tensor(block_shape, dtypes.int32, "block_shape")
@@ -459,12 +473,20 @@ def depth_to_space(
 def space_to_depth_v2(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """As ``tf.space_to_depth``, with ``data_format`` before ``name``."""
+    """As ``tf.space_to_depth``, with ``data_format`` before ``name``.
+
+    Squares of ``block_size`` pixels become channels: [n, h, w, c] gives [n, h / b, w / b, c * b **
+    2]. ``data_format`` is "NHWC" or "NCHW".
+    """
     return space_to_depth(input, block_size, name, data_format)
 
 
 def depth_to_space_v2(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """As ``tf.depth_to_space``, with ``data_format`` before ``name``."""
+    """As ``tf.depth_to_space``, with ``data_format`` before ``name``.
+
+    Blocks of ``block_size ** 2`` channels become squares of pixels: [n, h, w, c] gives [n, h * b, w
+    * b, c / b ** 2]. ``data_format`` is "NHWC" or "NCHW".
+    """
     return depth_to_space(input, block_size, name, data_format)

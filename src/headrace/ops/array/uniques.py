@@ -226,5 +226,10 @@ def listdiff(
 def setdiff1d(
     x: TensorLike, y: TensorLike, index_dtype: DType = dtypes.int32, name: str | None = None
 ) -> Any:
-    """The elements of ``x`` that are not in ``y``, in order, and their positions: (out, idx)."""
+    """The elements of ``x`` that are not in ``y``, in order, and their positions: (out, idx).
+
+    Repeated elements stay. ``index_dtype`` is the type of the positions, int32 or int64.
+
+        tf.setdiff1d([1, 2, 3, 2], [3])  # ([1, 2, 2], [0, 1, 3])
+    """
     return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=index_dtype, name=name))

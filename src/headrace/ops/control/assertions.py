@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes, shape_fns
-from headrace.core.build import apply_op, apply_operation
+from headrace.core import dtypes
+from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import constant_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array import basic
-from headrace.ops.array.array_shape import const, invalid, rank
+from headrace.ops.array.array_shape import const, rank
 from headrace.ops.array.filling import _all_axes
-from headrace.ops.io.printing import summarize_value
+from headrace.ops.control.assert_op import Assert, called, described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.core.annotations import Array, ArrayNamespace, TensorLike
+    from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
 
 __all__ = [
@@ -78,59 +77,17 @@ __all__ = [
 ]
 
 
-def _assert_kernel(xp: ArrayNamespace, condition: Array, *data: Array, summarize: int) -> None:
-    if not condition:
-        parts = " ".join(f"[{summarize_value(d, summarize)}]" for d in data)
-        raise invalid(f"assertion failed: {parts}")
-
-
-ASSERT = define(
-    "Assert",
-    "condition: bool, data: *T ->; summarize: int=3",
-    shape=shape_fns.no_outputs,
-    kernel=_assert_kernel,
-    grad=NOT_DIFFERENTIABLE,
-    stateful=True,
-    host_only=True,
-    repeatable=True,
-)
-
-
-def Assert(
-    condition: TensorLike, data: Any, summarize: int | None = None, name: str | None = None
-) -> Operation:
-    """Fails with ``data`` in the message if ``condition`` is false when it runs."""
-    attrs = {} if summarize is None else {"summarize": summarize}
-    if get_default_graph()._is_eager:
-        return apply_operation(ASSERT, condition, list(data), name=name, **attrs)
-    with name_scope(name, "Assert", [condition, data]) as scope:
-        given = [convert_to_tensor(d) for d in data]
-        plain = all(d._dtype._base in (dtypes.string, dtypes.int32) for d in given)
-        # TF puts the op in a branch unless its data are all in host memory
-        last = "Assert/" if plain else "AssertGuard/Merge/"
-        made: Operation = apply_operation(ASSERT, condition, given, name=scope + last, **attrs)
-    values = made._inputs[1:]
-    count_more(made.graph, sum(not isinstance(d, Tensor) for d in data))
-    if any(v._dtype._base not in (dtypes.string, dtypes.int32) for v in values):
-        # TF puts the op in a branch, and its inputs through Switches
-        outside = {made._inputs[0], *(d for d in data if isinstance(d, Tensor))}
-        count_more(made.graph, 8 + len(outside))
-    return made
+_WHEN = """Of constants that fail it raises InvalidArgumentError at once. Otherwise it makes an
+operation, which has to run: put it before what it guards with ``tf.control_dependencies``."""
+_TF1_ARGUMENTS = f"""{_WHEN} ``data`` is a list
+of what the message shows (default: the values), ``summarize`` how many elements of each;
+``message`` is its beginning."""
+_TF2_ARGUMENTS = f"""{_WHEN} ``message``
+begins the text of the error, which shows ``summarize`` elements of each tensor. There is no
+``data`` as in TF 1."""
 
 
 # two tensors ------------------------------------------------------------------------------------
-
-
-def _describe(value: TensorLike) -> str:
-    if isinstance(value, Tensor):
-        known = constant_value(value)
-        return str(value.name if known is None else known)
-    return str(value)
-
-
-def called(tensor: Tensor) -> str:
-    """How a message refers to a tensor: an eager one has no name."""
-    return str(getattr(tensor, "name", f"shape={tensor.shape} dtype={tensor.dtype.name}"))
 
 
 def _compared(
@@ -159,14 +116,14 @@ def _compared(
             ]
         if message:
             data = [message, *data]
-        held = apply_op(op, x, y)
+        holds = apply_op(op, x, y)
         a, b = constant_value(x), constant_value(y)
         if a is not None and b is not None and not np.all(compare(a, b)):
             raise errors.InvalidArgumentError(
-                None, None, "\n".join(_describe(d) for d in data if not isinstance(d, str) or d)
+                None, None, "\n".join(described(d) for d in data if not isinstance(d, str) or d)
             )
         return Assert(
-            apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
+            apply_op("All", holds, _all_axes(holds), keep_dims=False), data, summarize, "Assert"
         )
 
 
@@ -199,7 +156,8 @@ def _pair(
 
     for function, label in ((check, what), (check_v2, what + "_v2")):
         function.__name__ = function.__qualname__ = label
-        function.__doc__ = f"Assert that ``x {sign} y`` holds for every element."
+        extra = _TF1_ARGUMENTS if function is check else _TF2_ARGUMENTS
+        function.__doc__ = f"Assert that ``x {sign} y`` for every element, broadcast.\n\n{extra}"
     return check, check_v2
 
 
@@ -225,7 +183,13 @@ def assert_near(
     message: object = None,
     name: str | None = None,
 ) -> Operation:
-    """Assert ``|x - y| <= atol + rtol * |y|`` for every element; by default both are 10 eps."""
+    """Assert ``|x - y| <= atol + rtol * |y|`` for every element; by default both are 10 eps.
+
+    ``rtol`` and ``atol`` are numbers or tensors of the type of ``x``; eps is that of the type of
+    ``x``. ``data``, ``summarize`` and ``message`` are as in ``tf.assert_equal``.
+
+        tf.assert_near([1.0], [1.05], atol=0.1)
+    """
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x._dtype._base, name="y")
@@ -245,9 +209,9 @@ def assert_near(
                 f"y ({called(y)}) = ",
                 y,
             ]
-        held = apply_op("LessEqual", distance, allowed)
+        holds = apply_op("LessEqual", distance, allowed)
         return Assert(
-            apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
+            apply_op("All", holds, _all_axes(holds), keep_dims=False), data, summarize, "Assert"
         )
 
 
@@ -260,7 +224,11 @@ def assert_near_v2(
     summarize: TensorLike | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Check that ``|x - y| <= atol + rtol * |y|`` everywhere; see ``tf.assert_near``."""
+    """Check that ``|x - y| <= atol + rtol * |y|`` everywhere; see ``tf.assert_near``.
+
+    Unlike ``tf.compat.v1.assert_near`` there is no ``data``; ``message`` begins the text of the
+    error.
+    """
     return assert_near(x, y, rtol, atol, None, summarize, message, name)
 
 
@@ -306,7 +274,8 @@ def _signed(
 
     for function, label in ((check, what), (check_v2, what + "_v2")):
         function.__name__ = function.__qualname__ = label
-        function.__doc__ = f"Assert that ``x {sign} 0`` holds for every element."
+        extra = _TF1_ARGUMENTS if function is check else _TF2_ARGUMENTS
+        function.__doc__ = f"Assert that ``x {sign} 0`` for every element.\n\n{extra}"
     return check, check_v2
 
 
@@ -341,12 +310,12 @@ def _rank_tensor(wanted: object, message: object) -> Tensor:
 
 def _checked_rank(
     what: str,
-    x: Any,
+    x: object,
     wanted: object,
     word: str,
     holds: Callable[[int, int], bool],
     op: str,
-    data: Any,
+    data: object,
     summarize: int | None,
     message: object,
     name: str | None,
@@ -377,7 +346,7 @@ def _checked_rank(
 def assert_rank(
     x: object,
     rank: object,
-    data: Any = None,
+    data: object = None,
     summarize: int | None = None,
     message: object = None,
     name: str | None = None,
@@ -393,14 +362,18 @@ def assert_rank(
 def assert_rank_v2(
     x: TensorLike, rank: TensorLike, message: TensorLike | None = None, name: str | None = None
 ) -> Operation:
-    """Check that ``x`` has a rank; see ``tf.assert_rank``."""
+    """Check that ``x`` has a rank; see ``tf.assert_rank``.
+
+    A known rank is checked at once, with ValueError; otherwise the operation fails when it runs. TF
+    1 has ``data`` and ``summarize`` before ``message``.
+    """
     return assert_rank(x, rank, message=message, name=name)
 
 
 def assert_rank_at_least(
     x: TensorLike,
     rank: TensorLike,
-    data: Any = None,
+    data: object = None,
     summarize: int | None = None,
     message: object = None,
     name: str | None = None,
@@ -426,7 +399,11 @@ def assert_rank_at_least(
 def assert_rank_at_least_v2(
     x: TensorLike, rank: TensorLike, message: TensorLike | None = None, name: str | None = None
 ) -> Operation:
-    """Check that ``x`` has at least a rank; see ``tf.assert_rank_at_least``."""
+    """Check that ``x`` has at least a rank; see ``tf.assert_rank_at_least``.
+
+    A known rank is checked at once, with ValueError; otherwise the operation fails when it runs. TF
+    1 has ``data`` and ``summarize`` before ``message``.
+    """
     return assert_rank_at_least(x, rank, message=message, name=name)
 
 
@@ -438,7 +415,13 @@ def assert_rank_in(
     message: object = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that fails unless the rank of ``x`` is one of ``ranks``, a list of numbers."""
+    """An operation that fails unless the rank of ``x`` is one of ``ranks``, a list of numbers.
+
+    A known rank is checked at once, with ValueError; otherwise the operation fails when it runs.
+    ``data`` is what the message shows, ``message`` its beginning.
+
+        tf.assert_rank_in([[1.0]], (1, 2))
+    """
     with name_scope(name, "assert_rank_in", [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = [_rank_tensor(r, message) for r in ranks]
@@ -470,7 +453,11 @@ def assert_rank_in(
 def assert_rank_in_v2(
     x: TensorLike, ranks: TensorLike, message: TensorLike | None = None, name: str | None = None
 ) -> Operation:
-    """Check that the rank of ``x`` is one of ``ranks``; see ``tf.assert_rank_in``."""
+    """Check that the rank of ``x`` is one of ``ranks``; see ``tf.assert_rank_in``.
+
+    A known rank is checked at once, with ValueError; otherwise the operation fails when it runs. TF
+    1 has ``data`` and ``summarize`` before ``message``.
+    """
     return assert_rank_in(x, ranks, message=message, name=name)
 
 
@@ -492,9 +479,15 @@ def assert_scalar(
 
 
 def assert_type(
-    tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: object, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """TypeError at once if the tensor is of another type."""
+    """TypeError at once if the tensor is of another type.
+
+    ``tf_type`` is a dtype or its name, ``message`` begins the text of the error. The result is an
+    operation that does nothing.
+
+        tf.assert_type([1.0], tf.float32)
+    """
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor._dtype._base is not dtypes.as_dtype(tf_type).base_dtype:
@@ -507,7 +500,11 @@ def assert_type(
 def assert_type_v2(
     tensor: TensorLike, tf_type: TensorLike, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Check while the graph is built that a tensor has a type (TypeError otherwise)."""
+    """Check while the graph is built that a tensor has a type (TypeError otherwise).
+
+    ``tf_type`` is a dtype or its name, ``message`` begins the text of the error. The result is an
+    operation that does nothing.
+    """
     return assert_type(tensor, tf_type, message, name)
 
 

@@ -68,7 +68,7 @@ class _Shared(Context):
         return _to_proto(self, export_scope)
 
     @staticmethod
-    def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
+    def from_proto(context_def: object, import_scope: str | None = None) -> Any:
         """The context of the default graph that a message describes."""
         from headrace.ops.control.context_messages import context_from_proto
 

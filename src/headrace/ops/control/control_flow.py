@@ -84,7 +84,7 @@ def note_flat(tensor: Tensor) -> None:
 # cond -------------------------------------------------------------------------------------------
 
 
-def _predicate(pred: Any) -> Tensor:
+def _predicate(pred: object) -> Tensor:
     """The condition of ``tf.cond``; what becomes a Switch is told in a Switch's words."""
     tensor = convert_to_tensor(pred)
     if tensor._dtype._base is not dtypes.bool:
@@ -201,7 +201,7 @@ def _unpacked(given: object) -> Any:
     return given
 
 
-def _flat(given: Any) -> list[Any]:
+def _flat(given: object) -> list[Any]:
     """What a branch returned, flat.
 
     In a function a branch may return nothing: its effects happen all the same.

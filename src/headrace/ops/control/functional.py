@@ -132,7 +132,7 @@ def _with_rows(tensor: Tensor, rows: int | None) -> Tensor:
 
 def _fold(
     fn: Callable[..., Any],
-    elems: Any,
+    elems: object,
     initializer: InitializerLike | None,
     name: str | None,
     default: str,

@@ -24,7 +24,7 @@ __all__ = ["for_loop", "pfor", "vectorized_map"]
 
 def for_loop(
     loop_fn: Callable[[Tensor], Any],
-    loop_fn_dtypes: Any,
+    loop_fn_dtypes: object,
     iters: int | Tensor,
     parallel_iterations: int | None = None,
 ) -> Any:
@@ -54,7 +54,7 @@ def for_loop(
     return nest.pack_sequence_as(like[0], flat) if nest.is_sequence(like[0]) else flat[0]
 
 
-def _types_of_tensors(loop_fn: Callable[[Tensor], Any], given: Any) -> list[dtypes.DType]:
+def _types_of_tensors(loop_fn: Callable[[Tensor], Any], given: object) -> list[dtypes.DType]:
     """The types of what is no None in one round, which is built only to find that out."""
     found = nest.flatten(loop_fn(constant(0)))
     types = [None] * len(found) if given is None else nest.flatten(given)
@@ -85,7 +85,7 @@ def pfor(
     return for_loop(loop_fn, None, iters, parallel_iterations)
 
 
-def vectorized_map(fn: Callable[[Any], Any], elems: Any) -> Any:
+def vectorized_map(fn: Callable[[Any], Any], elems: object) -> Any:
     """``fn`` of each row of ``elems`` (a tensor or a structure of them), the results stacked."""
     tensors = [convert_to_tensor(e) for e in nest.flatten(elems)]
     sizes = [t._shape[0] for t in tensors if t._shape and t._shape[0] is not None]

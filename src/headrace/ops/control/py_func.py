@@ -272,7 +272,7 @@ def numpy_function(
     return py_func(func, inp, Tout, stateful=True, name=name)
 
 
-def as_decorator(make: Callable[..., Any], Tout: Any, name: str | None) -> Callable[..., Any]:
+def as_decorator(make: Callable[..., Any], Tout: object, name: str | None) -> Callable[..., Any]:
     """``@tf.py_function(Tout=…)``: calls of the decorated function make the operation."""
 
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:

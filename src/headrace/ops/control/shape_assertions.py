@@ -106,7 +106,7 @@ def _is_one_of(size: object, symbols: tuple[Any, ...]) -> bool:
     )
 
 
-def _number(symbol: Any) -> int | None:
+def _number(symbol: object) -> int | None:
     """The size that is given as a number, or as a digit of a text such as ``"3D"``."""
     if isinstance(symbol, (int, np.integer)):
         return int(symbol)

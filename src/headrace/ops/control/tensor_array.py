@@ -45,8 +45,8 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: object,
+        size: object = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
@@ -145,7 +145,7 @@ class TensorArray:
     def mark_used(self) -> None:
         """Say that the array is dropped on purpose.
 
-        TensorFlow warns of a written array that nobody reads unless this was called; Headrace
+        TensorFlow warns of a written array that nothing reads unless this was called; Headrace
         does not warn.
         """
 

@@ -185,7 +185,7 @@ class EagerTensorArray(TensorArray):
             self._set(i, row)
         return self
 
-    def _rows(self, value: Any) -> list[Any]:
+    def _rows(self, value: object) -> list[Any]:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         shape: Any = tensor._shape
         return list(apply_list(lookup("Unpack"), tensor, num=shape[0], axis=0))

@@ -20,14 +20,18 @@ __all__ = ["TensorArraySpec"]
 
 
 class TensorArraySpec(TypeSpec):
-    """Element shape and type of a TensorArray, for datasets."""
+    """Element shape and type of a TensorArray, for datasets.
+
+    ``element_shape`` may have unknown sizes; ``dynamic_size`` says whether the array may grow,
+    ``infer_shape`` whether all elements have the shape of the first.
+    """
 
     value_type = TensorArray
 
     def __init__(
         self,
-        element_shape: Any = None,
-        dtype: Any = dtypes.float32,
+        element_shape: object = None,
+        dtype: object = dtypes.float32,
         dynamic_size: bool = False,
         infer_shape: bool = True,
     ) -> None:

@@ -76,7 +76,7 @@ class TensorList:
         return np.full(shape, b"", object) if kind is string else np.zeros(shape, kind.np_dtype)
 
 
-def _own(value: TensorLike) -> Array | TensorList:
+def _copied_element(value: TensorLike) -> Array | TensorList:
     """An element that nobody else can write to.
 
     (An element may be a list itself, which nobody can.)
@@ -159,20 +159,20 @@ def _push(xp: ArrayNamespace, handle: TensorList, tensor: Any) -> TensorList:
             f"max_num_elements: {handle.limit}"
         )
     _narrowed(handle.element_shape, np.shape(tensor))
-    return handle.having([*handle.elements, _own(tensor)])
+    return handle.having([*handle.elements, _copied_element(tensor)])
 
 
 def _pop(xp: ArrayNamespace, handle: TensorList, element_shape: Array) -> tuple[TensorList, Any]:
     if not handle.elements:
         raise _invalid("Trying to pop from an empty list.")
     last = handle.elements[-1]
-    value = handle.zeros(_shape(element_shape)) if last is None else _own(last)
+    value = handle.zeros(_shape(element_shape)) if last is None else _copied_element(last)
     return handle.having(handle.elements[:-1]), value
 
 
 def _get(xp: ArrayNamespace, handle: TensorList, index: Array, element_shape: Array) -> Any:
     found = handle.elements[_index(handle, index)]
-    return handle.zeros(_shape(element_shape)) if found is None else _own(found)
+    return handle.zeros(_shape(element_shape)) if found is None else _copied_element(found)
 
 
 def _set(
@@ -184,7 +184,7 @@ def _set(
     if node.attrs.get("resize_if_index_out_of_bounds") and int(index) >= len(elements):
         elements += [None] * (_size(int(index) + 1) - len(elements))
         handle = handle.having(elements)
-    elements[_index(handle, index)] = _own(item)
+    elements[_index(handle, index)] = _copied_element(item)
     return handle.having(elements)
 
 

@@ -94,7 +94,7 @@ def while_loop(
     return _like_sequence(returned[-1], results)
 
 
-def _check_loop(cond: object, body: object, loop_vars: Any, parallel_iterations: int) -> None:
+def _check_loop(cond: object, body: object, loop_vars: object, parallel_iterations: int) -> None:
     if not callable(cond):
         raise TypeError("cond must be callable.")
     if not callable(body):
@@ -116,7 +116,7 @@ def _keep_results(function: Callable[..., Any], results: list[Any]) -> Callable[
     return noted
 
 
-def _of_type(body: Callable[..., Any], loop_vars: Any) -> Callable[..., Any]:
+def _of_type(body: Callable[..., Any], loop_vars: object) -> Callable[..., Any]:
     """With a limit, the loop variables are one structure beside the counter: TF 1.15 compares the
     types of its lists and tuples. (Loops in functions are other loops, which do not.)
     """
@@ -292,7 +292,7 @@ def _body_results(results: Tensor | Sequence[Any] | None, variables: list[Any]) 
     return out
 
 
-def _invariant_shapes(tensors: list[Tensor], invariants: Any, variables: list[Any]) -> list[Any]:
+def _invariant_shapes(tensors: list[Tensor], invariants: object, variables: list[Any]) -> list[Any]:
     values = nest.flatten(variables)
     if invariants is None:
         given: list[Any] = [None] * len(values)
@@ -343,7 +343,7 @@ def _part_shapes(value: object, given: TensorShape | TypeSpec | None, default: b
     return [part.shape._plain for part in spec.component_specs]
 
 
-def _tensor_shape(value: Any, given: object) -> tuple[int | None, ...] | None:
+def _tensor_shape(value: object, given: object) -> tuple[int | None, ...] | None:
     if not isinstance(given, specs.TypeSpec):
         return shapes.to_plain(given)
     dtype = getattr(value, "dtype", None)
@@ -380,7 +380,7 @@ def _spec_of_shape(value: object, spec: object, shape: shapes.TensorShape) -> Ty
 
 
 class _Leaf:
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 

@@ -524,7 +524,11 @@ DRAW_V2 = define(
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, name: str | None = None, colors: object = None
 ) -> Tensor:
-    """The images of a batch with their boxes (batch x boxes x 4) drawn in."""
+    """The images of a batch with their boxes (batch x boxes x 4) drawn in.
+
+    ``images`` is [batch, height, width, 1, 3 or 4] of float32 or float16; a box is [y min, x min, y
+    max, x max] in parts of the image's size. ``colors`` is [n, channels] and is used in turn.
+    """
     return draw_bounding_boxes_v2(images, boxes, colors, name)
 
 

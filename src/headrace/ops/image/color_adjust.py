@@ -94,7 +94,11 @@ def adjust_saturation(
 
 
 def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike = 1) -> Tensor:
-    """gain * image ** gamma, in the scale [0, 1]."""
+    """gain * image ** gamma, in the scale [0, 1].
+
+    ``image`` may be of an integer type: it is scaled to [0, 1], and the result back, saturated. A
+    negative ``gamma`` is an error. ``gamma`` above 1 makes pictures darker.
+    """
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         original = image.dtype.base_dtype
@@ -138,14 +142,22 @@ def _drawn(low: TensorLike, high: Any, seed: int | None) -> Tensor:
 
 
 def random_brightness(image: Tensor, max_delta: float, seed: int | None = None) -> Tensor:
-    """Add one random number in [-max_delta, max_delta) to all values of an image."""
+    """Add one random number in [-max_delta, max_delta) to all values of an image.
+
+    The number is drawn anew in each run and is one for a whole batch; ``seed`` makes the sequence
+    repeatable. Values are not clipped unless the type is an integer.
+    """
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, _drawn(-max_delta, max_delta, seed))
 
 
 def random_contrast(image: Tensor, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """``adjust_contrast`` with a factor drawn from [lower, upper)."""
+    """``adjust_contrast`` with a factor drawn from [lower, upper).
+
+    The factor is drawn anew in each run and is one for a whole batch; ``seed`` makes the sequence
+    repeatable. ``lower`` must be non-negative and less than ``upper``.
+    """
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
@@ -154,7 +166,11 @@ def random_contrast(image: Tensor, lower: float, upper: float, seed: int | None 
 
 
 def random_hue(image: Tensor, max_delta: float, seed: int | None = None) -> Tensor:
-    """``adjust_hue`` with a shift drawn from [-max_delta, max_delta); at most 0.5."""
+    """``adjust_hue`` with a shift drawn from [-max_delta, max_delta); at most 0.5.
+
+    The shift, in turns of the colour circle, is drawn anew in each run and is one for a whole
+    batch; ``seed`` makes the sequence repeatable.
+    """
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:
@@ -163,7 +179,11 @@ def random_hue(image: Tensor, max_delta: float, seed: int | None = None) -> Tens
 
 
 def random_saturation(image: Tensor, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """``adjust_saturation`` with a factor drawn from [lower, upper)."""
+    """``adjust_saturation`` with a factor drawn from [lower, upper).
+
+    The factor is drawn anew in each run and is one for a whole batch; ``seed`` makes the sequence
+    repeatable. ``lower`` must be non-negative and less than ``upper``.
+    """
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
@@ -184,7 +204,12 @@ def adjust_jpeg_quality(
 def adjust_jpeg_quality_v2(
     image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """The image as it looks after saving it as JPEG and decoding it with ``dct_method``."""
+    """The image as it looks after saving it as JPEG and decoding it with ``dct_method``.
+
+    ``image`` is [height, width, 1 or 3] of any type that ``convert_image_dtype`` takes,
+    ``jpeg_quality`` 0 to 100 (a tensor may be given), ``dct_method`` "INTEGER_FAST",
+    "INTEGER_ACCURATE" or "".
+    """
     with name_scope(name, "adjust_jpeg_quality", [image]) as scope:
         image = convert_to_tensor(image, name="image")
         original = image.dtype.base_dtype

@@ -45,7 +45,13 @@ __all__ = [
 def convert_image_dtype(
     image: Tensor, dtype: DType, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """An image of another type, its values scaled to that type's range."""
+    """An image of another type, its values scaled to that type's range.
+
+    Floats are in [0, 1], integers from 0 to the largest of their type. ``saturate`` clips floats
+    outside of [0, 1] when the target is an integer type; otherwise they wrap around.
+
+        tf.image.convert_image_dtype(tf.constant([0, 255], tf.uint8), tf.float32)  # [0.0, 1.0]
+    """
     image = convert_to_tensor(image, name="image")
     want, have = dtypes.as_dtype(dtype), image.dtype.base_dtype
     if not want.is_floating and not want.is_integer:

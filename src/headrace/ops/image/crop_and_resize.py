@@ -260,7 +260,13 @@ def crop_and_resize_v1(
     name: str | None = None,
     box_indices: object = None,
 ) -> Tensor:
-    """A piece of an image for each box, all resized to ``crop_size``; float32."""
+    """A piece of an image for each box, all resized to ``crop_size``; float32.
+
+    ``image`` is [batch, height, width, channels]; a box is [y1, x1, y2, x2] in parts of the image's
+    size, and ``box_ind`` (newer: ``box_indices``) says from which image it is. ``method`` is
+    "bilinear" or "nearest"; points outside of the image are ``extrapolation_value``. The result is
+    [boxes, *crop_size, channels].
+    """
     which = one_of("box_indices", box_indices, "box_ind", box_ind)
     return apply(
         CROP_AND_RESIZE,

@@ -277,7 +277,14 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """A random crop: (begin, size) for ``tf.slice`` and its box, 1 x 1 x 4."""
+    """A random crop: (begin, size) for ``tf.slice`` and its box, 1 x 1 x 4.
+
+    ``image_size`` is [height, width, channels], ``bounding_boxes`` [1, n, 4] with [y min, x min, y
+    max, x max] in parts of the size. The crop covers at least ``min_object_covered`` of one box,
+    with an aspect ratio in ``aspect_ratio_range`` (default 0.75 to 1.33) and an area in
+    ``area_range`` (0.05 to 1). After ``max_attempts`` (100) the whole image is taken.
+    ``use_image_if_no_bounding_boxes`` lets the whole image stand for a box where there is none.
+    """
     given = {
         "aspect_ratio_range": aspect_ratio_range,
         "area_range": area_range,

@@ -262,7 +262,12 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The window [y, x, height, width] of a JPEG file."""
+    """The window [y, x, height, width] of a JPEG file.
+
+    Only what the window needs is decoded. ``channels`` is 0 (as in the file), 1 or 3; ``ratio`` is
+    1, 2, 4 or 8 and makes the picture smaller before the crop. The result is uint8 [height, width,
+    channels]; the other arguments are ``tf.image.decode_jpeg``'s.
+    """
     return apply(
         DECODE_AND_CROP_JPEG,
         contents,

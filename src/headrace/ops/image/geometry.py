@@ -307,7 +307,11 @@ def pad_to_bounding_box(
 def resize_image_with_crop_or_pad(
     image: TensorLike, target_height: Tensor, target_width: Tensor
 ) -> Tensor:
-    """The middle of an image, or the image in the middle of zeros, in each direction."""
+    """The middle of an image, or the image in the middle of zeros, in each direction.
+
+    ``image`` is [height, width, channels] or a batch of them; nothing is scaled. With an odd
+    difference the extra row or column is cut or added at the end.
+    """
 
     def resized(batch: Tensor) -> Tensor:
         batch = require(
@@ -321,7 +325,7 @@ def resize_image_with_crop_or_pad(
         cut_y, pad_y = _halves(height, target_height)
         cut_x, pad_x = _halves(width, target_width)
         cut = crop_to_bounding_box(
-            batch, cut_y, cut_x, _least(target_height, height), _least(target_width, width)
+            batch, cut_y, cut_x, _smaller(target_height, height), _smaller(target_width, width)
         )
         out = pad_to_bounding_box(cut, pad_y, pad_x, target_height, target_width)
         return at_least_3d(_with_size(out, batch, target_height, target_width))
@@ -338,5 +342,5 @@ def _halves(size: Tensor, target: Tensor) -> tuple[Any, Any]:
     return apply_op("Maximum", -difference // 2, 0), apply_op("Maximum", difference // 2, 0)
 
 
-def _least(a: Any, b: Any) -> Tensor:
+def _smaller(a: Any, b: Any) -> Tensor:
     return apply_op("Minimum", a, b) if _is_tensor(a, b) else min(a, b)

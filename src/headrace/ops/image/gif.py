@@ -71,7 +71,7 @@ class _Blocks:
         while size := self.take(1)[0]:
             self.take(size)
 
-    def frame(self, colors: Any) -> GifFrame:
+    def frame(self, colors: object) -> GifFrame:
         left, top, width, height = (self.number() for _ in range(4))
         flags = self.take(1)[0]
         own = self.colors(flags)

@@ -71,10 +71,10 @@ def require(tensor: Tensor, conditions: Callable[[], Iterable[tuple[Any, str]]])
 
 def _required(tensor: Tensor, conditions: Iterable[tuple[Any, str]]) -> Tensor:
     dynamic = []
-    for held, message in conditions:
-        if isinstance(held, Tensor):
-            dynamic.append((held, message))
-        elif not held:
+    for condition, message in conditions:
+        if isinstance(condition, Tensor):
+            dynamic.append((condition, message))
+        elif not condition:
             raise ValueError(message)
     if not dynamic:
         return tensor

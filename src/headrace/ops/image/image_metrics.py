@@ -60,7 +60,11 @@ def _same_images(a: TensorLike, b: TensorLike, max_val: TensorLike) -> tuple[Ten
 
 @counted_with(18)  # TF compares the shapes
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of each pair of images, in decibels."""
+    """The peak signal-to-noise ratio of each pair of images, in decibels.
+
+    ``a`` and ``b`` are [..., height, width, channels] of one type, ``max_val`` is the range of
+    values (255 for uint8, 1.0 for floats). The result is [...]; equal images give infinity.
+    """
     with name_scope(name, "PSNR", [a, b]):
         a, b, top = _same_images(a, b, max_val)
         error = reduce_mean(apply_op("SquaredDifference", a, b), [-3, -2, -1])

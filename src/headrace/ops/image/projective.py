@@ -205,7 +205,12 @@ def transform(
 def rotate(
     images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Images turned counterclockwise about their centre by angles (radians, one or one each)."""
+    """Images turned counterclockwise about their centre by angles (radians, one or one each).
+
+    ``images`` is [batch, height, width, channels], [height, width, channels] or [height, width].
+    ``interpolation`` is "NEAREST" or "BILINEAR"; points from outside of the image are 0, and the
+    size stays.
+    """
     with name_scope(name, "rotate"):
         batch, rank = _batch(images)
         height = cast(shape_of(batch)[1], dtypes.float32)[None]
@@ -220,7 +225,11 @@ def translate(
     interpolation: str = "NEAREST",
     name: str | None = None,
 ) -> Tensor:
-    """Images moved by [dx, dy], one or one each."""
+    """Images moved by [dx, dy], one or one each.
+
+    ``images`` is as in ``rotate``, ``translations`` float [2] or [batch, 2] in pixels to the right
+    and down. ``interpolation`` is "NEAREST" or "BILINEAR"; what comes in is 0.
+    """
     with name_scope(name, "translate"):
         rows = translations_to_projective_transforms(translations)
         return transform(images, rows, interpolation)
@@ -229,7 +238,11 @@ def translate(
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Tensor:
-    """Transforms that turn images of a size about their centre."""
+    """Transforms that turn images of a size about their centre.
+
+    ``angles`` are radians, one or [n], counterclockwise. The result is [n, 8], for
+    ``tf.contrib.image.transform``.
+    """
     with name_scope(name, "angles_to_projective_transforms"):
         given = convert_to_tensor(angles, dtypes.float32, "angles")
         if given.shape.ndims not in (0, 1):
@@ -261,7 +274,7 @@ def translations_to_projective_transforms(
         return concat([*columns, zeros((number, 2), dtypes.float32)], axis=1)
 
 
-def compose_transforms(*transforms: Any) -> Tensor:
+def compose_transforms(*transforms: object) -> Tensor:
     """One transform that does all of them, the last one first."""
     assert transforms, "transforms cannot be empty"
     with name_scope("compose_transforms"):
@@ -271,7 +284,7 @@ def compose_transforms(*transforms: Any) -> Tensor:
         return matrices_to_flat_transforms(composed)
 
 
-def flat_transforms_to_matrices(transforms: Any) -> Tensor:
+def flat_transforms_to_matrices(transforms: object) -> Tensor:
     """3 x 3 matrices of rows of 8."""
     with name_scope("flat_transforms_to_matrices"):
         rows = convert_to_tensor(transforms, name="transforms")

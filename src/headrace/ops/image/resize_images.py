@@ -223,7 +223,7 @@ def resize_image_with_pad(
     )
 
 
-def _as_resized(image: Tensor, method: Any) -> Tensor:
+def _as_resized(image: Tensor, method: object) -> Tensor:
     """An image of the size that is wanted already, in the type that others of its kind get."""
     if method == ResizeMethod.NEAREST_NEIGHBOR or image._dtype._base.is_floating:
         return image
@@ -237,7 +237,11 @@ def resize_image_with_pad_v2(
     method: object = ResizeMethodV2.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """Pictures resized to fit into the target size, with zeros around, undistorted."""
+    """Pictures resized to fit into the target size, with zeros around, undistorted.
+
+    ``image`` is [height, width, channels] or a batch of them; the result is in the middle.
+    ``method`` is one of ``tf.image.ResizeMethod``; ``antialias`` filters before making smaller.
+    """
     return _padded(
         image,
         target_height,

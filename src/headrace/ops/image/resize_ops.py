@@ -292,5 +292,9 @@ def resize_nearest_neighbor(
 def resize_area(
     images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over the area that an output pixel covers; float32."""
+    """The mean over the area that an output pixel covers; float32.
+
+    ``images`` is [batch, height, width, channels] and ``size`` [height, width]. ``align_corners``
+    aligns the centres of the corner pixels. For making pictures smaller; it has no gradient.
+    """
     return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)

@@ -231,7 +231,7 @@ LSTM_LAYER = define(
     kernel=_layer_kernel,
     grad=NOT_DIFFERENTIABLE,
     compiled="recurrent_kernels:layer",
-    packed_as="_HeldLSTMLayer",
+    packed_as="_PackedLSTMLayer",
     packed_input=-2,
     packed_unless="training",
 )

@@ -54,7 +54,7 @@ def _gelu(xp: ArrayNamespace, x: Any, approximate: bool) -> Any:
 
 
 def _make_product_step(activation: str) -> Callable[..., Any]:
-    def step(a: Array, b: Array, bias: Any) -> Any:
+    def step(a: Array, b: Array, bias: object) -> Any:
         out = matmul_bias(a, b, bias)
         activations.in_place(activation, out)
         return out
@@ -104,7 +104,7 @@ FUSED_MATMUL = define(
     grad=NOT_DIFFERENTIABLE,
     dense=True,
     role="matmul",
-    packed_as="_HeldMatMul",
+    packed_as="_PackedMatMul",
     packed_from=16384,
 )
 

@@ -1,8 +1,8 @@
 """Products and convolutions whose weights are kept packed: what the plan makes of them where the
 weights stay the same.
 
-They have no gradient and no wrapper, like the ops of ``fused_ops``. ``held`` is a
-:class:`~headrace.kernels.packed_weights.Held`.
+They have no gradient and no wrapper, like the ops of ``fused_ops``. ``forms`` is a
+:class:`~headrace.kernels.packed_weights.PackedForms`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from headrace.ops.nn.conv_shapes import channels_first
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
-    from headrace.kernels.packed_weights import Held
+    from headrace.kernels.packed_weights import PackedForms
 
-__all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL", "holder"]
+__all__ = ["PACKED_WEIGHTS", "PACKED_CONV2D", "PACKED_LSTM_LAYER", "PACKED_MATMUL", "packed_forms"]
 
 
-def holder(held: Array | Held) -> packed.Held:
-    """A layer's holder, which as a constant lies in an array."""
-    return held[()] if isinstance(held, np.ndarray) else held  # type: ignore[return-value]
+def packed_forms(forms: Array | PackedForms) -> packed.PackedForms:
+    """A layer's packed_forms, which as a constant lies in an array."""
+    return forms[()] if isinstance(forms, np.ndarray) else forms  # type: ignore[return-value]
 
 
 def _matmul_kernel(
     xp: ArrayNamespace,
     a: Array,
     b: Array,
-    held: Array | Held,
+    forms: Array | PackedForms,
     *args: Array,
     transpose_a: bool,
     transpose_b: bool,
@@ -51,33 +51,40 @@ def _matmul_kernel(
         text = f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
     activation = fused_ops[1] if len(fused_ops) > 1 else None
-    return packed.product(x, y, holder(held), args[0] if args else None, activation, weights)
+    return packed.product(x, y, packed_forms(forms), args[0] if args else None, activation, weights)
 
 
 def _conv_kernel(
-    xp: ArrayNamespace, x: Array, w: Array, held: Array | Held, *args: Array, node: KernelNode
+    xp: ArrayNamespace,
+    x: Array,
+    w: Array,
+    forms: Array | PackedForms,
+    *args: Array,
+    node: KernelNode,
 ) -> Array:
     first = channels_first(node.attrs)
     bias, add, relu = nn_conv.fused_parts(node, args, first)
     x = nn_conv.to_last(x, first)
     g = nn_conv.conv_geometry(node, x, w)
-    return nn_conv.from_last(windowed.conv_fused(x, w, g, bias, add, relu, holder(held)), first)
+    return nn_conv.from_last(
+        windowed.conv_fused(x, w, g, bias, add, relu, packed_forms(forms)), first
+    )
 
 
 def _matmul_shape(c: Inference) -> list[Shape]:
     return linalg.MATMUL.shape(c)  # type: ignore[return-value]
 
 
-HELD = define(
-    "_Held",
-    "weights: T -> held: variant; T: type",
+PACKED_WEIGHTS = define(
+    "_PackedWeights",
+    "weights: T -> forms: variant; T: type",
     shape=lambda c: [()],
-    kernel=lambda xp, weights: packed.Held(),
+    kernel=lambda xp, weights: packed.PackedForms(),
     grad=NOT_DIFFERENTIABLE,
 )
-HELD_MATMUL = define(
-    "_HeldMatMul",
-    "a: T, b: T, held: variant, args: num_args*T -> product: T; transpose_a: bool=False, "
+PACKED_MATMUL = define(
+    "_PackedMatMul",
+    "a: T, b: T, forms: variant, args: num_args*T -> product: T; transpose_a: bool=False, "
     "transpose_b: bool=False, "
     "T: type(float), fused_ops: list(str)=[], weights: str='float32'",
     shape=_matmul_shape,
@@ -88,27 +95,27 @@ HELD_MATMUL = define(
 
 
 def _lstm_kernel(
-    xp: ArrayNamespace, *arrays: Array | Held, N: int, order: Any, forget_bias: float
+    xp: ArrayNamespace, *arrays: Array | PackedForms, N: int, order: Any, forget_bias: float
 ) -> tuple[Array, ...]:
-    inputs, (h, c, kernel, bias, held) = arrays[:N], arrays[N:]
-    outputs, last = lstm.held_layer(
-        inputs, h, c, kernel, bias, holder(held), tuple(order), forget_bias
+    inputs, (h, c, kernel, bias, forms) = arrays[:N], arrays[N:]
+    outputs, last = lstm.packed_layer(
+        inputs, h, c, kernel, bias, packed_forms(forms), tuple(order), forget_bias
     )
     return (*outputs, last)
 
 
-HELD_LSTM_LAYER = define(
-    "_HeldLSTMLayer",
-    "inputs: N*T, h: T, c: T, kernel: T, bias: T, held: variant -> outputs: N*T, last: T; "
+PACKED_LSTM_LAYER = define(
+    "_PackedLSTMLayer",
+    "inputs: N*T, h: T, c: T, kernel: T, bias: T, forms: variant -> outputs: N*T, last: T; "
     "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, T: type(float)",
     shape=lambda c: [None] * (c.attr("N") + 1),
     kernel=_lstm_kernel,
     grad=NOT_DIFFERENTIABLE,
     layer=True,
 )
-HELD_CONV2D = define(
-    "_HeldConv2D",
-    "input: T, filter: T, held: variant, args: num_args*T -> output: T; "
+PACKED_CONV2D = define(
+    "_PackedConv2D",
+    "input: T, filter: T, forms: variant, args: num_args*T -> output: T; "
     + nn_conv.ATTRS_2D
     + ", fused_ops: list(str)=[]",
     shape=nn_conv.CONV2D.shape,
@@ -118,14 +125,14 @@ HELD_CONV2D = define(
 )
 
 
-def held_arguments(
-    packed_op: OpDef, inputs: tuple[int, ...], attrs: dict[str, Any], held: int
+def packed_arguments(
+    packed_op: OpDef, inputs: tuple[int, ...], attrs: dict[str, Any], forms: int
 ) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """The inputs and attributes of a node whose weights are packed: ``held`` comes after the
+    """The inputs and attributes of a node whose weights are packed: ``forms`` comes after the
     weights, or after everything else where the number of inputs is an attribute.
     """
-    if packed_op is HELD_LSTM_LAYER:
-        return (*inputs, held), {k: v for k, v in attrs.items() if k != "training"}
+    if packed_op is PACKED_LSTM_LAYER:
+        return (*inputs, forms), {k: v for k, v in attrs.items() if k != "training"}
     fused = tuple(attrs.get("fused_ops", ()))
     more = {"fused_ops": fused, "num_args": len(inputs) - 2}
-    return (*inputs[:2], held, *inputs[2:]), {**attrs, **more}
+    return (*inputs[:2], forms, *inputs[2:]), {**attrs, **more}

@@ -202,7 +202,7 @@ def restore_all(
 
 @contextmanager
 def _shown(reader: CheckpointFile, names: Sequence[str], specs: Sequence[str]) -> Iterator[None]:
-    """Whoever asked sees how far reading is; V1 files have no such thing."""
+    """Reports how far reading is to those who asked; V1 files have no such thing."""
     if isinstance(reader, SliceFileReader):
         yield
         return
@@ -265,7 +265,7 @@ def _restore_one_kernel(xp: ArrayNamespace, pattern: Array, name: str, *, dt: Ar
 
 
 def _restore_slice_kernel(
-    xp: ArrayNamespace, pattern: Any, name: str | None, spec: object, *, dt: object
+    xp: ArrayNamespace, pattern: object, name: str | None, spec: object, *, dt: object
 ) -> Any:
     return _restored(open_checkpoint(_text(pattern)), _text(name), _text(spec), dt)
 

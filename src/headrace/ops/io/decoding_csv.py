@@ -254,7 +254,12 @@ def decode_csv_v2(
     select_cols: TensorLike | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """As ``tf.decode_csv``, with ``name`` last."""
+    """As ``tf.decode_csv``, with ``name`` last.
+
+    ``record_defaults`` has a tensor for each column, which gives its type, and its default if it is
+    not empty. A field equal to ``na_value`` counts as missing. ``select_cols`` are the sorted
+    indices of the columns to parse. TF 1 has ``name`` before ``na_value``.
+    """
     return decode_csv(
         records, record_defaults, field_delim, use_quote_delim, name, na_value, select_cols
     )

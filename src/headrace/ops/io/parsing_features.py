@@ -66,7 +66,11 @@ class SparseFeature(_SparseFeature):
 
 
 class FixedLenFeature(NamedTuple):
-    """Values of one shape: gives a Tensor. Where they are missing, the default is taken."""
+    """Values of one shape: gives a Tensor. Where they are missing, the default is taken.
+
+    ``shape`` is that of one example, ``dtype`` float32, int64 or string. Without ``default_value``
+    an example that lacks the feature is an error.
+    """
 
     shape: Any
     dtype: Any
@@ -74,7 +78,11 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """Any number of items of one shape: gives a Tensor, padded in a batch."""
+    """Any number of items of one shape: gives a Tensor, padded in a batch.
+
+    ``shape`` is that of one item; ``allow_missing=True`` is needed, and an example without the
+    feature has no items. ``default_value`` pads shorter examples of a batch (0 or "" by default).
+    """
 
     shape: Any
     dtype: Any
@@ -238,7 +246,17 @@ _EXAMPLE_KINDS = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenc
 def parse_example(
     serialized: TensorLike, features: Any, name: str | None = None, example_names: object = None
 ) -> dict[str, Any]:
-    """A vector of serialized Examples to a dict of batched tensors."""
+    """A vector of serialized Examples to a dict of batched tensors.
+
+    ``features`` maps names to ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or
+    ``FixedLenSequenceFeature``; the result maps them to a Tensor or a SparseTensor with the batch
+    as first dimension. ``example_names`` are for error messages.
+
+        example = tf.train.Example()
+        example.features.feature["x"].int64_list.value.append(3)
+        features = {"x": tf.FixedLenFeature([], tf.int64)}
+        tf.parse_example([example.SerializeToString()], features)["x"]  # [3]
+    """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
     raw = _open_sequences(_raw(features, _EXAMPLE_KINDS), features)
@@ -265,7 +283,11 @@ def parse_example_v2(
     example_names: TensorLike | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """As ``tf.parse_example``, with ``example_names`` before ``name``."""
+    """As ``tf.parse_example``, with ``example_names`` before ``name``.
+
+    ``features`` and the result are those of ``tf.compat.v1.parse_example``: feature descriptions by
+    name, to tensors by name.
+    """
     return parse_example(serialized, features, name, example_names)
 
 
@@ -275,7 +297,12 @@ def parse_single_example(
     name: str | None = None,
     example_names: object = None,
 ) -> dict[str, Any]:
-    """One serialized Example (a scalar) to a dict of tensors."""
+    """One serialized Example (a scalar) to a dict of tensors.
+
+    ``features`` is as in ``tf.parse_example``; tensors have no batch dimension. Batches are parsed
+    faster with ``tf.parse_example`` after ``Dataset.batch``. ``example_names`` is for error
+    messages.
+    """
     if not features:
         raise ValueError("Missing features.")
     if example_names is not None:
@@ -299,7 +326,7 @@ def parse_single_example(
 
 
 def _parse_single_named(
-    serialized: object, features: object, name: str | None, example_name: Any
+    serialized: object, features: object, name: str | None, example_name: object
 ) -> dict[str, Any]:
     """As a batch of one: only that op takes names."""
     with name_scope(name, "ParseSingleExample", [serialized, example_name]):
@@ -325,7 +352,11 @@ def parse_single_example_v2(
     example_names: object = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """As ``tf.parse_single_example``, with ``example_names`` before ``name``."""
+    """As ``tf.parse_single_example``, with ``example_names`` before ``name``.
+
+    ``serialized`` is a scalar string; the result has a tensor for each name in ``features``,
+    without a batch dimension.
+    """
     return parse_single_example(serialized, features, name, example_names)
 
 
@@ -356,7 +387,12 @@ def parse_single_sequence_example(
     example_name: object = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One serialized SequenceExample to the tensors of its context and of its feature lists."""
+    """One serialized SequenceExample to the tensors of its context and of its feature lists.
+
+    ``context_features`` describe the context as in ``tf.parse_example``, ``sequence_features`` the
+    lists: ``FixedLenSequenceFeature`` gives a Tensor [steps, …], ``VarLenFeature`` a SparseTensor.
+    Returns two dicts. ``example_name`` is for error messages.
+    """
     context, lists, optional = _both_raw(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
         defaults = [_default(context, key) for key in context.dense]

@@ -248,7 +248,13 @@ def string_format(
     summarize: int = 3,
     name: str | None = None,
 ) -> Tensor:
-    """The template with each placeholder replaced by a tensor."""
+    """The template with each placeholder replaced by a tensor.
+
+    ``inputs`` is a tensor or a list of as many tensors as the template has placeholders; of each
+    dimension at most ``summarize`` elements at both ends are shown (-1: all).
+
+        tf.strings.format("x is {}", tf.constant([1, 2]))  # "x is [1 2]"
+    """
     items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     if template.count(placeholder) != len(items):
         raise ValueError(
@@ -266,7 +272,7 @@ def string_format(
     )
 
 
-#: Stands for a tensor in the text of tf.print; nobody writes it by accident.
+#: Stands for a tensor in the text of tf.print; nothing writes it by accident.
 _MARK = "\x00{}\x00"
 _STREAMS = {"stdout": "stdout", "stderr": "stderr"}
 
@@ -278,7 +284,7 @@ class _Mark:
         return _MARK
 
 
-def _marked(value: Any, found: list[Tensor]) -> Any:
+def _marked(value: object, found: list[Tensor]) -> Any:
     if isinstance(value, Tensor) or getattr(value, "_as_graph_element", None) is not None:
         found.append(convert_to_tensor(value))
         return _Mark()

@@ -9,7 +9,7 @@ Queues keep them so, one element after another; ``deserialize_many_sparse`` make
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -173,13 +173,13 @@ DESERIALIZE_MANY_SPARSE = define(
 )
 
 
-def _only_strings(out_type: Any) -> None:
+def _only_strings(out_type: object) -> None:
     if dtypes.as_dtype(out_type) is not dtypes.string:
         raise NotImplementedError(f"a sparse tensor is serialized as strings, not as {out_type}")
 
 
 def serialize_sparse(
-    sp_input: Any, name: str | None = None, out_type: DTypeLike = dtypes.string
+    sp_input: object, name: str | None = None, out_type: DTypeLike = dtypes.string
 ) -> Tensor:
     """A sparse tensor as three strings."""
     _only_strings(out_type)
@@ -188,7 +188,7 @@ def serialize_sparse(
 
 
 def serialize_many_sparse(
-    sp_input: Any, name: str | None = None, out_type: DTypeLike = dtypes.string
+    sp_input: object, name: str | None = None, out_type: DTypeLike = dtypes.string
 ) -> Tensor:
     """Each row (first dimension) of a sparse tensor as three strings: ``[n, 3]``."""
     _only_strings(out_type)

@@ -90,7 +90,7 @@ def assignment_of_stored(opdef: OpDef) -> OpDef:
         np.copyto(current, value.read() if isinstance(value, StoredTensor) else value, "no")
 
     @functools.wraps(usual)
-    def kernel(xp: ArrayNamespace, current: Any, value: Any, **attrs: Any) -> Any:
+    def kernel(xp: ArrayNamespace, current: object, value: object, **attrs: object) -> Any:
         read = value.read() if isinstance(value, StoredTensor) else value
         return usual(xp, current, read, **attrs)
 

@@ -200,7 +200,7 @@ def einsum(equation: str, *inputs: object, **kwargs: Any) -> Tensor:
         return joined.summed(output).ordered(output).tensor
 
 
-def einsum_v1(equation: str, *inputs: object, **kwargs: Any) -> Tensor:
+def einsum_v1(equation: str, *inputs: object, **kwargs: object) -> Tensor:
     """``einsum`` as TensorFlow 1.15 has it: a label occurs once in an input.
 
     The exception is a single input that reads the same backwards (``"ii"``, ``"ijji"``), without an
@@ -450,7 +450,7 @@ def _tensordot_of_any_rank(a: Tensor, b: Tensor, axes: object, scope: str) -> Te
     return out
 
 
-def _axes_when_run(axes: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
+def _axes_when_run(axes: object, a: Tensor, b: Tensor) -> tuple[Any, Any]:
     if isinstance(axes, Tensor):
         pair = apply_list(lookup("Unpack"), axes, num=2, axis=0)
         return pair[0], pair[1]

@@ -54,7 +54,7 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _wide(x: Array) -> np.ndarray[Any, Any]:
+def _at_least_float32(x: Array) -> np.ndarray[Any, Any]:
     """LAPACK has no half precision."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
@@ -93,7 +93,7 @@ def inverse_kernel(xp: ArrayNamespace, x: Array, *, adjoint: bool) -> Array:
     _square(x)
     _require_pivot(xp, x, "Input is not invertible.")
     try:
-        out = xp.linalg.inv(_wide(_adjoint(xp, x) if adjoint else x))
+        out = xp.linalg.inv(_at_least_float32(_adjoint(xp, x) if adjoint else x))
     except np.linalg.LinAlgError:
         raise _invalid("Input is not invertible.") from None
     return _spread_nan(xp, x, out).astype(x.dtype)
@@ -111,7 +111,7 @@ def _slogdet(xp: ArrayNamespace, x: Array) -> tuple[Any, Any]:
 
 def determinant_kernel(xp: ArrayNamespace, x: Array) -> Any:
     _square(x)
-    wide = _wide(x)
+    wide = _at_least_float32(x)
     out = xp.linalg.det(wide)
     if xp.name == "numpy" and not np.isfinite(out).all():
         sign, log = _slogdet(xp, wide)
@@ -121,14 +121,14 @@ def determinant_kernel(xp: ArrayNamespace, x: Array) -> Any:
 
 def log_determinant_kernel(xp: ArrayNamespace, x: Array) -> tuple[Array, Array]:
     _square(x)
-    sign, log = _slogdet(xp, _wide(x))
+    sign, log = _slogdet(xp, _at_least_float32(x))
     return sign.astype(x.dtype), log.astype(x.dtype)
 
 
 def cholesky_kernel(xp: ArrayNamespace, x: Array) -> Any:
     _square(x)
     try:
-        return xp.linalg.cholesky(_wide(x)).astype(x.dtype)
+        return xp.linalg.cholesky(_at_least_float32(x)).astype(x.dtype)
     except np.linalg.LinAlgError:
         raise _invalid(
             "Cholesky decomposition was not successful. The input might not be valid."
@@ -139,7 +139,7 @@ def cholesky_grad_kernel(xp: ArrayNamespace, l: Array, grad: Array) -> Any:  # n
     """l^-H (tril(l^H g) with its diagonal halved) l^-1, made symmetric."""
     if l.ndim != grad.ndim:
         raise _invalid("All input tensors must have the same rank.")
-    low, g = _wide(l), _wide(grad)
+    low, g = _at_least_float32(l), _at_least_float32(grad)
     middle = xp.tril(_adjoint(xp, low) @ g)
     middle = middle - 0.5 * (middle * xp.eye(low.shape[-1], dtype=low.dtype))
     inverse = xp.linalg.inv(low)
@@ -148,7 +148,7 @@ def cholesky_grad_kernel(xp: ArrayNamespace, l: Array, grad: Array) -> Any:  # n
 
 
 def qr_kernel(xp: ArrayNamespace, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
-    q, r = xp.linalg.qr(_wide(x), mode="complete" if full_matrices else "reduced")
+    q, r = xp.linalg.qr(_at_least_float32(x), mode="complete" if full_matrices else "reduced")
     return q.astype(x.dtype), r.astype(x.dtype)
 
 
@@ -157,9 +157,9 @@ def svd_kernel(
 ) -> tuple[Array, Array, Array]:
     """A matrix with an infinity or a NaN gives NaN.
 
-    LAPACK may iterate on it for ever, or refuse it.
+    LAPACK may iterate on it forever, or refuse it.
     """
-    wide, bad = _wide(x), None
+    wide, bad = _at_least_float32(x), None
     if xp.name == "numpy" and not np.isfinite(wide).all():
         bad = ~np.isfinite(wide).all((-1, -2))
         wide = np.where(bad[..., None, None], 0, wide).astype(wide.dtype)
@@ -185,8 +185,8 @@ def eigh_kernel(xp: ArrayNamespace, x: Array, *, compute_v: bool) -> tuple[Array
         )
     try:
         if not compute_v:
-            return xp.linalg.eigvalsh(_wide(x)).astype(x.dtype), xp.zeros((0,), x.dtype)
-        e, v = xp.linalg.eigh(_wide(x))
+            return xp.linalg.eigvalsh(_at_least_float32(x)).astype(x.dtype), xp.zeros((0,), x.dtype)
+        e, v = xp.linalg.eigh(_at_least_float32(x))
     except np.linalg.LinAlgError as error:
         raise _invalid(f"Self-adjoint eigen decomposition was not successful: {error}") from None
     return e.astype(x.dtype), v.astype(x.dtype)
@@ -205,7 +205,9 @@ def solve_kernel(xp: ArrayNamespace, matrix: Array, rhs: Array, *, adjoint: bool
     _check_right_side(matrix, rhs)
     _require_pivot(xp, matrix, "Input matrix is not invertible.")
     try:
-        out = xp.linalg.solve(_wide(_adjoint(xp, matrix) if adjoint else matrix), _wide(rhs))
+        out = xp.linalg.solve(
+            _at_least_float32(_adjoint(xp, matrix) if adjoint else matrix), _at_least_float32(rhs)
+        )
     except np.linalg.LinAlgError:
         raise _invalid("Input matrix is not invertible.") from None
     return _spread_nan(xp, matrix, out).astype(matrix.dtype)
@@ -224,7 +226,7 @@ def triangular_solve_kernel(
     _require_pivot(xp, matrix, "Input matrix is not invertible.")
     from scipy.linalg import solve_triangular
 
-    a, b = _wide(matrix), _wide(rhs)
+    a, b = _at_least_float32(matrix), _at_least_float32(rhs)
     out = np.empty(b.shape, b.dtype)
     if out.size:
         trans = ("C" if a.dtype.kind == "c" else "T") if adjoint else "N"
@@ -241,7 +243,7 @@ def least_squares_kernel(
     Else a minimum-norm solution.
     """
     _check_right_side(matrix, rhs)
-    a, b, weight = _wide(matrix), _wide(rhs), float(l2_regularizer)
+    a, b, weight = _at_least_float32(matrix), _at_least_float32(rhs), float(l2_regularizer)
     if weight < 0:
         raise _invalid("l2_regularizer must be >= 0.")
     if a.size == 0 or b.size == 0:
@@ -304,7 +306,7 @@ def lu_kernel(xp: ArrayNamespace, x: Array, *, output_idx_type: DType) -> tuple[
     _square(x)
     from scipy.linalg import lu_factor
 
-    wide = _wide(x)
+    wide = _at_least_float32(x)
     _require_pivot(xp, wide, "Input is not invertible.")
     lu = np.empty(x.shape, wide.dtype)
     p = np.empty(x.shape[:-1], output_idx_type.np_dtype)

@@ -460,7 +460,13 @@ def _default_cutoff(a: Any, s: Any) -> Any:
 def matrix_rank(
     a: Tensor, tol: object = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values are larger than ``tol``."""
+    """How many singular values are larger than ``tol``.
+
+    ``a`` is [..., m, n], the result int32 [...]. ``tol`` defaults to eps times the larger dimension
+    times the largest singular value. ``validate_args`` checks that ``a`` is finite.
+
+        tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])  # 1
+    """
     with name_scope(name, "matrix_rank", [a]):
         a = _matrix(a, validate_args)
         s = svd(a, compute_uv=False)

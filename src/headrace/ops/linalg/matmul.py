@@ -263,7 +263,7 @@ MATMUL: OpDef = define(
     grad=_matmul_grad,
     dense=True,
     role="matmul",
-    packed_as="_HeldMatMul",
+    packed_as="_PackedMatMul",
     packed_from=16384,
 )
 BATCH_MATMUL = define(
@@ -392,7 +392,11 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """A product of matrices that may hold many zeros (computed densely: the flags are hints)."""
+    """A product of matrices that may hold many zeros (computed densely: the flags are hints).
+
+    ``a`` and ``b`` are matrices of float32 or bfloat16; ``transpose_a`` and ``transpose_b``
+    transpose them first. The result is float32.
+    """
     return apply(
         SPARSE_MATMUL,
         a,
@@ -408,7 +412,11 @@ def sparse_matmul(
 def batch_matmul(
     x: TensorLike, y: TensorLike, adj_x: bool = False, adj_y: bool = False, name: str | None = None
 ) -> Tensor:
-    """``tf.matmul`` of a batch, by its name before TF 1.0; ``adj_x`` and ``adj_y`` transpose."""
+    """``tf.matmul`` of a batch, by its name before TF 1.0; ``adj_x`` and ``adj_y`` transpose.
+
+    ``x`` is [..., m, k] and ``y`` [..., k, n], with leading dimensions that broadcast; complex
+    matrices are conjugated as well.
+    """
     return apply(BATCH_MATMUL_V2, x, y, adj_x=adj_x, adj_y=adj_y, name=name)
 
 

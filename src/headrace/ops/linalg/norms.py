@@ -146,7 +146,13 @@ def normalize(
     axis: AxisLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The tensor divided by its norm, and the norm (with axes kept)."""
+    """The tensor divided by its norm, and the norm (with axes kept).
+
+    ``ord`` and ``axis`` are as in ``tf.norm``: "euclidean", 1, 2, ``np.inf`` … over an axis, a pair
+    of axes (matrix norms) or everything (None). A zero vector gives NaN.
+
+        tf.linalg.normalize([3.0, 4.0])  # ([0.6, 0.8], [5.0])
+    """
     with name_scope(name, "normalize", [tensor]):
         x = convert.convert(tensor)
         size = norm(x, ord, axis, True)

@@ -190,13 +190,13 @@ def _filled(diagonal: Any, length: int | None, what: str, padding: list[int]) ->
     raise ValueError(f"Expected {what} to be have length {length} or {(length or 0) - 1}, got {n}.")
 
 
-def _three(diagonals: Any) -> list[Tensor]:
+def _three(diagonals: object) -> list[Tensor]:
     if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
         raise ValueError("Expected diagonals to be a sequence of length 3.")
     return [convert_to_tensor(d) for d in diagonals]
 
 
-def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
+def _compact(diagonals: object, diagonals_format: str) -> Tensor:
     if diagonals_format == "compact":
         return convert_to_tensor(diagonals)
     if diagonals_format == "matrix":

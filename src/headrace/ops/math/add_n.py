@@ -106,7 +106,13 @@ def accumulate_n(
     tensor_dtype: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``add_n``, with the shape and type to be checked."""
+    """Like ``add_n``, with the shape and type to be checked.
+
+    ``inputs`` is a list of tensors of one shape and type; ``shape`` and ``tensor_dtype`` are what
+    they must be. Unlike in TensorFlow nothing is saved in memory over ``add_n``.
+
+        tf.accumulate_n([[1, 2], [3, 4]])  # [4, 6]
+    """
     tensors = _list_of_tensors(inputs, "accumulate_n")
     dtype = tensors[0].dtype.base_dtype
     if any(t.dtype.base_dtype is not dtype for t in tensors):

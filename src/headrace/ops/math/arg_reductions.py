@@ -63,7 +63,12 @@ def argmin(
     dimension: AxisLike | None = None,
     output_type: DTypeLike = int64,
 ) -> Tensor:
-    """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
+    """The position of the smallest element along ``axis`` (default 0), the first of equal ones.
+
+    ``dimension`` is the older name of ``axis``; ``output_type`` is int64 or int32.
+
+        tf.argmin([[3, 1], [2, 4]], axis=1)  # [1, 0]
+    """
     axis = one_of("axis", axis, "dimension", dimension)
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -74,7 +79,10 @@ def argmax_v2(
     output_type: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """The position of the largest element along ``axis`` (default 0), the first of equal ones."""
+    """The position of the largest element along ``axis`` (default 0), the first of equal ones.
+
+    ``output_type`` is int64 or int32. TF 1 has ``name`` and ``dimension`` before ``output_type``.
+    """
     return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
@@ -84,19 +92,28 @@ def argmin_v2(
     output_type: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
+    """The position of the smallest element along ``axis`` (default 0), the first of equal ones.
+
+    ``output_type`` is int64 or int32. TF 1 has ``name`` and ``dimension`` before ``output_type``.
+    """
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def arg_max(
     input: TensorLike, dimension: AxisLike, output_type: DTypeLike = int64, name: str | None = None
 ) -> Tensor:
-    """The position of the largest element along ``dimension``; new code writes ``tf.argmax``."""
+    """The position of the largest element along ``dimension``; new code writes ``tf.argmax``.
+
+    There is no default ``dimension`` here. ``output_type`` is int64 or int32.
+    """
     return apply(ARG_MAX, input, dimension, output_type=output_type, name=name)
 
 
 def arg_min(
     input: TensorLike, dimension: AxisLike, output_type: DTypeLike = int64, name: str | None = None
 ) -> Tensor:
-    """The position of the smallest element along ``dimension``; new code writes ``tf.argmin``."""
+    """The position of the smallest element along ``dimension``; new code writes ``tf.argmin``.
+
+    There is no default ``dimension`` here. ``output_type`` is int64 or int32.
+    """
     return apply(ARG_MIN, input, dimension, output_type=output_type, name=name)

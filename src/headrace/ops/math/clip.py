@@ -140,7 +140,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
 
 def verify_tensor_all_finite(
-    t: Any = None,
+    t: object = None,
     msg: str | None = None,
     name: str | None = None,
     x: object = None,
@@ -206,7 +206,13 @@ def clip_by_value(
 def clip_by_norm(
     t: TensorLike, clip_norm: object, axes: AxisLike | None = None, name: str | None = None
 ) -> Any:
-    """Scale t down to an L2 norm (along ``axes``) of at most ``clip_norm``."""
+    """Scale t down to an L2 norm (along ``axes``) of at most ``clip_norm``.
+
+    Without ``axes`` the norm is that of all elements. A tensor that is short enough stays;
+    IndexedSlices stay IndexedSlices.
+
+        tf.clip_by_norm([3.0, 4.0], 1.0)  # [0.6, 0.8]
+    """
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t)
         squares = apply_op("Mul", values, values, name="mul")

@@ -121,5 +121,9 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``log(cumsum(exp(x)))`` along ``axis`` without overflow."""
+    """``log(cumsum(exp(x)))`` along ``axis`` without overflow.
+
+    ``exclusive`` leaves an element's own term out: the first is then the least finite number.
+    ``reverse`` sums from the end.
+    """
     return apply(CUMULATIVE_LOGSUMEXP, x, axis, exclusive=exclusive, reverse=reverse, name=name)

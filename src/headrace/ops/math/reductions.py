@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.core import convert, shape_fns, shapes
-from headrace.core.build import apply, apply_many, apply_op
+from headrace.core import convert, shape_fns
+from headrace.core.build import apply, apply_op
 from headrace.core.dispatch import dispatched
 from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
-from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define, lookup
+from headrace.core.infer import Inference
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
-from headrace.core.tensor import Operation, Tensor
+from headrace.core.tensor import Tensor
+from headrace.ops.math import reduction_gradients as gradients
 from headrace.ops.math import reduction_kernels as kernels
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, AxisLike, DTypeLike, TensorLike
-    from headrace.core.indexed_slices import IndexedSlices
     from headrace.core.opdef import _Marker
 
 __all__ = [
@@ -80,135 +80,6 @@ def _without_axis(c: Inference) -> list[Shape]:
     return [shape[:a] + shape[a + 1 :]]
 
 
-# gradients --------------------------------------------------------------------------------------
-
-
-def shape_tensor(x: Tensor) -> Tensor | list[Any]:
-    """The shape of a tensor as something an op takes for a shape.
-
-    A list if it is known, else a tensor.
-    """
-    known = x._shape
-    return apply_op("Shape", x) if known is None or None in known else list(known)
-
-
-def _for_broadcast(op: Operation, value: Tensor) -> Tensor:
-    """A tensor of the output's shape, shaped so that it broadcasts against the reduced input."""
-    x, axes = op._inputs
-    if op._attrs["keep_dims"]:
-        return value
-    at, shape = static_value(axes), x._shape
-    if at is None or shape is None:
-        return apply_op("Reshape", value, _kept_shape(x, axes))
-    gone = sorted({int(a) % len(shape) for a in at.reshape(-1)})
-    if gone == list(range(len(gone))):  # leading axes: broadcasting adds them by itself
-        return value
-    kept = [1 if i in gone else d for i, d in enumerate(shape)]
-    if None not in kept:
-        return apply_op("Reshape", value, kept)
-    for a in gone:
-        value = apply_op("ExpandDims", value, a)
-    return value
-
-
-def _kept_shape(x: Tensor, axes: Tensor) -> Tensor:
-    """The shape of the output with reduced axes kept, when rank or axes are known only at run
-    time.
-    """
-    rank = apply_op("Rank", x)
-    where = _counted_from_front(axes, rank)
-    ones = apply_op("OnesLike", where)
-    return apply_op(
-        "DynamicStitch", [apply_op("Range", 0, rank, 1), where], [apply_op("Shape", x), ones]
-    )
-
-
-def _counted_from_front(axes: Tensor, rank: Tensor) -> Tensor:
-    flat = apply_op("Cast", apply_op("Reshape", axes, [-1]), DstT=int32)
-    return apply_op(
-        "FloorMod", flat, apply_op("Maximum", rank, 1)
-    )  # a scalar has no axes, but no modulus either
-
-
-def _spread(op: Operation, g: Any, name: str) -> Any:
-    x = op._inputs[0]
-    g = _for_broadcast(op, convert.convert(g))
-    if x._shape is not None and None not in x._shape and g._shape == x._shape:
-        return g
-    return apply_op("BroadcastTo", g, shape_tensor(x), name=name)
-
-
-def _sum_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
-    return [_spread(op, g, "Tile"), None]
-
-
-def _mean_grad(op: Operation, g: IndexedSlices | Tensor) -> list[Any]:
-    x, y = op._inputs[0], op._outputs[0]
-    n, m = shapes.num_elements(x._shape), shapes.num_elements(y._shape)
-    factor: Any
-    if n is not None and m is not None:
-        factor = n // max(m, 1)
-    elif m == 1:
-        factor = apply_op("Cast", apply_op("Size", x), DstT=g.dtype)
-    else:
-        outputs = apply_op("Maximum", apply_op("Size", y), 1)
-        factor = apply_op("Cast", apply_op("FloorDiv", apply_op("Size", x), outputs), DstT=g.dtype)
-    return [_spread(op, apply_op("RealDiv", g, factor), "truediv"), None]
-
-
-def _extreme_grad(op: Operation, g: Tensor) -> list[Any]:
-    """Equal elements share the gradient equally."""
-    x, axes = op._inputs
-    y = _for_broadcast(op, op._outputs[0])
-    chosen = apply_op("Cast", apply_op("Equal", y, x), DstT=g.dtype)
-    count = apply_op("Sum", chosen, axes, keep_dims=True)
-    return [apply_op("RealDiv", chosen, count) * _for_broadcast(op, g), None]
-
-
-def _prod_grad(op: Operation, g: Tensor) -> list[Any]:
-    """g times the product of the other elements, from both sides: exact where elements are zero."""
-    x, axes = op._inputs
-    at, rank = static_value(axes), None if x._shape is None else len(x._shape)
-    if at is not None and rank is not None and (at.size <= 1 or rank == 1):
-        others = _product_of_others(x, int(at.reshape(-1)[0]) if at.size else None)
-    else:
-        others = _product_of_others_nd(x, axes)
-    # TensorFlow's rule ends in its fifth Reshape
-    return [apply_op("Mul", _for_broadcast(op, g), others, name="Reshape_4"), None]
-
-
-def _product_of_others(x: Tensor, axis: int | None) -> Tensor:
-    if axis is None:
-        return apply_op("OnesLike", x)
-    if x.dtype.base_dtype.is_complex:
-        x = apply_op("Conj", x)
-    left = apply_op("Cumprod", x, axis, exclusive=True)
-    return left * apply_op("Cumprod", x, axis, exclusive=True, reverse=True)
-
-
-def _product_of_others_nd(x: Tensor, axes: Tensor) -> Tensor:
-    """Several axes: brought to the front and joined to one."""
-    rank = apply_op("Rank", x)
-    gone = _counted_from_front(axes, rank)
-    stay = apply_many(lookup("ListDiff"), apply_op("Range", 0, rank, 1), gone)[0]
-    order = apply_op("ConcatV2", [gone, stay], 0)
-    moved = apply_op("Transpose", x, order)
-    sizes = [
-        apply_op("Prod", apply_op("GatherV2", apply_op("Shape", x), part, 0), 0)
-        for part in (gone, stay)
-    ]
-    joined = apply_op("Reshape", moved, apply_op("Pack", sizes))
-    others = apply_op("Reshape", _product_of_others(joined, 0), apply_op("Shape", moved))
-    back = apply_op("Transpose", others, apply_op("InvertPermutation", order))
-    back.set_shape(x.shape)
-    return back
-
-
-def _euclidean_norm_grad(op: Operation, g: Tensor) -> list[Any]:
-    y = _for_broadcast(op, op._outputs[0])
-    return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]
-
-
 # definitions ------------------------------------------------------------------------------------
 
 _REDUCTION = (
@@ -240,13 +111,13 @@ def _define_reduction(
     )
 
 
-SUM = _define_reduction("Sum", kernels.sum_kernel, _sum_grad, dense=True)
-MEAN = _define_reduction("Mean", kernels.mean_kernel, _mean_grad, dense=True)
-PROD = _define_reduction("Prod", kernels.prod_kernel, _prod_grad, dense=True)
-MAX = _define_reduction("Max", kernels.max_kernel, _extreme_grad, dense=True)
-MIN = _define_reduction("Min", kernels.min_kernel, _extreme_grad)
+SUM = _define_reduction("Sum", kernels.sum_kernel, gradients.sum_grad, dense=True)
+MEAN = _define_reduction("Mean", kernels.mean_kernel, gradients.mean_grad, dense=True)
+PROD = _define_reduction("Prod", kernels.prod_kernel, gradients.prod_grad, dense=True)
+MAX = _define_reduction("Max", kernels.max_kernel, gradients.extreme_grad, dense=True)
+MIN = _define_reduction("Min", kernels.min_kernel, gradients.extreme_grad)
 EUCLIDEAN_NORM = _define_reduction(
-    "EuclideanNorm", kernels.euclidean_norm_kernel, _euclidean_norm_grad
+    "EuclideanNorm", kernels.euclidean_norm_kernel, gradients.euclidean_norm_grad
 )
 ALL = _define_reduction("All", kernels.all_kernel, NOT_DIFFERENTIABLE, _BOOL_REDUCTION)
 ANY = _define_reduction("Any", kernels.any_kernel, NOT_DIFFERENTIABLE, _BOOL_REDUCTION)
@@ -379,7 +250,7 @@ def reduce_prod(
 @dispatched("reduce:Max")
 def reduce_max(
     input_tensor: TensorLike,
-    axis: Any = None,
+    axis: object = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: AxisLike | None = None,
@@ -473,7 +344,13 @@ def reduce_euclidean_norm(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The square root of the sum of squares along ``axis`` (None: of all)."""
+    """The square root of the sum of squares along ``axis`` (None: of all).
+
+    ``keepdims`` keeps reduced dimensions with size 1. Of integers the result is an integer, cut
+    off.
+
+        tf.math.reduce_euclidean_norm([[3.0, 4.0]], axis=1)  # [5.0]
+    """
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
 
 
@@ -502,7 +379,7 @@ def reduce_logsumexp(
         top = apply_op("StopGradient", finite)
         out = apply_op("Log", reduce_sum(apply_op("Exp", apply_op("Sub", x, top)), axis, keep))
         if not keep:
-            top = apply_op("Reshape", top, shape_tensor(out))
+            top = apply_op("Reshape", top, gradients.shape_tensor(out))
         return apply_op("Add", out, top)
 
 
@@ -512,7 +389,13 @@ def reduce_variance(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean squared distance from the mean along ``axis``, divided by n, not n - 1."""
+    """The mean squared distance from the mean along ``axis``, divided by n, not n - 1.
+
+    ``axis`` None takes all elements; ``keepdims`` keeps reduced dimensions with size 1. Of complex
+    numbers it is a real number.
+
+        tf.math.reduce_variance([1.0, 3.0])  # 1.0
+    """
     with name_scope(name or "reduce_variance"):
         if axis is None and not isinstance(input_tensor, Tensor):
             _count_rank(input_tensor)
@@ -531,7 +414,13 @@ def reduce_std(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The standard deviation along ``axis``: the square root of ``reduce_variance``."""
+    """The standard deviation along ``axis``: the square root of ``reduce_variance``.
+
+    ``keepdims`` keeps reduced dimensions with size 1. Divided by n, not n - 1; the gradient at 0 is
+    not finite.
+
+        tf.math.reduce_std([1.0, 3.0])  # 1.0
+    """
     with name_scope(name or "reduce_std"):
         return apply_op("Sqrt", reduce_variance(input_tensor, axis, keepdims))
 
@@ -568,7 +457,11 @@ def count_nonzero_v2(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements along ``axis`` (None: of all) are not zero (not empty strings)."""
+    """How many elements along ``axis`` (None: of all) are not zero (not empty strings).
+
+    ``keepdims`` keeps reduced dimensions with size 1; ``dtype`` is the type of the counts. TF 1 has
+    ``dtype`` and ``name`` in another order, and older names of arguments.
+    """
     with name_scope(name, "count_nonzero", [input]):
         x = convert.convert(input, name="input")
         if x._dtype._base is bool_:

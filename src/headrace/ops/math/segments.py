@@ -493,7 +493,7 @@ def _sparse_apply(
     indices: object,
     ids: object,
     name: str | None,
-    count: Any,
+    count: object,
 ) -> Tensor:
     if count is None:
         return apply(ops[0], data, indices, ids, name=name)
@@ -520,7 +520,7 @@ def sparse_segment_mean(
     indices: Tensor,
     segment_ids: Tensor,
     name: str | None = None,
-    num_segments: Any = None,
+    num_segments: object = None,
 ) -> Tensor:
     """The mean of the rows ``data[indices]`` with equal ids, without gathering them first.
 
@@ -534,7 +534,7 @@ def sparse_segment_sqrt_n(
     indices: TensorLike,
     segment_ids: TensorLike,
     name: str | None = None,
-    num_segments: Any = None,
+    num_segments: object = None,
 ) -> Tensor:
     """The sum of the rows ``data[indices]`` with equal ids over the root of their number.
 
@@ -547,7 +547,7 @@ def sparse_segment_sum_v2(
     data: TensorLike,
     indices: TensorLike,
     segment_ids: TensorLike,
-    num_segments: Any = None,
+    num_segments: object = None,
     name: str | None = None,
 ) -> Tensor:
     return _sparse_apply(SPARSE_SUM, data, indices, segment_ids, name, num_segments)
@@ -557,7 +557,7 @@ def sparse_segment_mean_v2(
     data: TensorLike,
     indices: TensorLike,
     segment_ids: TensorLike,
-    num_segments: Any = None,
+    num_segments: object = None,
     name: str | None = None,
 ) -> Tensor:
     return _sparse_apply(SPARSE_MEAN, data, indices, segment_ids, name, num_segments)
@@ -567,7 +567,7 @@ def sparse_segment_sqrt_n_v2(
     data: TensorLike,
     indices: TensorLike,
     segment_ids: TensorLike,
-    num_segments: Any = None,
+    num_segments: object = None,
     name: str | None = None,
 ) -> Tensor:
     return _sparse_apply(SPARSE_SQRT_N, data, indices, segment_ids, name, num_segments)

@@ -52,7 +52,7 @@ def _known(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _scalar(value: Any, what: str) -> Any:
+def _scalar(value: object, what: str) -> Any:
     """A Python int if the value is known, else a scalar tensor of int32."""
     tensor = convert.convert(value, name=what)
     if tensor._shape is not None and tensor._shape:
@@ -111,7 +111,12 @@ def hann_window(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """A raised cosine from 0 to 1 and back; ``periodic=False`` makes it symmetric, for filters."""
+    """A raised cosine from 0 to 1 and back; ``periodic=False`` makes it symmetric, for filters.
+
+    ``window_length`` is the number of values; a periodic window is for spectra.
+
+        tf.signal.hann_window(4)  # [0.0, 0.5, 1.0, 0.5]
+    """
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
@@ -121,7 +126,13 @@ def hamming_window(
     dtype: DType = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """A raised cosine from 0.08 to 1 and back; ``periodic=False`` makes it symmetric."""
+    """A raised cosine from 0.08 to 1 and back; ``periodic=False`` makes it symmetric.
+
+    ``window_length`` is the number of values. Periodic windows are for spectra: the value after the
+    last would be the first.
+
+        tf.signal.hamming_window(4)  # [0.08, 0.54, 1.0, 0.54]
+    """
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
@@ -277,7 +288,7 @@ def stft(
     signals: TensorLike,
     frame_length: int,
     frame_step: TensorLike,
-    fft_length: Any = None,
+    fft_length: object = None,
     window_fn: Callable[..., Any] = hann_window,
     pad_end: bool = False,
     name: str | None = None,
@@ -305,7 +316,7 @@ def inverse_stft(
     stfts: TensorLike,
     frame_length: int,
     frame_step: TensorLike,
-    fft_length: Any = None,
+    fft_length: object = None,
     window_fn: Callable[..., Any] = hann_window,
     name: str | None = None,
 ) -> Tensor:
@@ -426,7 +437,11 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of ``dct`` (but for a factor, unless ``norm="ortho"``)."""
+    """The inverse of ``dct`` (but for a factor, unless ``norm="ortho"``).
+
+    ``type`` is 1, 2 or 3; the other arguments are those of ``dct``. With ``norm="ortho"`` it undoes
+    ``tf.signal.dct`` of the same type and norm.
+    """
     if type not in (1, 2, 3):
         raise ValueError("Only Types I, II and III (I)DCT are supported.")
     return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)

@@ -324,7 +324,12 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularized incomplete beta integral of ``x`` in [0, 1] for ``a``, ``b`` above 0."""
+    """The regularized incomplete beta integral of ``x`` in [0, 1] for ``a``, ``b`` above 0.
+
+    All have one shape, or are scalars. It is the cumulative distribution of Beta(a, b).
+
+        tf.math.betainc(1.0, 1.0, 0.25)  # 0.25
+    """
     return apply(BETAINC, a, b, x, name=name)
 
 

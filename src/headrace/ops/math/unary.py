@@ -327,7 +327,7 @@ def on_values(opdef: OpDef, x: Any, name: str | None) -> Any:
 
 
 @dispatched("unary")
-def abs(x: Any, name: str | None = None) -> Any:
+def abs(x: object, name: str | None = None) -> Any:
     """The absolute value; of a complex tensor the modulus, as a real tensor."""
     dtype = getattr(x, "dtype", None)
     if dtype is None and isinstance(x, (complex, list, tuple)):
@@ -362,7 +362,7 @@ def sign(x: TensorLike, name: str | None = None) -> Any:
 
 
 @dispatched("unary")
-def square(x: Any, name: str | None = None) -> Any:
+def square(x: object, name: str | None = None) -> Any:
     """``x * x`` element by element."""
     return on_values(SQUARE, x, name)
 

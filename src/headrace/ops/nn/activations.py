@@ -498,7 +498,13 @@ def softmax(
     name: str | None = None,
     dim: AxisLike | None = None,
 ) -> Tensor:
-    """exp(logits) / sum(exp(logits)) over one axis, the last by default."""
+    """exp(logits) / sum(exp(logits)) over one axis, the last by default.
+
+    Large logits do not overflow. ``dim`` is the older name of ``axis``. For a loss use the
+    functions that take logits, such as ``tf.nn.softmax_cross_entropy_with_logits_v2``.
+
+        tf.nn.softmax([0.0, 0.0])  # [0.5, 0.5]
+    """
     return _along(SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
 
 
@@ -513,7 +519,12 @@ def log_softmax(
     name: str | None = None,
     dim: AxisLike | None = None,
 ) -> Tensor:
-    """logits - log(sum(exp(logits))) over one axis, the last by default."""
+    """logits - log(sum(exp(logits))) over one axis, the last by default.
+
+    Exact where the softmax itself would be 0. ``dim`` is the older name of ``axis``.
+
+        tf.nn.log_softmax([0.0, 0.0])  # [-0.69315, -0.69315]
+    """
     return _along(LOG_SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
 
 

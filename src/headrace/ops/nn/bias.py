@@ -162,14 +162,24 @@ def _matmul(x: TensorLike, weights: TensorLike) -> Tensor:
 def xw_plus_b(
     x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
 ) -> Tensor:
-    """``matmul(x, weights) + biases``: [n, k] and [k, m] and [m] give [n, m]."""
+    """``matmul(x, weights) + biases``: [n, k] and [k, m] and [m] give [n, m].
+
+    A linear layer with weights of one's own; ``tf.layers.dense`` makes them.
+
+        tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [-1.0]], [0.5])  # [[-0.5]]
+    """
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return bias_add(_matmul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Tensor, weights: Tensor, biases: Tensor, name: str | None = None) -> Tensor:
-    """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
+    """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m].
+
+    One hidden layer with weights of one's own; ``tf.layers.dense`` makes them.
+
+        tf.nn.relu_layer([[1.0, 2.0]], [[1.0], [-1.0]], [0.5])  # [[0.0]]
+    """
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)

@@ -383,7 +383,7 @@ Sampled = tuple[Tensor, Tensor, Tensor]
 
 
 def _sampler(
-    opdef: OpDef, true_classes: TensorLike, seed: Any, name: str | None, **attrs: object
+    opdef: OpDef, true_classes: TensorLike, seed: object, name: str | None, **attrs: object
 ) -> Sampled:
     sampled: Sampled = apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))
     return sampled

@@ -319,7 +319,7 @@ CONV2D = _2D.forward = define(
     check_attrs=check_conv_attrs,
     layer=True,
     role="conv2d",
-    packed_as="_HeldConv2D",
+    packed_as="_PackedConv2D",
     packed_from=256,
 )
 #: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
@@ -336,7 +336,7 @@ FUSED_CONV2D = define(
     check_attrs=check_conv_attrs,
     layer=True,
     role="conv2d",
-    packed_as="_HeldConv2D",
+    packed_as="_PackedConv2D",
     packed_from=256,
 )
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(

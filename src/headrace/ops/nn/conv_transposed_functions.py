@@ -82,7 +82,12 @@ def conv2d_transpose(
     filters: object = None,
     dilations: object = None,
 ) -> Tensor:
-    """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in)."""
+    """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in).
+
+    ``value`` is [batch, height, width, in]; ``output_shape`` is the whole shape of the result: for
+    "SAME" padding sizes up to ``strides`` times the input's. ``strides`` is one number, [rows,
+    columns] or four numbers. ``input``, ``filters`` are the newer names of ``value``, ``filter``.
+    """
     value = deprecated("input", input, "value", value)
     filter = deprecated("filters", filters, "filter", filter)
     return conv2d_transpose_v2(
@@ -157,7 +162,11 @@ def conv3d_transpose_v2(
     dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``."""
+    """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``.
+
+    ``input`` is [batch, depth, height, width, in], ``filters`` [depth, height, width, out, in], and
+    ``output_shape`` the whole shape of the result. ``data_format`` "NCDHW" has channels second.
+    """
     with name_scope(name, "conv3d_transpose", [input, filters]) as scope:
         return _transposed(
             nn_conv.CONV3D_BACKPROP_INPUT,
@@ -177,11 +186,11 @@ def conv3d_transpose_v2(
 def conv1d_transpose(
     input: Tensor,
     filters: Tensor,
-    output_shape: Any,
+    output_shape: object,
     strides: int,
     padding: object = "SAME",
     data_format: str | None = "NWC",
-    dilations: Any = None,
+    dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``conv1d`` as a layer; see ``conv2d_transpose``.
@@ -218,7 +227,12 @@ def conv_transpose(
     dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transposed convolution in as many dimensions as the output shape has."""
+    """The transposed convolution in as many dimensions as the output shape has.
+
+    ``output_shape`` has 3, 4 or 5 numbers, batch and channels among them; ``filters`` is
+    [spatial..., out, in]. ``strides`` and ``dilations`` are one number or one per spatial
+    dimension.
+    """
     with name_scope(name, "conv_transpose", [input, filters]) as scope:
         if not isinstance(output_shape, (Tensor, Sized)):
             raise ValueError("output_shape must be a tensor or sized collection.")

@@ -31,19 +31,13 @@ __all__ = [
     "conv1d",
     "conv1d_v2",
     "conv2d",
-    "conv2d_backprop_filter",
-    "conv2d_backprop_input",
     "conv2d_v2",
     "conv3d",
-    "conv3d_backprop_filter",
-    "conv3d_backprop_filter_v2",
     "conv3d_v2",
     "convolution",
     "convolution_v2",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
-    "depthwise_conv2d_native_backprop_filter",
-    "depthwise_conv2d_native_backprop_input",
     "depthwise_conv2d_v2",
     "separable_conv2d",
     "separable_conv2d_v2",
@@ -124,7 +118,12 @@ def conv2d_v2(
     dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of ``tf.nn.conv2d``, with TF 2's arguments; strides may be one number."""
+    """The convolution of ``tf.nn.conv2d``, with TF 2's arguments; strides may be one number.
+
+    ``input`` is [batch, height, width, in] and ``filters`` [height, width, in, out]; ``strides``
+    and ``dilations`` are one number, two or four. ``padding`` is "SAME", "VALID" or a list of
+    pairs, ``data_format`` "NHWC" or "NCHW".
+    """
     return conv2d(input, filters, strides, padding, True, data_format, dilations, name)
 
 
@@ -165,7 +164,11 @@ def conv3d_v2(
     dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of ``tf.nn.conv3d``, with TF 2's arguments."""
+    """The convolution of ``tf.nn.conv3d``, with TF 2's arguments.
+
+    ``input`` is [batch, depth, height, width, in] and ``filters`` [depth, height, width, in, out];
+    ``strides`` and ``dilations`` have five numbers. ``padding`` is "SAME" or "VALID".
+    """
     return conv3d(input, filters, strides, padding, data_format, dilations, name)
 
 
@@ -222,108 +225,13 @@ def conv1d_v2(
     dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of ``tf.nn.conv1d``, with TF 2's arguments."""
+    """The convolution of ``tf.nn.conv1d``, with TF 2's arguments.
+
+    ``input`` is [batch, width, in] and ``filters`` [width, in, out]; ``stride`` and ``dilations``
+    are numbers. ``padding`` is "SAME" or "VALID", ``data_format`` "NWC" or "NCW".
+    """
     return conv1d(input, filters, stride, padding, True, data_format, name, dilations=dilations)
 
-
-def conv2d_backprop_input(
-    input_sizes: TensorLike,
-    filter: Tensor | None = None,
-    out_backprop: TensorLike | None = None,
-    strides: TensorLike | None = None,
-    padding: str | None = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
-    dilations: TensorLike = (1, 1, 1, 1),
-    name: str | None = None,
-    filters: object = None,
-) -> Tensor:
-    """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``.
-
-    ``filter`` and the other arguments are those of the convolution; ``out_backprop`` is the
-    gradient of its result. ``filters`` is another name of ``filter``. ``strides`` and ``dilations``
-    are [1, s, s, 1] for NHWC; ``padding`` is "SAME" or "VALID". ``use_cudnn_on_gpu`` has no effect,
-    as on a CPU in TensorFlow.
-    """
-    filter = deprecated("filters", filters, "filter", filter)
-    padding, explicit = _padding(padding)
-    return apply(
-        nn_conv.CONV2D_BACKPROP_INPUT,
-        input_sizes,
-        filter,
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
-
-
-def conv2d_backprop_filter(
-    input: TensorLike,
-    filter_sizes: TensorLike,
-    out_backprop: TensorLike,
-    strides: TensorLike,
-    padding: str,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
-    dilations: TensorLike = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of ``conv2d`` for its filter, which has the shape ``filter_sizes``.
-
-    ``input`` and the other arguments are those of the convolution; ``out_backprop`` is the gradient
-    of its result. ``strides`` and ``dilations`` are [1, s, s, 1] for NHWC; ``padding`` is "SAME" or
-    "VALID". ``use_cudnn_on_gpu`` has no effect, as on a CPU in TensorFlow.
-    """
-    padding, explicit = _padding(padding)
-    return apply(
-        nn_conv.CONV2D_BACKPROP_FILTER,
-        input,
-        filter_sizes,
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
-
-
-def conv3d_backprop_filter_v2(
-    input: TensorLike,
-    filter_sizes: TensorLike,
-    out_backprop: TensorLike,
-    strides: TensorLike,
-    padding: TensorLike,
-    data_format: str = "NDHWC",
-    dilations: TensorLike = (1, 1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of ``conv3d`` for its filter, which has the shape ``filter_sizes``.
-
-    ``out_backprop`` is the gradient of the convolution's result; ``strides`` and ``dilations`` have
-    five numbers, the first and the last of which are 1.
-    """
-    return apply(
-        nn_conv.CONV3D_BACKPROP_FILTER,
-        input,
-        filter_sizes,
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
-
-
-conv3d_backprop_filter = conv3d_backprop_filter_v2
 
 # any number of dimensions, dilated --------------------------------------------------------------
 
@@ -387,7 +295,12 @@ def convolution_v2(
     dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of ``tf.nn.convolution``, with TF 2's arguments."""
+    """The convolution of ``tf.nn.convolution``, with TF 2's arguments.
+
+    One, two or three spatial dimensions by the rank of ``input``; ``strides`` and ``dilations`` are
+    one number or one per spatial dimension, and only one of them may be above 1. ``padding`` has a
+    default here, "VALID".
+    """
     return convolution(input, filters, padding, strides, dilations, name, data_format)
 
 
@@ -428,62 +341,6 @@ def depthwise_conv2d_native(
         strides=strides,
         padding=padding,
         data_format=data_format or "NHWC",
-        dilations=dilations,
-        name=name,
-    )
-
-
-def depthwise_conv2d_native_backprop_input(
-    input_sizes: TensorLike,
-    filter: TensorLike,
-    out_backprop: TensorLike,
-    strides: TensorLike,
-    padding: TensorLike,
-    data_format: str = "NHWC",
-    dilations: TensorLike = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of ``depthwise_conv2d`` for its input, which has the shape ``input_sizes``.
-
-    ``out_backprop`` is the gradient of the convolution's result; ``strides`` and ``dilations`` are
-    [1, s, s, 1] for NHWC.
-    """
-    return apply(
-        nn_conv.DEPTHWISE_BACKPROP_INPUT,
-        input_sizes,
-        filter,
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
-
-
-def depthwise_conv2d_native_backprop_filter(
-    input: TensorLike,
-    filter_sizes: TensorLike,
-    out_backprop: TensorLike,
-    strides: TensorLike,
-    padding: TensorLike,
-    data_format: str = "NHWC",
-    dilations: TensorLike = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of ``depthwise_conv2d`` for its filter, which has the shape ``filter_sizes``.
-
-    ``out_backprop`` is the gradient of the convolution's result; ``strides`` and ``dilations`` are
-    [1, s, s, 1] for NHWC.
-    """
-    return apply(
-        nn_conv.DEPTHWISE_BACKPROP_FILTER,
-        input,
-        filter_sizes,
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
         dilations=dilations,
         name=name,
     )
@@ -535,7 +392,12 @@ def depthwise_conv2d_v2(
     dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of ``tf.nn.depthwise_conv2d``; ``dilations`` is its ``rate``."""
+    """The convolution of ``tf.nn.depthwise_conv2d``; ``dilations`` is its ``rate``.
+
+    ``input`` is [batch, height, width, channels] and ``filter`` [height, width, channels,
+    multiplier]; the result has channels * multiplier channels. ``strides`` has four numbers, which
+    are 1 where ``dilations`` (two numbers) are above 1.
+    """
     return depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
 
 
@@ -549,7 +411,7 @@ def separable_conv2d(
     depthwise_filter: TensorLike,
     pointwise_filter: TensorLike,
     strides: TensorLike,
-    padding: Any,
+    padding: object,
     rate: object = None,
     name: str | None = None,
     data_format: str | None = None,
@@ -589,7 +451,11 @@ def separable_conv2d_v2(
     dilations: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of ``tf.nn.separable_conv2d``; ``dilations`` is its ``rate``."""
+    """The convolution of ``tf.nn.separable_conv2d``; ``dilations`` is its ``rate``.
+
+    ``depthwise_filter`` is [height, width, channels, multiplier], ``pointwise_filter`` [1, 1,
+    channels * multiplier, out]. ``strides`` has four numbers.
+    """
     return separable_conv2d(
         input, depthwise_filter, pointwise_filter, strides, padding, dilations, name, data_format
     )

@@ -295,7 +295,14 @@ def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
 def sigmoid_cross_entropy_with_logits(
     _sentinel: object = None, labels: object = None, logits: object = None, name: str | None = None
 ) -> Tensor:
-    """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels."""
+    """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels.
+
+    For labels that are independent of each other: 0, 1 or probabilities, of the shape and type of
+    ``logits``. Both are given by name, as ``_sentinel`` enforces. The result has their shape.
+
+        labels, logits = [1.0, 0.0], [0.0, 0.0]
+        tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)  # [0.69315, 0.69315]
+    """
     ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")

@@ -68,7 +68,7 @@ def _rows(params: TensorLike, ids: Tensor, name: str | None = None) -> Tensor:
 
 
 def embedding_lookup(
-    params: Any,
+    params: object,
     ids: object,
     partition_strategy: str = "mod",
     name: str | None = None,
@@ -91,7 +91,12 @@ def embedding_lookup(
 def embedding_lookup_v2(
     params: TensorLike, ids: TensorLike, max_norm: object = None, name: str | None = None
 ) -> Tensor:
-    """The rows ``ids`` of a table or of its parts; parts are cut as "div" does."""
+    """The rows ``ids`` of a table or of its parts; parts are cut as "div" does.
+
+    ``params`` is one tensor, or a list of parts of its first dimension; ``max_norm`` scales longer
+    rows down to this length. TF 1 has ``partition_strategy`` ("mod" by default), and ``name`` after
+    it.
+    """
     return embedding_lookup(params, ids, "div", name, max_norm=max_norm)
 
 

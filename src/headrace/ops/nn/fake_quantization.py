@@ -296,7 +296,11 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``gradients`` where ``inputs`` were not clamped."""
+    """``gradients`` where ``inputs`` were not clamped.
+
+    The gradient of ``fake_quant_with_min_max_args`` with the same ``min``, ``max``, ``num_bits``
+    and ``narrow_range``; ``gradients`` and ``inputs`` have one shape.
+    """
     attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
     return apply(FAKE_ARGS_GRADIENT, gradients, inputs, **attrs, name=name)
 
@@ -309,7 +313,13 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``fake_quant_with_min_max_args`` with a range that is computed or learned."""
+    """Like ``fake_quant_with_min_max_args`` with a range that is computed or learned.
+
+    ``min`` and ``max`` are scalar tensors, which get gradients from inputs outside of the range.
+    ``narrow_range`` leaves out the lowest of the ``2 ** num_bits`` levels.
+
+        tf.fake_quant_with_min_max_vars([0.4, 9.0], 0.0, 3.0, num_bits=2)  # [0.0, 3.0]
+    """
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return apply(FAKE_VARS, inputs, min, max, **attrs, name=name)
 
@@ -323,7 +333,11 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """Gradients for the inputs, min and max."""
+    """Gradients of ``fake_quant_with_min_max_vars`` for its inputs, min and max.
+
+    The gradient flows to the inputs inside of the range, and its sum below and above it to ``min``
+    and ``max``, which are scalars. ``num_bits`` and ``narrow_range`` are those of the operation.
+    """
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return apply_many(FAKE_VARS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
 
@@ -336,7 +350,10 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Like ``fake_quant_with_min_max_vars`` with a range for each place of the last axis."""
+    """Like ``fake_quant_with_min_max_vars`` with a range for each place of the last axis.
+
+    ``inputs`` is [..., channels], ``min`` and ``max`` are [channels].
+    """
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return apply(FAKE_CHANNELS, inputs, min, max, **attrs, name=name)
 
@@ -350,7 +367,11 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """Gradients for the inputs, min and max."""
+    """Gradients of ``fake_quant_with_min_max_vars_per_channel`` for its inputs, min and max.
+
+    As ``fake_quant_with_min_max_vars_gradient``, with sums for each channel: the results have the
+    shapes [..., channels], [channels] and [channels].
+    """
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return apply_many(FAKE_CHANNELS_GRADIENT, gradients, inputs, min, max, **attrs, name=name)
 

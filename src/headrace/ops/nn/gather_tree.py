@@ -83,5 +83,9 @@ def gather_tree(
     end_token: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """Full sequences (time, batch, beam) from the ids and parents of each step of a beam search."""
+    """Full sequences (time, batch, beam) from the ids and parents of each step of a beam search.
+
+    ``step_ids`` and ``parent_ids`` are int32 [time, batch, beam], ``max_sequence_lengths`` [batch].
+    What comes after the first ``end_token`` of a sequence becomes ``end_token``.
+    """
     return apply(GATHER_TREE, step_ids, parent_ids, max_sequence_lengths, end_token, name=name)

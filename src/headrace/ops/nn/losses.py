@@ -13,13 +13,19 @@ import numpy as np
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import get_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
 from headrace.ops.nn import cross_entropy as nn_losses
+from headrace.ops.nn.loss_collections import (
+    add_loss,
+    get_losses,
+    get_regularization_loss,
+    get_regularization_losses,
+    get_total_loss,
+)
 from headrace.ops.nn.nn_common import (
     add,
     cast,
@@ -90,50 +96,6 @@ class Reduction:
 
 _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 _LOSSES = GraphKeys.LOSSES
-
-# collections ------------------------------------------------------------------------------------
-
-
-def add_loss(loss: TensorLike, loss_collection: str = _LOSSES) -> None:
-    """Add a loss to a collection, for ``get_total_loss``."""
-    if loss_collection:
-        get_default_graph().add_to_collection(loss_collection, loss)
-
-
-def get_losses(scope: str | None = None, loss_collection: str = _LOSSES) -> list[Any]:
-    """The losses of a collection, of a scope if one is given."""
-    return get_default_graph().get_collection(loss_collection, scope)
-
-
-def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The regularization losses of the graph, of a scope if one is given."""
-    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
-
-
-def get_regularization_loss(
-    scope: str | None = None, name: str = "total_regularization_loss"
-) -> Tensor:
-    """The sum of the regularization losses; 0.0 without any."""
-    losses = get_regularization_losses(scope)
-    if losses:
-        return apply_op("AddN", losses, name=name)
-    return convert_to_tensor(0.0)
-
-
-def get_total_loss(
-    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
-) -> Tensor:
-    """The sum of the graph's losses and, unless switched off, its regularization losses."""
-    losses = get_losses(scope=scope)
-    if add_regularization_losses:
-        losses = losses + get_regularization_losses(scope=scope)
-    if not losses:
-        raise ValueError(
-            "inputs must be a list of at least one Tensor/IndexedSlices with the same "
-            "dtype and shape"
-        )
-    return apply_op("AddN", losses, name=name)
-
 
 # weights ----------------------------------------------------------------------------------------
 
@@ -374,7 +336,14 @@ def hinge_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The loss ``relu(1 - y * logits)``, where y is -1 or 1 for ``labels`` 0 or 1."""
+    """The loss ``relu(1 - y * logits)``, where y is -1 or 1 for ``labels`` 0 or 1.
+
+    ``labels`` and ``logits`` have one shape. ``weights`` is one number or broadcasts with them; the
+    loss is added to ``loss_collection``. ``reduction`` is one of ``tf.losses.Reduction``, by
+    default the sum over the number of weights that are not zero.
+
+        tf.losses.hinge_loss([1.0, 0.0], [0.5, -2.0])  # 0.25
+    """
     _pair(labels, logits, "logits")
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as scope:
         labels, logits = _floats(labels, logits)
@@ -393,7 +362,13 @@ def huber_loss(
     loss_collection: str = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Half the squared error up to ``delta``; beyond, ``delta * (|error| - delta / 2)``."""
+    """Half the squared error up to ``delta``; beyond, ``delta * (|error| - delta / 2)``.
+
+    ``labels`` and ``predictions`` have one shape; ``weights``, ``loss_collection`` and
+    ``reduction`` are as in ``tf.losses.hinge_loss``.
+
+        tf.losses.huber_loss([0.0, 0.0], [0.5, 2.0])  # 0.8125
+    """
     _pair(labels, predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -431,7 +406,12 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str = _LOSSES,
 ) -> Tensor:
-    """Squared differences between the errors of all pairs in a row, averaged."""
+    """Squared differences between the errors of all pairs in a row, averaged.
+
+    ``labels`` and ``predictions`` are [batch, …]: an error that is the same for a whole row costs
+    nothing. ``weights`` is one number, or has one for each row. The loss is added to
+    ``loss_collection``.
+    """
     _pair(labels, predictions)
     with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
         weights = cast(weights, dtypes.float32)

@@ -90,7 +90,11 @@ def moments_v2(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over ``axes``; ``shift`` is not used, as in TensorFlow."""
+    """Mean and variance over ``axes``; ``shift`` is not used, as in TensorFlow.
+
+    ``keepdims`` keeps reduced dimensions with size 1. The variance is divided by n. Half precision
+    is computed in float32. TF 1 has ``name`` before ``keep_dims``.
+    """
     return moments(x, axes, shift, name, keepdims=keepdims)
 
 
@@ -132,7 +136,11 @@ def weighted_moments_v2(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over ``axes`` with a weight per element; see ``tf.nn.weighted_moments``."""
+    """Mean and variance over ``axes`` with a weight per element; see ``tf.nn.weighted_moments``.
+
+    ``frequency_weights`` broadcasts with ``x``; the variance is divided by the sum of the weights.
+    ``keepdims`` keeps reduced dimensions with size 1.
+    """
     return weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
 
 
@@ -180,7 +188,11 @@ def sufficient_statistics_v2(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What ``normalize_moments`` needs: count, sum, sum of squares, shift."""
+    """What ``normalize_moments`` needs: count, sum, sum of squares, shift.
+
+    Sums run over ``axes`` of ``x - shift``, where ``shift`` is near the mean (better conditioned)
+    or None. The fourth result is ``shift`` as a tensor, or None.
+    """
     return sufficient_statistics(x, axes, shift, name=name, keepdims=keepdims)
 
 

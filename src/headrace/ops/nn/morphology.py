@@ -220,7 +220,12 @@ def dilation2d_v2(
     dilations: Sequence[int],
     name: str | None = None,
 ) -> Tensor:
-    """`dilation2d` with TF 2's order of arguments; ``data_format`` is "NHWC"."""
+    """``dilation2d`` with TF 2's order of arguments.
+
+    The largest ``input + filters`` of each window: ``filters`` is [height, width, channels],
+    ``strides`` and ``dilations`` are four numbers of which the outer ones are 1. ``data_format``
+    must be "NHWC".
+    """
     _only_nhwc(data_format)
     return dilation2d(input, filters, strides, dilations, padding, name)
 
@@ -256,7 +261,11 @@ def erosion2d_v2(
     dilations: Sequence[int],
     name: str | None = None,
 ) -> Tensor:
-    """`erosion2d` with TF 2's order of arguments."""
+    """``erosion2d`` with TF 2's order of arguments.
+
+    The least ``value - filters`` of each window, with the filter turned around; the arguments are
+    ``dilation2d``'s. ``data_format`` must be "NHWC".
+    """
     _only_nhwc(data_format)
     return erosion2d(value, filters, strides, dilations, padding, name)
 

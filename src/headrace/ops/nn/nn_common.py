@@ -118,7 +118,7 @@ def reshape(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor
     return apply_op("Reshape", x, shape, name=name)
 
 
-def transpose(x: Any, perm: TensorLike, name: str | None = None) -> Tensor:
+def transpose(x: object, perm: TensorLike, name: str | None = None) -> Tensor:
     return apply_op("Transpose", x, perm, name=name or "transpose")
 
 
@@ -159,7 +159,7 @@ def _scalar_if(scalar: bool, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _axes(x: Any, axes: Any) -> Any:
+def _axes(x: object, axes: object) -> Any:
     """The axes to reduce over; None means all of them."""
     if axes is not None:
         return (

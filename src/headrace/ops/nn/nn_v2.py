@@ -48,7 +48,13 @@ def compute_average_loss(
     sample_weight: object = None,
     global_batch_size: TensorLike | None = None,
 ) -> Tensor:
-    """The sum of the losses of the examples over the number of examples of all replicas."""
+    """The sum of the losses of the examples over the number of examples of all replicas.
+
+    ``sample_weight`` is a factor for each example; ``global_batch_size`` (default: the examples
+    here) is that of all replicas together.
+
+        tf.nn.compute_average_loss([1.0, 3.0], global_batch_size=8)  # 0.5
+    """
     losses = convert_to_tensor(per_example_loss)
     if sample_weight is not None:
         losses = losses * apply_op("Cast", sample_weight, DstT=losses.dtype)

@@ -525,7 +525,7 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool | None = None,
     name: str | None = None,
     input: object = None,
-    mean: Any = None,
+    mean: object = None,
     variance: object = None,
 ) -> Tensor:
     """Batch normalization as of TensorFlow's beginning; see ``batch_normalization``.
@@ -551,7 +551,11 @@ def batch_norm_with_global_normalization_v2(
     scale_after_normalization: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """``batch_normalization``, with ``gamma`` if ``scale_after_normalization``."""
+    """``batch_normalization``, with ``gamma`` if ``scale_after_normalization``.
+
+    ``input`` is [..., channels], the other tensors [channels]; ``variance_epsilon`` is added to the
+    variance. TF 1 names them ``t``, ``m`` and ``v``.
+    """
     return batch_normalization(
         input,
         mean,
@@ -580,7 +584,13 @@ def l2_normalize(
 def l2_normalize_v2(
     x: TensorLike, axis: AxisLike | None = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
-    """``x`` divided by its length along ``axis``; ``epsilon`` is the least squared length."""
+    """``x`` divided by its length along ``axis``; ``epsilon`` is the least squared length.
+
+    ``axis`` is a number, a list or None (the whole tensor). TF 1 has ``dim`` as an older name of
+    ``axis``.
+
+        tf.nn.l2_normalize([3.0, 4.0])  # [0.6, 0.8]
+    """
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         total = reduce_sum(apply_op("Square", x), axis, keepdims=True)

@@ -160,7 +160,12 @@ def avg_pool2d(
     name: str | None = None,
     input: object = None,
 ) -> Tensor:
-    """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``."""
+    """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``.
+
+    ``value`` (newer: ``input``) is [batch, height, width, channels]; ``ksize`` and ``strides`` are
+    one number, two or four. ``padding`` is "SAME" (padded pixels do not count) or "VALID",
+    ``data_format`` "NHWC" or "NCHW".
+    """
     return avg_pool(value, ksize, strides, padding, data_format, name, input)
 
 
@@ -265,7 +270,13 @@ def max_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window: 1-D, 2-D or 3-D by the rank of the input."""
+    """The largest element of each window: 1-D, 2-D or 3-D by the rank of the input.
+
+    ``ksize`` and ``strides`` are one number, or one per spatial dimension; ``padding`` is "SAME" or
+    "VALID". ``data_format`` defaults to channels last.
+
+        tf.nn.max_pool_v2([[[1.0], [3.0]]], 2, 2, "VALID")  # [[[3.0]]]
+    """
     function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)
 
@@ -278,7 +289,13 @@ def avg_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window, of one, two or three spatial dimensions by the input's rank."""
+    """The mean of each window, of one, two or three spatial dimensions by the input's rank.
+
+    ``ksize`` and ``strides`` are one number, or one per spatial dimension. Padded elements ("SAME")
+    do not count. ``data_format`` defaults to channels last.
+
+        tf.nn.avg_pool_v2([[[1.0], [3.0]]], 2, 2, "VALID")  # [[[2.0]]]
+    """
     function, input = _by_rank((avg_pool1d, avg_pool, avg_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)
 
@@ -328,7 +345,11 @@ def max_pool_with_argmax_v2(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The largest value of each window and its position; see ``max_pool_with_argmax``."""
+    """The largest value of each window and its position; see ``max_pool_with_argmax``.
+
+    A position is that in one image, flattened: ``(y * width + x) * channels + channel``, or in the
+    whole batch with ``include_batch_in_index``. ``output_dtype`` is its type.
+    """
     return max_pool_with_argmax(
         input,
         ksize,

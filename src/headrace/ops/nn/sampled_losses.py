@@ -102,7 +102,12 @@ def nce_loss_v2(
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Tensor:
-    """``tf.nn.nce_loss`` with parts of ``weights`` cut as "div" does."""
+    """``tf.nn.nce_loss`` with parts of ``weights`` cut as "div" does.
+
+    ``weights`` is [classes, size] or a list of parts, ``biases`` [classes], ``labels`` int64
+    [batch, num_true], ``inputs`` [batch, size]; the result is [batch]. ``sampled_values`` (default:
+    log-uniform, for classes in order of frequency) are the classes drawn.
+    """
     return nce_loss(
         weights,
         biases,
@@ -177,7 +182,12 @@ def sampled_softmax_loss_v2(
     seed: TensorLike | None = None,
     name: str = "sampled_softmax_loss",
 ) -> Tensor:
-    """``tf.nn.sampled_softmax_loss`` with parts of ``weights`` cut as "div" does."""
+    """``tf.nn.sampled_softmax_loss`` with parts of ``weights`` cut as "div" does.
+
+    ``weights`` is [classes, size] or a list of parts, ``biases`` [classes], ``labels`` int64
+    [batch, num_true], ``inputs`` [batch, size]; the result is [batch]. ``seed`` is for the default
+    ``sampled_values``. It is for training: evaluate with the whole softmax.
+    """
     return sampled_softmax_loss(
         weights,
         biases,

@@ -52,7 +52,7 @@ def _base(padding: str, filter_shape: Any, rate: Any, count: int) -> Any:
     return stack([reach_t // 2, reach_t - reach_t // 2], 1)
 
 
-def _spread(values: Any, fill: int, axes: list[int]) -> Any:
+def _spread(values: object, fill: int, axes: list[int]) -> Any:
     """What belongs to the given axes for all axes after the batch up to the last of them."""
     known = static_value(convert_to_tensor(values))
     if known is not None:

@@ -207,7 +207,14 @@ def sparse_softmax_cross_entropy_with_logits(
     logits: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The cross entropy with class numbers for labels; any outer shape."""
+    """The cross entropy with class numbers for labels; any outer shape.
+
+    ``labels`` is int32 or int64 [...], ``logits`` [..., classes]; the result is [...]. Both are
+    given by name, as ``_sentinel`` enforces. A label outside of the classes is an error.
+
+        labels, logits = [1], [[0.0, 0.0]]
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)  # [0.69315]
+    """
     ensure_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)

@@ -181,7 +181,7 @@ def _make(kind: type[Accumulator]) -> Callable[..., Array]:
 
 
 def _apply(xp: ArrayNamespace, handle: Array, step: Array, gradient: Array) -> tuple[()]:
-    _of(handle).apply(int(step), np.asarray(gradient))
+    _accumulator_of(handle).apply(int(step), np.asarray(gradient))
     return ()
 
 
@@ -195,27 +195,27 @@ def _apply_sparse(
     *,
     has_known_shape: bool,
 ) -> tuple[()]:
-    _of(handle).apply(int(step), indices, values, shape, has_known_shape)
+    _accumulator_of(handle).apply(int(step), indices, values, shape, has_known_shape)
     return ()
 
 
-def _of(handle: Array) -> Accumulator:
+def _accumulator_of(handle: Array) -> Accumulator:
     found = unboxed(handle)
     assert isinstance(found, Accumulator)
     return found
 
 
 def _take(xp: ArrayNamespace, handle: Array, required: Array) -> np.ndarray[Any, Any]:
-    return _of(handle).take(int(required))
+    return _accumulator_of(handle).take(int(required))
 
 
 def _set_step(xp: ArrayNamespace, handle: Array, step: Array) -> tuple[()]:
-    _of(handle).set_step(int(step))
+    _accumulator_of(handle).set_step(int(step))
     return ()
 
 
 def _number(xp: ArrayNamespace, handle: Array) -> np.int32:
-    return np.int32(_of(handle).count)
+    return np.int32(_accumulator_of(handle).count)
 
 
 def _define(

@@ -49,7 +49,12 @@ def _make(
 
 
 class ConditionalAccumulatorBase:
-    """What both kinds share: the handle, its name, the number of gradients, the step."""
+    """What both kinds share: the handle, its name, the number of gradients, the step.
+
+    Not made by itself: ``ConditionalAccumulator`` is for dense gradients,
+    ``SparseConditionalAccumulator`` for IndexedSlices. ``accumulator_ref`` is the tensor that names
+    it in a session.
+    """
 
     _set_op = accumulator_ops.SET_STEP
     _number_op = accumulator_ops.NUM_ACCUMULATED

@@ -158,7 +158,7 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def _of(handle: Array) -> BarrierResource:
+def _barrier_of(handle: Array) -> BarrierResource:
     found = unboxed(handle)
     assert isinstance(found, BarrierResource)
     return found
@@ -178,18 +178,18 @@ def _make(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
 def _insert(
     xp: ArrayNamespace, handle: Array, keys: Array, values: Array, *, component_index: int
 ) -> tuple[()]:
-    _of(handle).insert(component_index, np.asarray(keys), np.asarray(values))
+    _barrier_of(handle).insert(component_index, np.asarray(keys), np.asarray(values))
     return ()
 
 
 def _take(
     xp: ArrayNamespace, handle: Array, n: Array, *, allow_small_batch: bool
 ) -> tuple[Array, ...]:
-    return _of(handle).take(int(n), allow_small_batch)
+    return _barrier_of(handle).take(int(n), allow_small_batch)
 
 
 def _close(xp: ArrayNamespace, handle: Array, *, cancel_pending_enqueues: bool) -> tuple[()]:
-    _of(handle).close(cancel_pending_enqueues)
+    _barrier_of(handle).close(cancel_pending_enqueues)
     return ()
 
 
@@ -225,12 +225,12 @@ BARRIER_CLOSE = define_op(
 BARRIER_READY_SIZE = define_op(
     "BarrierReadySize",
     "handle: &string -> size: int32",
-    lambda xp, handle: np.int32(_of(handle).ready_size()),
+    lambda xp, handle: np.int32(_barrier_of(handle).ready_size()),
     lambda c: [()],
 )
 BARRIER_INCOMPLETE_SIZE = define_op(
     "BarrierIncompleteSize",
     "handle: &string -> size: int32",
-    lambda xp, handle: np.int32(_of(handle).incomplete_size()),
+    lambda xp, handle: np.int32(_barrier_of(handle).incomplete_size()),
     lambda c: [()],
 )

@@ -113,7 +113,7 @@ class TextLineReader(ReaderBase):
 class TFRecordReader(ReaderBase):
     """The records of a TFRecord file."""
 
-    def __init__(self, name: str | None = None, options: Any = None) -> None:
+    def __init__(self, name: str | None = None, options: object = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
         super().__init__(
             apply(reader_ops.TF_RECORD_READER, compression_type=compression, name=name)

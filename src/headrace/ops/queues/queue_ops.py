@@ -147,7 +147,7 @@ def _close(xp: ArrayNamespace, handle: Array, *, cancel_pending_enqueues: bool) 
     return ()
 
 
-def _none(c: Inference) -> list[Any]:
+def _no_outputs(c: Inference) -> list[Any]:
     return []
 
 
@@ -157,8 +157,8 @@ def _unknown(c: Inference) -> list[Any]:
 
 _IN = "handle: resource, components: *Tcomponents -> ; timeout_ms: int=-1"
 _OUT = "-> components: *component_types; component_types: list(type), timeout_ms: int=-1"
-ENQUEUE = define_op("QueueEnqueueV2", _IN, _enqueue, _none, blocking=True)
-ENQUEUE_MANY = define_op("QueueEnqueueManyV2", _IN, _enqueue_many, _none, blocking=True)
+ENQUEUE = define_op("QueueEnqueueV2", _IN, _enqueue, _no_outputs, blocking=True)
+ENQUEUE_MANY = define_op("QueueEnqueueManyV2", _IN, _enqueue_many, _no_outputs, blocking=True)
 DEQUEUE = define_op("QueueDequeueV2", f"handle: resource {_OUT}", _dequeue, _unknown, blocking=True)
 DEQUEUE_MANY = define_op(
     "QueueDequeueManyV2", f"handle: resource, n: int32 {_OUT}", _dequeue_many, _unknown, True
@@ -167,7 +167,7 @@ DEQUEUE_UP_TO = define_op(
     "QueueDequeueUpToV2", f"handle: resource, n: int32 {_OUT}", _dequeue_up_to, _unknown, True
 )
 QUEUE_CLOSE = define_op(
-    "QueueCloseV2", "handle: resource -> ; cancel_pending_enqueues: bool=False", _close, _none
+    "QueueCloseV2", "handle: resource -> ; cancel_pending_enqueues: bool=False", _close, _no_outputs
 )
 QUEUE_IS_CLOSED = define_op(
     "QueueIsClosedV2",

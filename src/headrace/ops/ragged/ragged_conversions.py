@@ -36,7 +36,7 @@ def _longest(lengths: Tensor) -> Tensor:
 
 
 def bounding_shape(
-    ragged: RaggedTensor, axis: Any, name: str | None, out_type: DTypeLike | None
+    ragged: RaggedTensor, axis: object, name: str | None, out_type: DTypeLike | None
 ) -> Tensor:
     """The smallest shape that holds every row, or its sizes at `axis`."""
     splits = ragged.row_splits
@@ -134,7 +134,7 @@ def _lengths_without(dense: Tensor, padding: object, ragged_rank: int, kind: DTy
     return apply_op("Maximum", top, const(0, kind))
 
 
-def from_sparse(st_input: Any, name: str | None, row_splits_dtype: DTypeLike) -> RaggedTensor:
+def from_sparse(st_input: object, name: str | None, row_splits_dtype: DTypeLike) -> RaggedTensor:
     """The entries of each row of a sparse matrix, whose rows have no gaps."""
     if not isinstance(st_input, SparseTensor):
         raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")

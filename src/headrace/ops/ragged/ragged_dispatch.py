@@ -83,7 +83,7 @@ def _operand(value: TensorLike, model: RaggedTensor) -> Any:
     return convert_to_tensor_or_ragged_tensor(value, model.dtype.base_dtype)
 
 
-def _with_dense(op: Callable[[Any, Any], Any], ragged: RaggedTensor, dense: Any) -> RaggedTensor:
+def _with_dense(op: Callable[[Any, Any], Any], ragged: RaggedTensor, dense: object) -> RaggedTensor:
     other = convert_to_tensor(dense)
     rank, inner = other.shape.ndims, (ragged.flat_values.shape.ndims or 1) - 1
     if rank is None:

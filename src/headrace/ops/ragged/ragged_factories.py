@@ -37,14 +37,21 @@ __all__ = [
 
 
 def constant(
-    pylist: Any,
+    pylist: object,
     dtype: DTypeLike | None = None,
     ragged_rank: int | None = None,
     inner_shape: tuple[int, ...] | None = None,
     name: str | None = None,
     row_splits_dtype: DTypeLike = dtypes.int64,
 ) -> Any:
-    """A ragged tensor of nested lists; a tensor if no dimension is ragged."""
+    """A ragged tensor of nested lists; a tensor if no dimension is ragged.
+
+    ``ragged_rank`` is how many dimensions after the first are ragged (default: all but the
+    innermost uniform ones), ``inner_shape`` the shape of the uniform ones. ``row_splits_dtype`` is
+    int64 or int32.
+
+        tf.ragged.constant([[1, 2], [3]])  # [[1, 2], [3]]
+    """
     kind = dtypes.as_dtype(row_splits_dtype)
     with name_scope(name, "RaggedConstant", []):
         if not isinstance(pylist, (list, tuple)) and not hasattr(pylist, "__len__"):
@@ -67,7 +74,16 @@ def placeholder(
     value_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """A ragged tensor that is fed with a RaggedTensorValue."""
+    """A ragged tensor that is fed with a RaggedTensorValue.
+
+    ``ragged_rank`` is the number of ragged dimensions (0 gives a plain placeholder),
+    ``value_shape`` the shape of one flat value. It is a placeholder for the flat values and one for
+    each row_splits.
+
+        x = tf.ragged.placeholder(tf.int32, 1)
+        with tf.Session() as session:
+            session.run(2 * x, {x: tf.ragged.constant_value([[1, 2], [3]], tf.int32)})
+    """
     if ragged_rank == 0:
         return basic.placeholder(dtype, value_shape, name)
     with name_scope(name, "RaggedPlaceholder", []):
@@ -83,8 +99,14 @@ def _numbers(count: int) -> list[int]:
     return [i for i, _ in enumerate([None] * count)]
 
 
-def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """``op`` of the flat values of ragged tensors with the same rows, others as they are."""
+def map_flat_values(op: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+    """``op`` of the flat values of ragged tensors with the same rows, others as they are.
+
+    The result has the rows of the ragged arguments, so ``op`` must keep the first dimension of what
+    it gets.
+
+        tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]]))  # [[1, 4], [9]]
+    """
     given = [convert_to_tensor_or_ragged_tensor(a) if is_ragged(a) else a for a in args]
     named = {
         k: convert_to_tensor_or_ragged_tensor(v) if is_ragged(v) else v for k, v in kwargs.items()
@@ -132,7 +154,13 @@ def range(
     name: str | None = None,
     row_splits_dtype: DTypeLike = dtypes.int64,
 ) -> RaggedTensor:
-    """A row of numbers for each start, limit and delta."""
+    """A row of numbers for each start, limit and delta.
+
+    With one argument it is the limits. Each argument is a number or a vector; vectors have one
+    length.
+
+        tf.ragged.range([2, 3])  # [[0, 1], [0, 1, 2]]
+    """
     if limits is None:
         starts, limits = 0, starts
     with name_scope(name, "RaggedRange", [starts, limits, deltas]) as scope:
@@ -185,7 +213,13 @@ def segment_ids_to_row_splits(
     out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Where the rows begin of values whose rows are `segment_ids`, in ascending order."""
+    """Where the rows begin of values whose rows are ``segment_ids``, in ascending order.
+
+    ``num_segments`` (default: the last row + 1) adds empty rows at the end. ``out_type`` is int64
+    or int32.
+
+        tf.ragged.segment_ids_to_row_splits([0, 0, 2])  # [0, 2, 2, 3]
+    """
     with name_scope(name, "SegmentIdsToRaggedSplits", [segment_ids]):
         if isinstance(segment_ids, Tensor) or hasattr(segment_ids, "dtype"):
             ids = convert_to_tensor(segment_ids, name="segment_ids")

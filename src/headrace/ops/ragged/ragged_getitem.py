@@ -66,7 +66,7 @@ def _count_of(value: TensorLike) -> Tensor:
     return shape(value, out_type=dtypes.int64)[0]
 
 
-def _row(ragged: RaggedTensor, index: Any) -> Any:
+def _row(ragged: RaggedTensor, index: object) -> Any:
     if not isinstance(index, (int, Tensor)) and not hasattr(index, "dtype"):
         raise TypeError(f"Slice offsets must be integers or None, not {index!r}")
     starts, limits = ragged.row_starts(), ragged.row_limits()

@@ -129,7 +129,7 @@ def _expanded(ragged: RaggedTensor, axis: int) -> RaggedTensor:
     return ragged.with_values(apply_op("ExpandDims", values, const(axis - 1)))
 
 
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+def stack(values: object, axis: int = 0, name: str | None = None) -> Any:
     """Tensors along a new dimension; they may differ in the lengths of their rows."""
     given = values if isinstance(values, (list, tuple)) else [values]
     with name_scope(name, "RaggedConcat", [*given]):
@@ -144,9 +144,15 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
 
 
 def stack_dynamic_partitions(
-    data: Any, partitions: TensorLike, num_partitions: int, name: str | None = None
+    data: object, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> RaggedTensor:
-    """Row i holds the data whose partition is i, in their order."""
+    """Row i holds the data whose partition is i, in their order.
+
+    ``partitions`` are numbers below ``num_partitions``, of the shape of the first dimensions of
+    ``data``; there are ``num_partitions`` rows, some of which may be empty.
+
+        tf.ragged.stack_dynamic_partitions([5, 6, 7], [1, 0, 1], 2)  # [[6], [5, 7]]
+    """
     with name_scope(name, "SegmentStack", [data, partitions]):
         given = convert_to_tensor_or_ragged_tensor(data, name="data")
         where_to = convert_to_tensor(partitions, name="partitions")
@@ -181,7 +187,7 @@ def _joined(value: TensorLike) -> Tensor:
 # repeating, choosing, picking -------------------------------------------------------------------
 
 
-def tile_ragged(ragged: RaggedTensor, multiples: Any, name: str | None = None) -> RaggedTensor:
+def tile_ragged(ragged: RaggedTensor, multiples: object, name: str | None = None) -> RaggedTensor:
     """The whole tensor so many times along each dimension."""
     kind = ragged.row_splits.dtype.base_dtype
     with name_scope(name, "RaggedTile", [ragged, multiples]):
@@ -211,7 +217,7 @@ def _tiled(ragged: RaggedTensor, times: Sequence[Tensor], outer: bool) -> Ragged
     return gather_rows(made, apply_op("Tile", numbers, apply_op("Pack", [times[0]])))
 
 
-def where_ragged(condition: Any, x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+def where_ragged(condition: object, x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """The coordinates of what is true, or elements of `x` and `y`."""
     if (x is None) != (y is None):
         raise ValueError("x and y must be either both None or both non-None")

@@ -21,16 +21,21 @@ __all__ = ["RaggedTensorSpec"]
 
 
 class RaggedTensorSpec(specs.Shaped):
-    """Shape, type, number of ragged dimensions and the type of the row splits."""
+    """Shape, type, number of ragged dimensions and the type of the row splits.
+
+    For the input signatures of functions. ``shape`` has None for ragged and for unknown sizes;
+    ``ragged_rank`` defaults to all dimensions but the first and the last one's values: ``rank -
+    1``.
+    """
 
     value_type: ClassVar[Any] = RaggedTensor
 
     def __init__(
         self,
-        shape: Any = None,
-        dtype: Any = dtypes.float32,
+        shape: object = None,
+        dtype: object = dtypes.float32,
         ragged_rank: int | None = None,
-        row_splits_dtype: Any = dtypes.int64,
+        row_splits_dtype: object = dtypes.int64,
     ) -> None:
         super().__init__(shape, dtype)
         self._row_splits_dtype = as_dtype(row_splits_dtype)

@@ -37,11 +37,11 @@ def rows_of_sparse(sparse: SparseTensor, known: Array | None = None) -> RaggedTe
     return rows
 
 
-def _each(value: Any, split: Callable[[Any], SparseTensor], scope: str) -> Any:
+def _split_each(value: Any, split: Callable[[Any], SparseTensor], scope: str) -> Any:
     """The parts of one string, or rows of parts of a (ragged) tensor of strings."""
     if isinstance(value, RaggedTensor):
         with name_scope(None, scope, [value]):
-            parts = _each(value.flat_values, split, scope)
+            parts = _split_each(value.flat_values, split, scope)
         return value.with_flat_values(parts)
     rank = value.shape.ndims
     if rank is None:
@@ -52,7 +52,7 @@ def _each(value: Any, split: Callable[[Any], SparseTensor], scope: str) -> Any:
         return rows_of_sparse(split(value), static_value(value))
     matrix = RaggedTensor.from_tensor(value, ragged_rank=rank - 1)
     with name_scope(None, scope, [value]):
-        return _each(matrix, split, scope)
+        return _split_each(matrix, split, scope)
 
 
 def split_v1(
@@ -63,7 +63,13 @@ def split_v1(
     source: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Python's ``str.split`` of each string; the result is sparse or ragged."""
+    """Python's ``str.split`` of each string; the result is sparse or ragged.
+
+    ``sep`` None splits at white space, as Python does; ``maxsplit`` limits the number of cuts.
+    ``result_type`` is "SparseTensor" or "RaggedTensor"; ``source`` is the older name of ``input``.
+
+        tf.strings.split(["a b", "c"], result_type="RaggedTensor")  # [["a", "b"], ["c"]]
+    """
     given = one_of("input", input, "source", source)
     with name_scope(name, "StringSplit", [given]):
         strings = convert_to_tensor_or_ragged_tensor(given, dtypes.string, "input")
@@ -88,7 +94,7 @@ def split_v2(
         strings = convert_to_tensor_or_ragged_tensor(input, dtypes.string, "input")
         if strings.shape.ndims is None:
             return rows_of_sparse(string_split_v2(strings, sep, maxsplit))
-        return _each(strings, lambda x: string_split_v2(x, sep, maxsplit), "StringSplit")
+        return _split_each(strings, lambda x: string_split_v2(x, sep, maxsplit), "StringSplit")
 
 
 def _bytes_of(strings: Tensor) -> SparseTensor:
@@ -104,5 +110,5 @@ def bytes_split(input: TensorLike, name: str | None = None) -> Tensor | RaggedTe
                 f"Input 'input' of 'StringSplit' Op has type {strings.dtype.name} that does not "
                 "match expected type of string."
             )
-        found: Tensor | RaggedTensor = _each(strings, _bytes_of, "StringsByteSplit")
+        found: Tensor | RaggedTensor = _split_each(strings, _bytes_of, "StringsByteSplit")
         return found

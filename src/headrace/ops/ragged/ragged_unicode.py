@@ -48,7 +48,7 @@ def _known_rank(value: Any, what: str) -> int:
 
 
 def _decoded(
-    input: Any, encoding: str, errors: str, replacement: int, controls: bool, offsets: bool
+    input: object, encoding: str, errors: str, replacement: int, controls: bool, offsets: bool
 ) -> list[Any]:
     """Code points, and if asked for where they begin, in rows."""
     given = convert_to_tensor_or_ragged_tensor(input, name="input")
@@ -83,7 +83,14 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The code points of every string; ``errors`` is "replace", "ignore" or "strict"."""
+    """The code points of every string; ``errors`` is "replace", "ignore" or "strict".
+
+    ``input_encoding`` is "UTF-8", "UTF-16-BE", "UTF-32-BE" or another name that TensorFlow knows.
+    Bytes that are no character become ``replacement_char``, nothing, or an InvalidArgumentError;
+    ``replace_control_characters`` replaces those as well. A vector gives a ragged tensor.
+
+        tf.strings.unicode_decode(["ab", "c"], "UTF-8")  # [[97, 98], [99]]
+    """
     with name_scope(name, "UnicodeDecode", [input]):
         return _decoded(
             input, input_encoding, errors, replacement_char, replace_control_characters, False
@@ -98,7 +105,10 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """`unicode_decode`, and at which byte of its string every character begins."""
+    """``unicode_decode``, and at which byte of its string every character begins.
+
+    The arguments are ``unicode_decode``'s; both results have the same rows.
+    """
     with name_scope(name, "UnicodeDecodeWithOffsets", [input]):
         points, starts = _decoded(
             input, input_encoding, errors, replacement_char, replace_control_characters, True
@@ -124,7 +134,14 @@ def unicode_encode(
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
 ) -> Any:
-    """Rows of code points as strings, in "UTF-8", "UTF-16-BE" or "UTF-32-BE"."""
+    """Rows of code points as strings, in "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+
+    ``input`` is int32 [..., length] or ragged; the result lacks the last dimension. A number that
+    is no code point becomes ``replacement_char`` ("replace"), nothing ("ignore"), or an error
+    ("strict").
+
+        tf.strings.unicode_encode([[97, 98]], "UTF-8")  # ["ab"]
+    """
     how = (output_encoding, errors, replacement_char)
     with name_scope(name, "UnicodeEncode", [input]):
         given = convert_to_tensor_or_ragged_tensor(input)
@@ -154,7 +171,12 @@ def unicode_split(
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
 ) -> Any:
-    """The characters of every string, each a string of its own."""
+    """The characters of every string, each a string of its own.
+
+    The arguments are ``unicode_decode``'s; characters are in the encoding of the input.
+
+        tf.strings.unicode_split(["ab", "c"], "UTF-8")  # [["a", "b"], ["c"]]
+    """
     with name_scope(name, "UnicodeSplit", [input]):
         points = _decoded(input, input_encoding, errors, replacement_char, False, False)[0]
         return unicode_encode(expand_dims(points, -1), input_encoding, errors, replacement_char)
@@ -167,7 +189,10 @@ def unicode_split_with_offsets(
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """`unicode_split`, and at which byte of its string every character begins."""
+    """``unicode_split``, and at which byte of its string every character begins.
+
+    The arguments are ``unicode_decode``'s; both results have the same rows.
+    """
     with name_scope(name, "UnicodeSplitWithOffsets", [input]):
         points, starts = _decoded(input, input_encoding, errors, replacement_char, False, True)
         characters = expand_dims(points, -1)
@@ -183,7 +208,13 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Strings of one encoding in another one."""
+    r"""Strings of one encoding in another one.
+
+    ``output_encoding`` is "UTF-8", "UTF-16-BE" or "UTF-32-BE"; the other arguments are
+    ``unicode_decode``'s. The shape stays.
+
+        tf.strings.unicode_transcode(["a"], "UTF-8", "UTF-16-BE")  # [b"\x00a"]
+    """
     return apply(
         lookup("UnicodeTranscode"),
         input,
@@ -196,7 +227,7 @@ def unicode_transcode(
     )
 
 
-def _pads(pad_values: Any, padding_width: int | None) -> tuple[str, str, int]:
+def _pads(pad_values: object, padding_width: int | None) -> tuple[str, str, int]:
     if isinstance(pad_values, str):
         left, right = pad_values, pad_values
     elif isinstance(pad_values, bytes):
@@ -274,7 +305,14 @@ def unsorted_segment_join(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The strings of each segment, joined in the order in which they come."""
+    """The strings of each segment, joined in the order in which they come.
+
+    ``segment_ids`` has the shape of the first dimensions of ``inputs``; the result has
+    ``num_segments`` rows, "" where a segment has no strings. ``separator`` stands between two
+    strings.
+
+        tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, "-")  # ["a-c", "b"]
+    """
     return apply(
         lookup("UnsortedSegmentJoin"),
         inputs,

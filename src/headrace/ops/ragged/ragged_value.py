@@ -22,7 +22,7 @@ __all__ = ["RaggedTensorValue", "constant_value", "flat_parts"]
 class RaggedTensorValue:
     """Arrays: ``values`` (or another value of this kind), and where each row begins and ends."""
 
-    def __init__(self, values: Any, row_splits: Array) -> None:
+    def __init__(self, values: object, row_splits: Array) -> None:
         if not isinstance(row_splits, (np.ndarray, np.generic)) or row_splits.dtype not in (
             np.int64,
             np.int32,
@@ -155,13 +155,17 @@ def flat_parts(
 
 
 def constant_value(
-    pylist: Any,
+    pylist: object,
     dtype: DTypeLike | None = None,
     ragged_rank: int | None = None,
     inner_shape: tuple[int, ...] | None = None,
     row_splits_dtype: DTypeLike = "int64",
 ) -> Any:
-    """A :class:`RaggedTensorValue` of nested lists; an array if no dimension is ragged."""
+    """A ``RaggedTensorValue`` of nested lists; an array if no dimension is ragged.
+
+    For feeding a ragged placeholder. The arguments are those of ``tf.ragged.constant``; the types
+    are NumPy's.
+    """
     kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
     wanted = None if dtype is None else dtypes.as_dtype(dtype).as_numpy_dtype
     if not isinstance(pylist, (list, tuple, np.ndarray)):

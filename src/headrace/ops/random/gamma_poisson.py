@@ -233,7 +233,12 @@ def random_gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Gamma numbers of shape ``shape + (alpha + beta).shape``, differentiable in alpha and beta."""
+    """Gamma numbers of shape ``shape + (alpha + beta).shape``, differentiable in alpha and beta.
+
+    ``alpha`` is the shape parameter and ``beta`` the inverse scale (default 1); both are positive
+    and broadcast. ``seed`` makes the sequence repeatable. Samples are at least the least positive
+    number, so that they have a logarithm.
+    """
     dtype = dtypes.as_dtype(dtype)
     with name_scope(name, "random_gamma", [shape, alpha, beta]):
         shape = convert(shape, dtypes.int32, "shape")
@@ -253,7 +258,11 @@ def random_poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Poisson counts of shape ``shape + lam.shape``."""
+    """Poisson counts of shape ``shape + lam.shape``.
+
+    ``lam`` are the rates, a number or a tensor; the counts have type ``dtype``, a float by default.
+    ``seed`` makes the sequence repeatable. TF 2 has ``shape`` first.
+    """
     return random_poisson_v2(shape, lam, dtype, seed, name)
 
 

@@ -385,7 +385,7 @@ def random_normal(
     shape: ShapeLike,
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
-    dtype: Any = dtypes.float32,
+    dtype: object = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -402,10 +402,10 @@ def random_normal(
 
 
 def truncated_normal(
-    shape: Any,
+    shape: object,
     mean: object = 0.0,
     stddev: object = 1.0,
-    dtype: Any = dtypes.float32,
+    dtype: object = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -443,7 +443,13 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
 def random_crop(
     value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """A piece of ``value`` of the given size, at a random place."""
+    """A piece of ``value`` of the given size, at a random place.
+
+    ``size`` has a number for each dimension of ``value``, none larger than it; the place is drawn
+    anew in each run. ``seed`` makes the sequence repeatable.
+
+        tf.random_crop([[1, 1], [1, 1]], [1, 2])  # [[1, 1]]
+    """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert(size, dtypes.int32, "size")
@@ -492,7 +498,13 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """For each row of unnormalised log-probabilities ``num_samples`` class numbers."""
+    """For each row of unnormalised log-probabilities ``num_samples`` class numbers.
+
+    ``logits`` is [batch, classes]; the result is int64 (or ``dtype`` int32) [batch, num_samples].
+    ``seed`` makes the sequence repeatable.
+
+        tf.random.categorical([[0.0, -100.0]], 2)  # [[0, 0]]
+    """
     with name_scope(name, "categorical", [logits]):
         return _drawn(logits, num_samples, dtype, seed)
 

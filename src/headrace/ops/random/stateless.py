@@ -178,7 +178,11 @@ def stateless_random_uniform(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers in [minval, maxval) that depend on ``seed`` (two integers) alone."""
+    """Numbers in [minval, maxval) that depend on ``seed`` (two integers) alone.
+
+    ``maxval`` is 1 for floats by default and must be given for integers. Equal arguments give equal
+    numbers, in every run, and the same ones as in TensorFlow.
+    """
     dtype = dtypes.as_dtype(dtype)
     maxval = uniform_bounds(dtype, maxval)
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
@@ -200,7 +204,11 @@ def stateless_random_normal(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers that depend on ``seed`` (two integers) alone."""
+    """Normally distributed numbers that depend on ``seed`` (two integers) alone.
+
+    ``mean`` and ``stddev`` are numbers or tensors that broadcast to ``shape``. Equal arguments give
+    equal numbers, in every run, and the same ones as in TensorFlow.
+    """
     with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
         return _scaled(STATELESS_NORMAL, shape, seed, mean, stddev, dtypes.as_dtype(dtype), scope)
 
@@ -213,7 +221,12 @@ def stateless_truncated_normal(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Truncated normal numbers that depend on ``seed`` (two integers) alone."""
+    """Truncated normal numbers that depend on ``seed`` (two integers) alone.
+
+    Numbers further than two deviations from ``mean`` are drawn again. ``mean`` and ``stddev`` are
+    numbers or tensors that broadcast to ``shape``. Equal arguments give equal numbers, in every
+    run.
+    """
     with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
         return _scaled(
             STATELESS_TRUNCATED, shape, seed, mean, stddev, dtypes.as_dtype(dtype), scope
@@ -243,7 +256,11 @@ def stateless_multinomial(
     output_dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Class numbers for each row of log-probabilities, a function of ``seed``."""
+    """Class numbers for each row of log-probabilities, a function of ``seed``.
+
+    The older name of ``stateless_categorical``: ``output_dtype`` is its ``dtype``. Equal arguments
+    give equal numbers, in every run.
+    """
     with name_scope(name, "stateless_multinomial", [logits, seed]):
         logits = convert_to_tensor(logits, name="logits")
         return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=output_dtype)
@@ -256,7 +273,11 @@ def stateless_categorical(
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Class numbers for each row of log-probabilities, a function of ``seed``."""
+    """Class numbers for each row of log-probabilities, a function of ``seed``.
+
+    ``logits`` is [batch, classes], ``seed`` two integers; the result is [batch, num_samples] of
+    ``dtype``. Equal arguments give equal numbers, in every run.
+    """
     with name_scope(name, "stateless_categorical", [logits, seed]):
         logits = convert_to_tensor(logits, name="logits")
         return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=dtype)

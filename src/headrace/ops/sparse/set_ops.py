@@ -263,7 +263,12 @@ def _set_operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTens
 def set_intersection(
     a: Tensor | SparseTensor, b: Tensor | SparseTensor, validate_indices: bool = True
 ) -> SparseTensor:
-    """Elements in both, row by row, as a sparse tensor; all dimensions but the last must match."""
+    """Elements in both, row by row, as a sparse tensor; all dimensions but the last must match.
+
+    A set is a row of the last dimension, in which repeated elements count once. ``a`` and ``b`` are
+    dense or sparse tensors of integers or strings. ``validate_indices`` checks that sparse indices
+    are in order and within the shape.
+    """
     return _set_operation(a, b, "intersection", validate_indices)
 
 
@@ -277,5 +282,8 @@ def set_difference(
 
 
 def set_union(a: Tensor, b: Tensor, validate_indices: bool = True) -> SparseTensor:
-    """Elements of either, row by row."""
+    """Elements of either, row by row.
+
+    As a sparse tensor, in ascending order; the arguments are those of ``tf.sets.intersection``.
+    """
     return _set_operation(a, b, "union", validate_indices)

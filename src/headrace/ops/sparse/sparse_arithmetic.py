@@ -137,9 +137,9 @@ def _reduced_v2(
 def sparse_reduce_sum(
     sp_input: SparseLike,
     axis: TensorLike | None = None,
-    keepdims: Any = None,
+    keepdims: object = None,
     reduction_axes: object = None,
-    keep_dims: Any = None,
+    keep_dims: object = None,
 ) -> Tensor:
     """The sum of the entries along ``axis`` (None: of all), as a dense tensor.
 
@@ -154,9 +154,9 @@ def sparse_reduce_sum(
 def sparse_reduce_max(
     sp_input: SparseLike,
     axis: object = None,
-    keepdims: Any = None,
+    keepdims: object = None,
     reduction_axes: object = None,
-    keep_dims: Any = None,
+    keep_dims: object = None,
 ) -> Tensor:
     """The largest entry along ``axis`` (None: of all), as a dense tensor.
 

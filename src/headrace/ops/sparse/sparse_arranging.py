@@ -101,7 +101,11 @@ def _check_elements(sp: SparseTensor, wanted: Tensor) -> None:
 def sparse_slice(
     sp_input: SparseLike, start: TensorLike, size: TensorLike, name: str | None = None
 ) -> SparseTensor:
-    """The block of ``size`` elements from ``start`` on; entries outside of it are left out."""
+    """The block of ``size`` elements from ``start`` on; entries outside of it are left out.
+
+    ``start`` and ``size`` have a number for each dimension. The result has the shape ``size``, cut
+    at the end of the input.
+    """
     sp = as_sparse_tensor(sp_input)
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
     with name_scope(name, "SparseSlice", [sp]) as scope:
@@ -113,7 +117,7 @@ def sparse_slice(
 
 
 def sparse_transpose(
-    sp_input: SparseLike, perm: Any = None, name: str | None = None
+    sp_input: SparseLike, perm: object = None, name: str | None = None
 ) -> SparseTensor:
     """The sparse tensor with its dimensions permuted; without ``perm`` reversed."""
     sp = as_sparse_tensor(sp_input)
@@ -227,7 +231,12 @@ def sparse_merge(
     name: str | None = None,
     already_sorted: bool = False,
 ) -> SparseTensor:
-    """Feature ids and feature values, as a tensor indexed by id."""
+    """Feature ids and feature values, as a tensor indexed by id.
+
+    ``sp_ids`` and ``sp_values`` have the same indices [..., position]; the result has the value at
+    [..., id] and the shape [..., ``vocab_size``]. ``sp_ids`` may be a list of k tensors with k
+    vocabulary sizes. ``already_sorted`` leaves out the sorting of ids.
+    """
     many = isinstance(sp_ids, (list, tuple)) and not isinstance(sp_ids, SparseTensorValue)
     groups = [as_sparse_tensor(s) for s in (sp_ids if many else [sp_ids])]
     sizes = list(vocab_size) if many else [vocab_size]
@@ -266,7 +275,12 @@ def sparse_concat(
     concat_dim: Any = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
-    """One after the other along ``axis``; optionally the other dimensions grow to the largest."""
+    """One after the other along ``axis``; optionally the other dimensions grow to the largest.
+
+    ``sp_inputs`` is a list of sparse tensors of one rank; other dimensions than ``axis`` must match
+    unless ``expand_nonconcat_dims`` (older: ``expand_nonconcat_dim``) is true. ``concat_dim`` is
+    the older name of ``axis``.
+    """
     axis = one_of("axis", axis, "concat_dim", concat_dim)
     items = [as_sparse_tensor(s) for s in sp_inputs]
     if len(items) == 1:
@@ -321,7 +335,12 @@ def sparse_split(
     name: str | None = None,
     split_dim: object = None,
 ) -> list[SparseTensor]:
-    """Cut along ``axis`` into ``num_split`` parts, as even as possible."""
+    """Cut along ``axis`` into ``num_split`` parts, as even as possible.
+
+    Given by name: ``sp_input``, ``num_split`` and ``axis`` (older: ``split_dim``), as
+    ``keyword_required`` enforces. The first parts are larger by one where the size is no multiple.
+    The result is a list.
+    """
     if keyword_required is not None:
         raise ValueError("Keyword arguments are required for this function.")
     if sp_input is None or num_split is None:

@@ -56,7 +56,7 @@ class SparseTensor:
     #: function).
     _known_shape: shapes.TensorShape | None = None
 
-    def __init__(self, indices: object, values: Any, dense_shape: object) -> None:
+    def __init__(self, indices: object, values: object, dense_shape: object) -> None:
         with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
             self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
             self._values = convert_to_tensor(values, name="values")
@@ -199,7 +199,7 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def convert_to_tensor_or_indexed_slices(
-    value: Any, dtype: DTypeLike | None = None, name: str | None = None
+    value: object, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
     """IndexedSlices and sparse tensors as they are, everything else as a tensor."""
     if isinstance(value, SparseTensorValue):
@@ -358,7 +358,12 @@ def sparse_eye(
     dtype: DType = dtypes.float32,
     name: str | None = None,
 ) -> SparseTensor:
-    """A sparse matrix with ones on the diagonal."""
+    """A sparse matrix with ones on the diagonal.
+
+    ``num_columns`` is ``num_rows`` by default.
+
+        tf.sparse.to_dense(tf.sparse.eye(2, 3))  # [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
     with name_scope(name, "eye", [num_rows, num_columns]):
         rows = convert_to_tensor(num_rows, dtypes.int64)
         columns = rows if num_columns is None else convert_to_tensor(num_columns, dtypes.int64)

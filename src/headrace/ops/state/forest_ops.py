@@ -68,7 +68,7 @@ def at_depth(param: Any, depth: int) -> float:
     return float(param.constant_value)
 
 
-def _bytes(text: Any) -> bytes:
+def _bytes(text: object) -> bytes:
     return text if isinstance(text, bytes) else str(text).encode(errors="surrogateescape")
 
 
@@ -89,7 +89,7 @@ def _handle_kernel(kind: str) -> Callable[..., Any]:
     return kernel
 
 
-def _held(handle: Array) -> _Holder:
+def _holder(handle: Array) -> _Holder:
     found = unboxed(handle)
     assert isinstance(found, _Holder)
     return found
@@ -125,7 +125,7 @@ def _new_tree(params: Any, text: bytes) -> ForestTree:
 def _create_tree(
     xp: ArrayNamespace, handle: Array, config: Array, *, node: KernelNode
 ) -> tuple[()]:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         if holder.value is None:
             holder.value = _new_tree(_params(node), _bytes(np.asarray(config).item()))
@@ -133,14 +133,14 @@ def _create_tree(
 
 
 def _read_tree(xp: ArrayNamespace, handle: Array, config: Array, *, node: KernelNode) -> tuple[()]:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         holder.value = _new_tree(_params(node), _bytes(np.asarray(config).item()))
     return ()
 
 
 def _write_tree(xp: ArrayNamespace, handle: Array) -> Array:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         return np.array(forest_files.tree_text(holder.needed()), object)
 
@@ -149,7 +149,7 @@ def _create_stats(
     xp: ArrayNamespace, handle: Array, config: Array, *, node: KernelNode
 ) -> tuple[()]:
     """The text waits for the tree, which the first batch brings."""
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         if holder.value is None:
             holder.value = _bytes(np.asarray(config).item())
@@ -157,14 +157,14 @@ def _create_stats(
 
 
 def _read_stats(xp: ArrayNamespace, handle: Array, config: Array, *, node: KernelNode) -> tuple[()]:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         holder.value = _bytes(np.asarray(config).item())
     return ()
 
 
 def _write_stats(xp: ArrayNamespace, handle: Array, *, node: KernelNode) -> Array:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         value = holder.needed()
         if isinstance(value, GrowingLeaves):
@@ -173,7 +173,7 @@ def _write_stats(xp: ArrayNamespace, handle: Array, *, node: KernelNode) -> Arra
 
 
 def _is_there(xp: ArrayNamespace, handle: Array) -> np.bool_:
-    return np.bool_(_held(handle).value is not None)
+    return np.bool_(_holder(handle).value is not None)
 
 
 def _scalar(c: Inference) -> list[Shape]:
@@ -210,13 +210,13 @@ for _prefix, _kind, _config, _create, _read, _write in (
 
 
 def _tree_size(xp: ArrayNamespace, handle: Array) -> np.int32:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         return np.int32(holder.needed().size)
 
 
 def _usage(xp: ArrayNamespace, handle: Array, *, node: KernelNode) -> Array:
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         tree = holder.needed()
         used = tree.feature[: tree.size]
@@ -234,7 +234,7 @@ def _traverse(
     node: KernelNode,
 ) -> Array:
     _refuse_sparse(indices)
-    holder = _held(handle)
+    holder = _holder(handle)
     with holder.lock:
         leaves: Array = holder.needed().leaves_of(data)
         return leaves
@@ -251,7 +251,7 @@ def _predict(
     node: KernelNode,
 ) -> tuple[Array, Array]:
     _refuse_sparse(indices)
-    params, holder = _params(node), _held(handle)
+    params, holder = _params(node), _holder(handle)
     with holder.lock:
         tree = holder.needed()
         found = tree.values[tree.leaves_of(data)]
@@ -277,7 +277,7 @@ _DATA = (
 )
 
 
-def _rows_by(*widths: Any) -> Callable[[Inference], list[Shape]]:
+def _rows_by(*widths: object) -> Callable[[Inference], list[Shape]]:
     def shape(c: Inference) -> list[Shape]:
         data = c.shape(1)
         rows = None if not data else data[0]
@@ -333,7 +333,7 @@ def _update_model(
     *,
     node: KernelNode,
 ) -> tuple[()]:
-    params, holder = _params(node), _held(handle)
+    params, holder = _params(node), _holder(handle)
     if not params.is_regression:  # a leaf's means are set when it is made
         with holder.lock:
             holder.needed().add_to_leaves(
@@ -388,7 +388,7 @@ def _process_input(
     node: KernelNode,
 ) -> Array:
     _refuse_sparse(indices)
-    params, tree, stats = _params(node), _held(tree_handle), _held(stats_handle)
+    params, tree, stats = _params(node), _holder(tree_handle), _holder(stats_handle)
     with tree.lock, stats.lock:
         growing = _growing(tree.needed(), stats, params)
         feature = _random_features(node.attrs["random_seed"], data.shape[1])
@@ -404,7 +404,7 @@ def _grow(
     *,
     node: KernelNode,
 ) -> tuple[()]:
-    params, tree, stats = _params(node), _held(tree_handle), _held(stats_handle)
+    params, tree, stats = _params(node), _holder(tree_handle), _holder(stats_handle)
     with tree.lock, stats.lock:
         growing = _growing(tree.needed(), stats, params)
         for number in finished.tolist():

@@ -49,7 +49,7 @@ class LookupInterface:
     _resource_handle: Any = None
     _table_name: str | None = None
 
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+    def __init__(self, key_dtype: object, value_dtype: object) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
@@ -212,7 +212,7 @@ class ContribHashTable(HashTable):
 
     def __init__(
         self,
-        initializer: Any,
+        initializer: object,
         default_value: object,
         shared_name: str | None = None,
         name: str | None = None,
@@ -336,12 +336,23 @@ class _ChangingTable(LookupInterface):
 
 
 class MutableHashTable(_ChangingTable):
-    """A table that takes new entries at any time; values have the shape of ``default_value``."""
+    """A table that takes new entries at any time; values have the shape of ``default_value``.
+
+    ``key_dtype`` and ``value_dtype`` are the types, ``default_value`` is what a missing key gives.
+    ``checkpoint`` has a Saver write the entries. ``insert``, ``lookup``, ``remove``, ``size`` and
+    ``export`` are operations.
+
+        table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
+        insert = table.insert(tf.constant(["a"]), tf.constant([7], tf.int64))
+        with tf.control_dependencies([insert]):
+            found = table.lookup(tf.constant(["a", "b"]))
+        found  # [7, -1]
+    """
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
+        key_dtype: object,
+        value_dtype: object,
         default_value: object,
         name: str = "MutableHashTable",
         checkpoint: bool = True,
@@ -374,8 +385,8 @@ class DenseHashTable(_ChangingTable):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
+        key_dtype: object,
+        value_dtype: object,
         default_value: object,
         empty_key: object,
         deleted_key: object,

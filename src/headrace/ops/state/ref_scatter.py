@@ -116,7 +116,10 @@ def scatter_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Any:
-    """``ref[indices[i]] = updates[i]``; of equal indices the last wins."""
+    """``ref[indices[i]] = updates[i]``; of equal indices the last wins.
+
+    The arguments and the result are those of ``tf.scatter_div``.
+    """
     return _scatter(
         SCATTER_UPDATE, "ResourceScatterUpdate", ref, indices, updates, use_locking, name
     )
@@ -144,7 +147,16 @@ def scatter_sub(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Subtract from rows of a variable: ``ref[indices[i]] -= updates[i]``."""
+    """Subtract from rows of a variable: ``ref[indices[i]] -= updates[i]``.
+
+    A row that is named twice loses both. The arguments and the result are those of
+    ``tf.scatter_div``.
+
+        v = tf.Variable([1.0, 2.0])
+        with tf.Session() as session:
+            session.run(v.initializer)
+            session.run(tf.scatter_sub(v, [1], [0.5]))
+    """
     return _scatter(SCATTER_SUB, "ResourceScatterSub", ref, indices, updates, use_locking, name)
 
 
@@ -155,7 +167,11 @@ def scatter_mul(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiply rows of a variable: ``ref[indices[i]] *= updates[i]``."""
+    """Multiply rows of a variable: ``ref[indices[i]] *= updates[i]``.
+
+    A row that is named twice is multiplied twice. The arguments and the result are those of
+    ``tf.scatter_div``.
+    """
     return _scatter(SCATTER_MUL, "ResourceScatterMul", ref, indices, updates, use_locking, name)
 
 
@@ -166,7 +182,12 @@ def scatter_div(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Divide rows of a variable: ``ref[indices[i]] /= updates[i]``."""
+    """Divide rows of a variable: ``ref[indices[i]] /= updates[i]``.
+
+    ``indices`` has any shape, ``updates`` is ``indices.shape + ref.shape[1:]`` or a scalar; a row
+    that is named twice is divided twice. ``use_locking`` makes no difference: an update is whole in
+    any case. Returns the variable after the update.
+    """
     return _scatter(SCATTER_DIV, "ResourceScatterDiv", ref, indices, updates, use_locking, name)
 
 
@@ -177,7 +198,10 @@ def scatter_min(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Lower rows of a variable: ``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
+    """Lower rows of a variable: ``ref[indices[i]] = min(ref[indices[i]], updates[i])``.
+
+    The arguments and the result are those of ``tf.scatter_div``.
+    """
     return _scatter(SCATTER_MIN, "ResourceScatterMin", ref, indices, updates, use_locking, name)
 
 
@@ -188,7 +212,10 @@ def scatter_max(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Raise rows of a variable: ``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
+    """Raise rows of a variable: ``ref[indices[i]] = max(ref[indices[i]], updates[i])``.
+
+    The arguments and the result are those of ``tf.scatter_div``.
+    """
     return _scatter(SCATTER_MAX, "ResourceScatterMax", ref, indices, updates, use_locking, name)
 
 
@@ -199,7 +226,11 @@ def scatter_nd_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Set elements or slices of a variable: ``ref[tuple(indices[i])] = updates[i]``."""
+    """Set elements or slices of a variable: ``ref[tuple(indices[i])] = updates[i]``.
+
+    Of equal indices the last one wins. The arguments and the result are those of
+    ``tf.scatter_nd_add``.
+    """
     return _scatter(
         SCATTER_ND_UPDATE, "ResourceScatterNdUpdate", ref, indices, updates, use_locking, name
     )
@@ -212,7 +243,12 @@ def scatter_nd_add(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Add to elements or slices of a variable: ``ref[tuple(indices[i])] += updates[i]``."""
+    """Add to elements or slices of a variable: ``ref[tuple(indices[i])] += updates[i]``.
+
+    ``indices`` is [..., depth] and ``updates`` ``indices.shape[:-1] + ref.shape[depth:]``; what is
+    named twice is added twice. ``use_locking`` makes no difference. Returns the variable after the
+    update.
+    """
     return _scatter(
         SCATTER_ND_ADD, "ResourceScatterNdAdd", ref, indices, updates, use_locking, name
     )
@@ -225,7 +261,10 @@ def scatter_nd_sub(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Subtract from elements or slices of a variable: ``ref[tuple(indices[i])] -= updates[i]``."""
+    """Subtract from elements or slices of a variable: ``ref[tuple(indices[i])] -= updates[i]``.
+
+    The arguments and the result are those of ``tf.scatter_nd_add``.
+    """
     return _scatter(
         SCATTER_ND_SUB, "ResourceScatterNdSub", ref, indices, updates, use_locking, name
     )

@@ -34,7 +34,7 @@ __all__ = [
 class TableInitializerBase:
     """Fills a table: ``initialize`` gives the operation that does."""
 
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+    def __init__(self, key_dtype: object, value_dtype: object) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
@@ -69,14 +69,23 @@ def _outside_control_flow(value: object, dtype: object, name: str) -> Tensor:
 
 
 class KeyValueTensorInitializer(TableInitializerBase):
-    """Entries from two tensors of the same shape."""
+    """Entries from two tensors of the same shape.
+
+    ``key_dtype`` and ``value_dtype`` are the types the table must have, by default those of the
+    tensors. A key that comes twice with different values is an error when the table is filled.
+
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), default_value=0
+        )
+        table.lookup(tf.constant(["b", "c"]))  # [2, 0]
+    """
 
     def __init__(
         self,
         keys: object,
         values: object,
         key_dtype: DTypeLike | None = None,
-        value_dtype: Any = None,
+        value_dtype: object = None,
         name: str | None = None,
     ) -> None:
         if get_default_graph()._get_control_flow_context() is not None:
@@ -106,14 +115,19 @@ class TextFileIndex:
 
 
 class TextFileInitializer(TableInitializerBase):
-    """Entries from the lines of a text file; see :class:`TextFileIndex` for the indices."""
+    """Entries from the lines of a text file; see :class:`TextFileIndex` for the indices.
+
+    ``key_index`` and ``value_index`` are columns of a line cut at ``delimiter``, or the whole line
+    (string) or its number (int64). ``vocab_size`` is how many lines are read; fewer are an error.
+    The file is an asset of a SavedModel.
+    """
 
     def __init__(
         self,
         filename: object,
-        key_dtype: Any,
+        key_dtype: object,
         key_index: int,
-        value_dtype: Any,
+        value_dtype: object,
         value_index: int,
         vocab_size: int | None = None,
         delimiter: str = "\t",
@@ -176,7 +190,11 @@ class TextFileInitializer(TableInitializerBase):
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """From ids (line numbers) to strings (lines)."""
+    """From ids (line numbers) to strings (lines).
+
+    ``key_column_index`` and ``value_column_index`` are columns of a line cut at ``delimiter``, or
+    one of ``TextFileIndex``. ``vocab_size`` is how many lines are read; fewer are an error.
+    """
 
     def __init__(
         self,
@@ -200,7 +218,12 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """From strings or integers (lines) to ids (line numbers)."""
+    """From strings or integers (lines) to ids (line numbers).
+
+    ``key_column_index`` and ``value_column_index`` are columns of a line cut at ``delimiter``, or
+    one of ``TextFileIndex``. ``vocab_size`` is how many lines are read; fewer are an error.
+    ``key_dtype`` is string or int64.
+    """
 
     def __init__(
         self,

@@ -102,7 +102,11 @@ def _check_key_types(table_key: DType, table_value: DType, key_dtype: DType) -> 
 
 
 class IdTableWithHashBuckets(LookupInterface):
-    """Ids from a table, and for other keys one of ``num_oov_buckets`` ids after them."""
+    """Ids from a table, and for other keys one of ``num_oov_buckets`` ids after them.
+
+    ``table`` may be None: then all keys are hashed. ``hasher_spec`` is ``FastHashSpec`` or a
+    ``StrongHashSpec`` with a key of two integers; ``key_dtype`` is string or an integer type.
+    """
 
     def __init__(
         self,
@@ -188,7 +192,15 @@ class IdTableWithHashBuckets(LookupInterface):
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """``tf.lookup.StaticVocabularyTable``: ids from an initializer, and buckets for other keys."""
+    """``tf.lookup.StaticVocabularyTable``: ids from an initializer, and buckets for other keys.
+
+    ``initializer`` maps to ids 0, 1, …; other keys get one of the ``num_oov_buckets`` ids after the
+    last, by a hash. ``lookup_key_dtype`` is the type of the keys that are looked up.
+
+        entries = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([0], tf.int64))
+        table = tf.lookup.StaticVocabularyTable(entries, num_oov_buckets=1)
+        table.lookup(tf.constant(["a", "b"]))  # [0, 1]
+    """
 
     def __init__(
         self,
@@ -309,7 +321,12 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> StaticHashTable:
-    """A table from line numbers to the lines of a file."""
+    """A table from line numbers to the lines of a file.
+
+    A number without a line gives ``default_value``. ``key_column_index`` and ``value_column_index``
+    choose columns of lines cut at ``delimiter`` instead; ``vocab_size`` is how many lines are read.
+    The table is filled by ``tf.tables_initializer()``.
+    """
     _check_file(vocabulary_file, None)
     if vocab_size is not None and vocab_size < 1:
         raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")

@@ -175,7 +175,13 @@ def string_to_number(
     name: str | None = None,
     input: object = None,
 ) -> Tensor:
-    """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
+    """The numbers that strings spell, as ``out_type``; text that is no number is an error.
+
+    ``out_type`` is float32, float64, int32 or int64. ``input`` is the newer name of
+    ``string_tensor``.
+
+        tf.string_to_number(["1.5", "2"])  # [1.5, 2.0]
+    """
     source = one_of("input", input, "string_tensor", string_tensor)
     return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)
 

@@ -316,7 +316,11 @@ def reduce_join_v2(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The strings along ``axis`` (None: all) joined with ``separator``; see ``tf.reduce_join``."""
+    """The strings along ``axis`` (None: all) joined with ``separator``; see ``tf.reduce_join``.
+
+    ``keepdims`` keeps reduced dimensions with size 1. TF 1 has the older names of arguments, and
+    ``axis`` is needed there.
+    """
     return reduce_join(inputs, axis, None, separator, name, None, keepdims)
 
 
@@ -366,14 +370,24 @@ SUBSTR = define_string_op(
 def substr(
     input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:
-    """``len`` bytes or characters from ``pos`` on."""
+    """``len`` bytes or characters from ``pos`` on.
+
+    ``pos`` and ``len`` are scalars or have the shape of ``input``. ``unit`` is "BYTE" or
+    "UTF8_CHAR". A negative ``pos`` counts from the end; one outside of its string is an error.
+
+        tf.strings.substr(["hello"], 1, 3)  # ["ell"]
+    """
     return apply(SUBSTR, input, pos, len, unit=unit, name=name)
 
 
 def substr_v2(
     input: TensorLike, pos: TensorLike, len: TensorLike, unit: str = "BYTE", name: str | None = None
 ) -> Tensor:
-    """Parts of strings from ``pos`` on, ``len`` long; ``unit`` is "BYTE" or "UTF8_CHAR"."""
+    """Parts of strings from ``pos`` on, ``len`` long; ``unit`` is "BYTE" or "UTF8_CHAR".
+
+    ``pos`` and ``len`` are scalars or have the shape of ``input``. A negative ``pos`` counts from
+    the end; one outside of its string is an error. TF 1 has ``name`` before ``unit``.
+    """
     return substr(input, pos, len, name, unit)
 
 
@@ -494,7 +508,13 @@ def regex_replace(
     replace_global: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Replace what matches a pattern; the rewrite may say \\1 for a group."""
+    """Replace what matches a pattern; the rewrite may say \\1 for a group.
+
+    ``pattern`` is a regular expression of the RE2 library; ``replace_global=False`` replaces the
+    first match of each string only.
+
+        tf.strings.regex_replace("a-b-c", "-", "+")  # "a+b+c"
+    """
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
         return apply(
             STATIC_REGEX_REPLACE,

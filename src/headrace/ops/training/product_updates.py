@@ -102,7 +102,7 @@ def _kernel(opdef: OpDef, inputs: _Inputs) -> Callable[..., Any]:
     usual = opdef.kernel
 
     @functools.wraps(usual)
-    def kernel(xp: ArrayNamespace, *given: Any, **attrs: Any) -> Any:
+    def kernel(xp: ArrayNamespace, *given: object, **attrs: object) -> Any:
         return usual(xp, *inputs.multiplied(xp, given), **attrs)
 
     return kernel
@@ -113,7 +113,7 @@ def _inplace(opdef: OpDef, inputs: _Inputs) -> Callable[..., None]:
     assert usual is not None
 
     @functools.wraps(usual)
-    def kernel(*given: Any, **attrs: Any) -> None:
+    def kernel(*given: object, **attrs: object) -> None:
         usual(*inputs.multiplied(numpy_xp, given), **attrs)
 
     return kernel

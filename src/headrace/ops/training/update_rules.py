@@ -102,7 +102,7 @@ def adam(
 
 def _adam_in_few_arrays(
     var: Array,
-    m: Any,
+    m: object,
     v: Array,
     rate: np.generic,
     rest1: object,

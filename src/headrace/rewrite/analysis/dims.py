@@ -169,7 +169,7 @@ def _broadcast_dims(node: Node, value: int, state: RewriteState, depth: int) -> 
     return tuple(out)
 
 
-def _first(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+def _dims_of_first_input(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     return dims_of(node.inputs[0], state, depth)
 
 
@@ -392,7 +392,7 @@ DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
             "ReverseV2",
             "ReverseSequence",
         ],
-        _first,
+        _dims_of_first_input,
     ),
     **dict.fromkeys(["MatMul", "_FusedMatMul"], _matmul_dims),
     **dict.fromkeys(

@@ -10,7 +10,7 @@ then what they gave to an input, summed up, is the composite's gradient at what 
     y = (x - mean(x)) * rsqrt(…) * g + b;  tf.gradients(…)      # some 40 nodes
     y, m, v = _LayerNormTraining(x, g, b); dx, dg, db = _LayerNormGrad(dy, x, g, m, v)
 
-This comes before the walk over single nodes, which drops what nobody reads any more. Rules are
+This comes before the walk over single nodes, which drops what nothing reads any more. Rules are
 those with ``training=True``: their functions answer with a :class:`Composite`.
 """
 

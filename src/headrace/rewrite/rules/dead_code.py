@@ -1,4 +1,4 @@
-"""Dead code: pure nodes whose results nobody reads."""
+"""Dead code: pure nodes whose results nothing reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["remove_dead"]
 
 
 def remove_dead(program: Program) -> Program:
-    """Drop pure nodes whose results nobody reads."""
+    """Drop pure nodes whose results nothing reads."""
     live = {f for f in program.fetches if f is not None} | set(program.effects)
     body, dropped = _live_block(program.body, live)
     notes = dict(program.notes)

@@ -1,7 +1,7 @@
 """Matrix products and convolutions with what is done to their results: bias, scale, activation as
 one step.
 
-A product is absorbed only if nobody else uses it. An activation's output may have any number of
+A product is absorbed only if nothing else uses it. An activation's output may have any number of
 users (the backward part of a training step reads it); what it was computed from may not.
 """
 
@@ -367,7 +367,7 @@ def sum_of_products(node: Node, state: RewriteState) -> Node | None:
 
 
 def _outer_product(value: int, state: RewriteState) -> Node | None:
-    """``matmul(a, b, transpose_a=True)`` over few rows, which nobody else uses."""
+    """``matmul(a, b, transpose_a=True)`` over few rows, which nothing else uses."""
     product = state.producer(value, "MatMul")
     if product is None or not state.once(value):
         return None

@@ -353,7 +353,7 @@ def find_gelu(
         return None  # 0.5 is nowhere
     p = _Pattern(state, training)
     number, others = _factors(node, p, state)
-    if len(others) != 2 or not _near(number, 0.5):
+    if len(others) != 2 or not _nearly_equal(number, 0.5):
         if p.shared and any(_is_bent(v, state) for v in others):
             return state.no(ELSEWHERE.format("value inside"))
         return None
@@ -391,7 +391,7 @@ def _is_bent(value: int, state: RewriteState) -> bool:
     return plus is not None and any(state.producer(i, "Tanh", "Erf") for i in plus.inputs)
 
 
-def _near(a: float, b: float) -> bool:
+def _nearly_equal(a: float, b: float) -> bool:
     return abs(a - b) <= 3e-6 * abs(b)
 
 
@@ -429,9 +429,9 @@ def _is_scaled(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
         return False
     if node.opdef.name == "RealDiv":
         divisor = scalar(node.inputs[1], state)
-        return node.inputs[0] == x and divisor is not None and _near(divisor, math.sqrt(2))
+        return node.inputs[0] == x and divisor is not None and _nearly_equal(divisor, math.sqrt(2))
     number, others = _factors(node, p, state)
-    return others == [x] and _near(number, math.sqrt(0.5))
+    return others == [x] and _nearly_equal(number, math.sqrt(0.5))
 
 
 def _is_cubic(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
@@ -447,7 +447,7 @@ def _is_cubic(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
     if len(others) == 2 and x in others:
         others.remove(x)
         power = 2
-    plus = p.take(others[0], "+") if len(others) == 1 and _near(number, _ROOT) else None
+    plus = p.take(others[0], "+") if len(others) == 1 and _nearly_equal(number, _ROOT) else None
     if plus is None:
         return False
     for first, rest in p.pairs(plus):
@@ -457,6 +457,6 @@ def _is_cubic(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
         if product is None:
             continue
         small, cube = _factors(product, p, state)
-        if cube == [x] * power and _near(small, _CUBIC):
+        if cube == [x] * power and _nearly_equal(small, _CUBIC):
             return True
     return False

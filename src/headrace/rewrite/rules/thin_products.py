@@ -59,7 +59,7 @@ def _reshaped(value: int, shape: tuple[Any, ...], node: Node, state: RewriteStat
 
 
 def common_factor(node: Node, state: RewriteState) -> Node | None:
-    """Two products with the same matrix on one side, where nobody else uses them.
+    """Two products with the same matrix on one side, where nothing else uses them.
 
     A net that is differentiated twice makes them: ``a1.T @ b + a2.T @ b``.
     """

@@ -1,8 +1,8 @@
-"""Stacks that nobody reads: a backward loop took a value off only to ask for its shape, which
+"""Stacks that nothing reads: a backward loop took a value off only to ask for its shape, which
 turned out to be known.
 
 Pushing and taking off are effects, so that dead code does not go by itself here. A stack goes with
-all that is done to it if nobody reads what is taken off; what was pushed need not be kept through
+all that is done to it if nothing reads what is taken off; what was pushed need not be kept through
 the loop any more.
 """
 

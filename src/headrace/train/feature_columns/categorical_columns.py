@@ -311,7 +311,14 @@ class CrossedColumn(CategoricalColumn):
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: DTypeLike = dtypes.string
 ) -> HashedCategoricalColumn:
-    """Ids from hashes of texts or whole numbers: no vocabulary is needed, values may collide."""
+    """Ids from hashes of texts or whole numbers: no vocabulary is needed, values may collide.
+
+    ``key`` is the name of the feature, ``hash_bucket_size`` the number of ids and ``dtype`` string
+    or an integer type. Empty strings and -1 count as missing.
+
+        words = tf.feature_column.categorical_column_with_hash_bucket("word", 100)
+        column = tf.feature_column.indicator_column(words)
+    """
     if hash_bucket_size is None:
         raise ValueError(f"hash_bucket_size must be set. key: {key}")
     if hash_bucket_size < 1:
@@ -401,7 +408,14 @@ def categorical_column_with_vocabulary_list(
 def categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> IdentityCategoricalColumn:
-    """Whole numbers in [0, num_buckets) as ids; others become ``default_value`` or are an error."""
+    """Whole numbers in [0, num_buckets) as ids; others become ``default_value`` or are an error.
+
+    ``key`` is the name of the feature, a tensor or a sparse tensor of integers; -1 counts as
+    missing.
+
+        hours = tf.feature_column.categorical_column_with_identity("hour", 24)
+        tf.feature_column.input_layer({"hour": [[23]]}, tf.feature_column.indicator_column(hours))
+    """
     if num_buckets < 1:
         raise ValueError(f"num_buckets {num_buckets} < 1, column_name {key}")
     if default_value is not None and not 0 <= default_value < num_buckets:
@@ -417,7 +431,11 @@ def weighted_categorical_column(
     weight_feature_key: str,
     dtype: DTypeLike = dtypes.float32,
 ) -> WeightedCategoricalColumn:
-    """``categorical_column`` with weights from the feature ``weight_feature_key``."""
+    """``categorical_column`` with weights from the feature ``weight_feature_key``.
+
+    Both features have a value at the same places. ``dtype`` is the type of the weights, a number
+    type. In an embedding or a linear model each id counts by its weight.
+    """
     kind = None if dtype is None else as_dtype(dtype)
     if kind is None or not (kind.is_integer or kind.is_floating):
         raise ValueError(f"dtype {dtype} is not convertible to float.")
@@ -427,7 +445,12 @@ def weighted_categorical_column(
 def crossed_column(
     keys: Sequence[Any], hash_bucket_size: int, hash_key: int | None = None
 ) -> CrossedColumn:
-    """Combinations of features (names or categorical columns) as hashes."""
+    """Combinations of features (names or categorical columns) as hashes.
+
+    ``hash_bucket_size`` is the number of ids; ``hash_key`` changes the hash. An example with m and
+    n values of two features has m * n combinations. Name a feature instead of giving a column with
+    hash buckets.
+    """
     if not hash_bucket_size or hash_bucket_size < 1:
         raise ValueError(f"hash_bucket_size must be > 1. hash_bucket_size: {hash_bucket_size}")
     if not keys or len(keys) < 2:

@@ -129,7 +129,7 @@ def _as_column(tensor: Tensor) -> Tensor:
     return ops.expand_dims(tensor, -1)
 
 
-def as_sparse(given: Any, ignored: TensorLike | None = None) -> SparseTensor:
+def as_sparse(given: object, ignored: TensorLike | None = None) -> SparseTensor:
     """A dense feature as a sparse one, without the elements that mean "nothing".
 
     These are ``ignored``, or the empty string, -1 and 0.0 by default.

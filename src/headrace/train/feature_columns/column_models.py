@@ -96,12 +96,12 @@ def linear_model(
     "sqrtn"). ``cols_to_vars``: a dictionary that is given the variables by column, and "bias".
     """
     with variable_scope(None, "linear_model") as scope:
-        model_name = _last(scope.name)
+        model_name = _base_name(scope.name)
     columns = sorted_columns(feature_columns)
     names = {}
     for column in columns:
         with variable_scope(None, default_name=column._var_scope_name) as scope:
-            names[_last(scope.name)] = column
+            names[_base_name(scope.name)] = column
     collections = _collections(weight_collections)
     found: dict[Any, Any] = {}
     with name_scope(model_name), variable_scope(model_name, auxiliary_name_scope=False):
@@ -130,7 +130,7 @@ def linear_model(
     return result
 
 
-def _last(name: str) -> str:
+def _base_name(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 

@@ -282,7 +282,12 @@ def shared_embedding_columns(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> list[SharedEmbeddingColumn]:
-    """Embeddings of several columns in one variable; arguments as of ``embedding_column``."""
+    """Embeddings of several columns in one variable; arguments as of ``embedding_column``.
+
+    The columns must be of one kind with one number of ids, such as "words searched" and "words
+    bought". ``shared_embedding_collection_name`` (default: made of the columns' names) names the
+    variable. The result is a list of one column for each.
+    """
     made = _checked(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
     ordered = sorted(categorical_columns, key=lambda c: c.name)
     _check_alike(ordered)

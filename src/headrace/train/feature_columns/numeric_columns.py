@@ -55,7 +55,7 @@ class Numbers(FeatureColumn):
     def variable_shape(self) -> TensorShape:
         return TensorShape(self.shape)
 
-    def _normalized(self, numbers: Any) -> Any:
+    def _normalized(self, numbers: object) -> Any:
         return numbers if self.normalizer_fn is None else self.normalizer_fn(numbers)
 
 

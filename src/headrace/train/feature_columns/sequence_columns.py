@@ -131,7 +131,7 @@ class SequenceNumericColumn(Numbers):
         return _Steps(dense, sequence_length_of(sparse, numbers))
 
 
-def _steps_of(column: Any, builder: Builder, collections: list[str], trainable: bool) -> _Steps:
+def _steps_of(column: object, builder: Builder, collections: list[str], trainable: bool) -> _Steps:
     """[rows, steps, …] of a column, or ValueError if it has no steps."""
     if isinstance(column, SequenceNumericColumn):
         return column._steps(builder, collections, trainable)
@@ -198,7 +198,11 @@ def sequence_input_layer(
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> SequenceCategoricalColumn:
-    """Whole numbers for each step; see ``categorical_column_with_identity``."""
+    """Whole numbers for each step; see ``categorical_column_with_identity``.
+
+    For ``sequence_input_layer``, inside of an embedding or indicator column: the feature is a
+    sparse tensor [batch, time], or [batch, time, values].
+    """
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_identity(key, num_buckets, default_value)
     )
@@ -207,7 +211,11 @@ def sequence_categorical_column_with_identity(
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: DTypeLike = dtypes.string
 ) -> SequenceCategoricalColumn:
-    """Hashes for each step; see ``categorical_column_with_hash_bucket``."""
+    """Hashes for each step; see ``categorical_column_with_hash_bucket``.
+
+    For ``sequence_input_layer``, inside of an embedding or indicator column: the feature is a
+    sparse tensor [batch, time], or [batch, time, values].
+    """
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
     )
@@ -221,7 +229,11 @@ def sequence_categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: DTypeLike = dtypes.string,
 ) -> SequenceCategoricalColumn:
-    """Lines of a file for each step; see ``categorical_column_with_vocabulary_file``."""
+    """Lines of a file for each step; see ``categorical_column_with_vocabulary_file``.
+
+    For ``sequence_input_layer``, inside of an embedding or indicator column: the feature is a
+    sparse tensor [batch, time], or [batch, time, values].
+    """
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_vocabulary_file(
             key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype
@@ -236,7 +248,11 @@ def sequence_categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> SequenceCategoricalColumn:
-    """Places in a list for each step; see ``categorical_column_with_vocabulary_list``."""
+    """Places in a list for each step; see ``categorical_column_with_vocabulary_list``.
+
+    For ``sequence_input_layer``, inside of an embedding or indicator column: the feature is a
+    sparse tensor [batch, time], or [batch, time, values].
+    """
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_vocabulary_list(
             key, vocabulary_list, dtype, default_value, num_oov_buckets

@@ -56,7 +56,7 @@ def _as_float(tensor: Any) -> Any:
     return ops.cast(tensor, dtypes.float32) if tensor.dtype.is_integer else tensor
 
 
-def parse_data(data: Any) -> tuple[Any, Any, Any]:
+def parse_data(data: object) -> tuple[Any, Any, Any]:
     """(dense features or None, sparse features or None, their description)."""
     if isinstance(data, dict):
         return _parse_dict(data)

@@ -173,7 +173,11 @@ class RandomForestGraphs:
 
 
 class RandomTreeGraphs:
-    """The graphs of one tree."""
+    """The operations that train one tree of a forest and predict with it.
+
+    ``variables`` are its ``TreeVariables``, ``params`` the ``ForestHParams`` of the forest and
+    ``tree_num`` its number. Made by ``RandomForestGraphs``.
+    """
 
     def __init__(self, variables: Any, params: Any, tree_num: int) -> None:
         self.variables = variables

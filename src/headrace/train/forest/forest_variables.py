@@ -53,7 +53,7 @@ def _variable(
 
 def tree_variable(
     params: TensorLike,
-    tree_config: Any,
+    tree_config: object,
     stats_handle: Tensor | None,
     name: str,
     container: str | None = None,
@@ -63,7 +63,7 @@ def tree_variable(
 
 
 def fertile_stats_variable(
-    params: TensorLike, stats_config: Any, name: str, container: str | None = None
+    params: TensorLike, stats_config: object, name: str, container: str | None = None
 ) -> Tensor:
     """The handle of a tree's statistics."""
     return _variable(
@@ -72,7 +72,11 @@ def fertile_stats_variable(
 
 
 class TreeVariables:
-    """The resources of tree ``tree_num``; statistics only for ``training``."""
+    """The resources of tree ``tree_num``; statistics only for ``training``.
+
+    ``params`` are ``ForestHParams``; ``tree_config`` and ``tree_stat`` are a serialized tree and
+    its statistics to begin with (empty: a tree of one leaf).
+    """
 
     def __init__(
         self, params: Any, tree_num: int, training: bool, tree_config: Any = "", tree_stat: Any = ""
@@ -93,7 +97,12 @@ class TreeVariables:
 
 
 class ForestVariables:
-    """The variables of all trees, by number."""
+    """The variables of all trees, by number.
+
+    ``params`` are ``ForestHParams``; ``device_assigner`` is a function as in ``tf.device``. Without
+    ``training`` there are no statistics of leaves. ``tree_configs`` and ``tree_stats`` are
+    serialized trees and statistics to begin with.
+    """
 
     def __init__(
         self,
@@ -118,7 +127,7 @@ class ForestVariables:
             with device(dummy.device):
                 self.variables.append(tree_variables_class(params, i, training, **given))
 
-    def __setitem__(self, t: int, val: Any) -> None:
+    def __setitem__(self, t: int, val: object) -> None:
         self.variables[t] = val
 
     def __getitem__(self, t: int) -> Any:

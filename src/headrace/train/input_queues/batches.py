@@ -79,13 +79,13 @@ def _tensors(lists: list[Any], enqueue_many: bool) -> list[list[Tensor]]:
     return [[_for_queue(t, enqueue_many) for t in tensors] for tensors in lists]
 
 
-def _for_queue(tensor: Any, enqueue_many: bool) -> Tensor:
+def _for_queue(tensor: object, enqueue_many: bool) -> Tensor:
     if not isinstance(tensor, SparseTensor):
         return convert_to_tensor(tensor)
     return serialize_many_sparse(tensor) if enqueue_many else serialize_sparse(tensor)
 
 
-def _sparse_again(dequeued: Any, lists: list[Any], enqueue_many: bool) -> Any:
+def _sparse_again(dequeued: object, lists: list[Any], enqueue_many: bool) -> Any:
     """The batches, with sparse ones where the elements are sparse."""
     columns = list(zip(*lists, strict=True))
     if not any(isinstance(c[0], SparseTensor) for c in columns):
@@ -325,7 +325,7 @@ def batch(
 
 def maybe_batch_join(
     tensors_list: Sequence[Any],
-    keep_input: Any,
+    keep_input: object,
     batch_size: TensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,

@@ -99,7 +99,13 @@ def rejection_sample(
     runtime_checks: bool = False,
     name: str | None = None,
 ) -> list[Any]:
-    """Batches of examples of which each is taken with the probability ``accept_prob_fn`` of it."""
+    """Batches of examples of which each is taken with the probability ``accept_prob_fn`` of it.
+
+    ``tensors`` is a list of tensors of one example, or of several with ``enqueue_many``;
+    ``accept_prob_fn`` gets the list and returns a scalar in [0, 1], which ``runtime_checks``
+    checks. ``queue_threads`` threads draw; ``prebatch_capacity`` and ``prebatch_threads`` are those
+    of the queue that takes several examples apart. Queue runners have to be started.
+    """
     with variable_scope(name, "rejection_sample", list(tensors)):
         given: Any = [convert_to_tensor(t) for t in tensors]
         if enqueue_many:

@@ -5,7 +5,7 @@ thresholds.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
@@ -142,20 +142,18 @@ def sensitivity_at_specificity(
     refuse_eager("tf.metrics.sensitivity_at_specificity")
     if specificity < 0 or specificity > 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
+
+    def point(counts: dict[str, Any], part: str) -> Tensor:
+        tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
+        specificities = div(tn, tn + fp + _EPSILON)
+        nearest = argmin(abs_of(specificities - specificity), 0)
+        nearest = cast(nearest, dtypes.int32)
+        return div(tp[nearest], tp[nearest] + fn[nearest] + _EPSILON, part)
+
     scope = variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights))
     with scope:
-        limits = _spread(num_thresholds)
-        values, updates = confusion_at_thresholds(labels, predictions, limits, weights)
-
-        def point(counts: dict[str, Any], part: str) -> Tensor:
-            tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
-            specificities = div(tn, tn + fp + _EPSILON)
-            nearest = argmin(abs_of(specificities - specificity), 0)
-            nearest = cast(nearest, dtypes.int32)
-            return div(tp[nearest], tp[nearest] + fn[nearest] + _EPSILON, part)
-
-        value, update = point(values, "value"), point(updates, "update_op")
-        return registered(value, update, metrics_collections, updates_collections)
+        counts = confusion_at_thresholds(labels, predictions, _spread(num_thresholds), weights)
+        return _at_point(counts, point, metrics_collections, updates_collections)
 
 
 def specificity_at_sensitivity(
@@ -180,19 +178,30 @@ def specificity_at_sensitivity(
     refuse_eager("tf.metrics.specificity_at_sensitivity")
     if sensitivity < 0 or sensitivity > 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
+
+    def point(counts: dict[str, Any], part: str) -> Tensor:
+        tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
+        sensitivities = div(tp, tp + fn + _EPSILON)
+        smallest = reduce_min(abs_of(sensitivities - sensitivity))
+        at_smallest = equal(abs_of(sensitivities - sensitivity), smallest)
+        last = argmax(cumsum(cast(at_smallest, dtypes.int64)), 0)
+        last = cast(last, dtypes.int32)
+        return div(tn[last], tn[last] + fp[last] + _EPSILON, part)
+
     scope = variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights))
     with scope:
         limits = _spread(num_thresholds, last=1.0 - _EPSILON)
-        values, updates = confusion_at_thresholds(labels, predictions, limits, weights)
+        counts = confusion_at_thresholds(labels, predictions, limits, weights)
+        return _at_point(counts, point, metrics_collections, updates_collections)
 
-        def point(counts: dict[str, Any], part: str) -> Tensor:
-            tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
-            sensitivities = div(tp, tp + fn + _EPSILON)
-            smallest = reduce_min(abs_of(sensitivities - sensitivity))
-            at_smallest = equal(abs_of(sensitivities - sensitivity), smallest)
-            last = argmax(cumsum(cast(at_smallest, dtypes.int64)), 0)
-            last = cast(last, dtypes.int32)
-            return div(tn[last], tn[last] + fp[last] + _EPSILON, part)
 
-        value, update = point(values, "value"), point(updates, "update_op")
-        return registered(value, update, metrics_collections, updates_collections)
+def _at_point(
+    counts: tuple[dict[str, Any], dict[str, Any]],
+    point: Callable[[dict[str, Any], str], Tensor],
+    metrics_collections: Sequence[str] | str | None,
+    updates_collections: Sequence[str] | str | None,
+) -> Metric:
+    """The metric that ``point`` computes of the counts so far and of those after an update."""
+    values, updates = counts
+    value, update = point(values, "value"), point(updates, "update_op")
+    return registered(value, update, metrics_collections, updates_collections)

@@ -124,7 +124,7 @@ class Metric(Tracking):
         name: str,
         shape: ShapeLike | None = None,
         dtype: DTypeLike | None = None,
-        initializer: Any = None,
+        initializer: object = None,
     ) -> Any:
         """A variable that ``call`` updates; in ``build`` only."""
         if self._built:
@@ -203,7 +203,7 @@ class _OfMatches(_Averaging):
     def __init__(self, name: str | None = None, dtype: DTypeLike = dtypes.float64) -> None:
         super().__init__(name=name, dtype=dtype)
 
-    def _same_shapes(self, labels: Any, predictions: Any) -> None:
+    def _same_shapes(self, labels: object, predictions: object) -> None:
         assert_equal(
             ops.shape(labels),
             ops.shape(predictions),

@@ -84,7 +84,7 @@ def _expand_labels(labels: SparseTensor | Tensor, predictions: Tensor) -> Any:
         )
 
 
-def _select_class(ids: Any, class_id: int) -> SparseTensor:
+def _select_class(ids: object, class_id: int) -> SparseTensor:
     """Only the ids of one class."""
     ids = convert_to_tensor_or_sparse_tensor(ids)
     if isinstance(ids, SparseTensor):
@@ -296,7 +296,11 @@ def sparse_precision_at_k(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The older name of :func:`precision_at_k`."""
+    """The older name of :func:`precision_at_k`.
+
+    ``labels`` are class numbers, ``predictions`` scores of classes; ``class_id`` counts one class
+    only. The result is a value and an operation that updates it.
+    """
     return precision_at_k(
         labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
     )
@@ -447,7 +451,11 @@ def sparse_average_precision_at_k(
     updates_collections: object = None,
     name: str | None = None,
 ) -> Metric:
-    """The older name of :func:`average_precision_at_k`."""
+    """The older name of :func:`average_precision_at_k`.
+
+    ``labels`` are class numbers, ``predictions`` scores of classes; the result is a value and an
+    operation that updates it.
+    """
     return average_precision_at_k(
         labels, predictions, k, weights, metrics_collections, updates_collections, name
     )

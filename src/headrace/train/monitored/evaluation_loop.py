@@ -59,7 +59,7 @@ def get_or_create_eval_step() -> Any:
     )
 
 
-def get_latest_eval_step_value(update_ops: Any) -> Tensor:
+def get_latest_eval_step_value(update_ops: object) -> Tensor:
     """The counter as it is after ``update_ops`` (a list, or a dictionary's values) have run."""
     if isinstance(update_ops, dict):
         update_ops = list(update_ops.values())

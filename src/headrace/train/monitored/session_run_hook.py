@@ -37,7 +37,12 @@ class SessionRunHook:
 
 
 class SessionRunArgs(collections.namedtuple("SessionRunArgs", ["fetches", "feed_dict", "options"])):
-    """What a hook adds to a run: ``fetches``, ``feed_dict``, ``options``."""
+    """What a hook adds to a run: ``fetches``, ``feed_dict``, ``options``.
+
+    Returned by ``SessionRunHook.before_run``. ``fetches`` is anything that ``Session.run`` takes;
+    its values are ``results`` in ``after_run``. ``feed_dict`` must not feed what the caller or
+    another hook feeds. ``options`` is a ``tf.RunOptions``.
+    """
 
     __slots__ = ()
 
@@ -80,4 +85,7 @@ class SessionRunContext:
 SessionRunValues = collections.namedtuple(
     "SessionRunValues", ["results", "options", "run_metadata"]
 )
-SessionRunValues.__doc__ = "What ``after_run`` gets: the values that ``before_run`` asked for."
+SessionRunValues.__doc__ = """What ``after_run`` gets: the values that ``before_run`` asked for.
+
+``results`` has the structure of the ``fetches`` of ``before_run``; ``options`` are the RunOptions
+of the run and ``run_metadata`` its RunMetadata."""

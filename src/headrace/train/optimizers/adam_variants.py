@@ -79,7 +79,11 @@ class _SparseRows(AdamOptimizer):
 
 
 class LazyAdamOptimizer(_SparseRows):
-    """Adam that changes nothing but the rows of a sparse gradient, moments included."""
+    """Adam that changes nothing but the rows of a sparse gradient, moments included.
+
+    The arguments are ``tf.train.AdamOptimizer``'s. Faster for large embeddings, but not the same
+    numbers: Adam's moments decay for all rows in every step.
+    """
 
     def _update_rows(self, grad: Tensor, var: Variable, indices: Tensor) -> Operation:
         rate, beta1, beta2, epsilon = self._hyper(var.dtype.base_dtype)
@@ -92,7 +96,11 @@ class LazyAdamOptimizer(_SparseRows):
 
 
 class NadamOptimizer(_SparseRows):
-    """Adam with Nesterov momentum (Dozat, 2015)."""
+    """Adam with Nesterov momentum (Dozat, 2015).
+
+    The arguments are ``tf.train.AdamOptimizer``'s. The update uses the moment as the next step will
+    see it.
+    """
 
     def __init__(
         self,
@@ -125,7 +133,11 @@ class NadamOptimizer(_SparseRows):
 
 
 class AdaMaxOptimizer(_SparseRows):
-    """Adam by the largest gradient instead of the mean square (https://arxiv.org/abs/1412.6980)."""
+    """Adam by the largest gradient instead of the mean square (https://arxiv.org/abs/1412.6980).
+
+    ``beta1`` is the decay of the mean gradient, ``beta2`` that of the largest; ``epsilon`` is added
+    to the denominator. All may be tensors or functions. Of a sparse gradient only its rows change.
+    """
 
     def __init__(
         self,

@@ -45,8 +45,8 @@ class _SignOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        beta: Any,
+        learning_rate: object,
+        beta: object,
         sign_decay_fn: DecayFn | None,
         use_locking: bool,
         name: str,
@@ -115,11 +115,15 @@ class _SignOptimizer(RuleOptimizer):
 
 
 class PowerSignOptimizer(_SignOptimizer, Optimizer):
-    """Steps multiplied by ``base ** (decay * sign(gradient) * sign(momentum))``."""
+    """Steps multiplied by ``base ** (decay * sign(gradient) * sign(momentum))``.
+
+    ``beta`` is the decay of the momentum; ``sign_decay_fn(global_step)`` gives the decay (1 without
+    it), for example ``get_cosine_decay_fn``. From https://arxiv.org/abs/1709.07417.
+    """
 
     def __init__(
         self,
-        learning_rate: Any = 0.1,
+        learning_rate: object = 0.1,
         base: float = math.e,
         beta: TensorLike = 0.9,
         sign_decay_fn: DecayFn | None = None,
@@ -140,12 +144,16 @@ class PowerSignOptimizer(_SignOptimizer, Optimizer):
 
 
 class AddSignOptimizer(_SignOptimizer, Optimizer):
-    """Steps multiplied by ``alpha + decay * sign(gradient) * sign(momentum)``."""
+    """Steps multiplied by ``alpha + decay * sign(gradient) * sign(momentum)``.
+
+    ``beta`` is the decay of the momentum; ``sign_decay_fn(global_step)`` gives the decay (1 without
+    it), for example ``get_linear_decay_fn``. From https://arxiv.org/abs/1709.07417.
+    """
 
     def __init__(
         self,
-        learning_rate: Any = 0.1,
-        alpha: Any = 1.0,
+        learning_rate: object = 0.1,
+        alpha: object = 1.0,
         beta: TensorLike = 0.9,
         sign_decay_fn: DecayFn | None = None,
         use_locking: bool = False,

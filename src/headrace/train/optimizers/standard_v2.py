@@ -30,7 +30,11 @@ def _is_nonzero(value: object) -> bool:
 
 
 class SGD(OptimizerV2):
-    """Gradient descent: ``variable -= learning_rate * gradient``, with momentum if one is given."""
+    """Gradient descent: ``variable -= learning_rate * gradient``, with momentum if one is given.
+
+    ``momentum`` is in [0, 1], and ``nesterov`` looks one step ahead. ``learning_rate`` and keyword
+    arguments are as in ``Adadelta``: ``lr`` is its older name.
+    """
 
     _hyper_names = ("momentum",)
 
@@ -192,7 +196,10 @@ def decayed_rows(slot: Any, decay: Tensor, indices: Tensor, rows: Tensor) -> Any
 
 
 class Adamax(_TwoMoments):
-    """Adam with the largest absolute gradient in place of the second moment."""
+    """Adam with the largest absolute gradient in place of the second moment.
+
+    ``beta_2`` is the decay of the largest gradient; the other arguments are as in ``Adam``.
+    """
 
     def __init__(
         self,
@@ -235,7 +242,12 @@ class Adamax(_TwoMoments):
 
 
 class Nadam(_TwoMoments):
-    """Adam with Nesterov momentum (Dozat, 2015)."""
+    """Adam with Nesterov momentum (Dozat, 2015).
+
+    ``beta_1`` and ``beta_2`` are the decays of the two moments, ``epsilon`` is added to the
+    denominator; the keyword ``schedule_decay`` (0.004) is the speed at which momentum grows. Other
+    keyword arguments are as in ``Adadelta``.
+    """
 
     def __init__(
         self,
@@ -311,7 +323,12 @@ class Nadam(_TwoMoments):
 
 
 class RMSprop(OptimizerV2):
-    """Gradients divided by a running root mean square."""
+    """Gradients divided by a running root mean square.
+
+    ``rho`` is the decay of the mean square, ``momentum`` that of past steps; ``centered`` subtracts
+    the squared mean gradient. ``epsilon`` is added to the mean square. ``learning_rate`` and
+    keyword arguments are as in ``Adadelta``.
+    """
 
     _hyper_names = ("rho", "momentum")
 
@@ -394,7 +411,11 @@ class RMSprop(OptimizerV2):
 
 
 class Adagrad(OptimizerV2):
-    """Gradients divided by the root of the sum of all squared gradients."""
+    """Gradients divided by the root of the sum of all squared gradients.
+
+    ``initial_accumulator_value`` is where the sums begin, ``epsilon`` is added to the root (TF 1
+    has none). ``learning_rate`` and keyword arguments are as in ``Adadelta``.
+    """
 
     def __init__(
         self,
@@ -443,7 +464,12 @@ class Adagrad(OptimizerV2):
 
 
 class Adadelta(OptimizerV2):
-    """Steps in units of the running mean of past steps (https://arxiv.org/abs/1212.5701)."""
+    """Steps in units of the running mean of past steps (https://arxiv.org/abs/1212.5701).
+
+    ``rho`` is the decay of both means, ``epsilon`` is added to them (TF 1: 1e-8). ``learning_rate``
+    is a number, a tensor, a function or a schedule; keyword arguments are ``clipnorm``,
+    ``clipvalue``, ``global_clipnorm``, ``decay`` and ``lr``.
+    """
 
     _hyper_names = ("rho",)
 
@@ -489,7 +515,12 @@ class Adadelta(OptimizerV2):
 
 
 class Ftrl(OptimizerV2):
-    """Follow the regularised leader: sparse linear models with L1 and L2 penalties."""
+    """Follow the regularised leader: sparse linear models with L1 and L2 penalties.
+
+    ``learning_rate_power`` (at most 0) is the power of the step count in the rate. The L2 shrinkage
+    changes the loss itself, the L2 strength only the solution; ``beta`` adds to the L2 strength as
+    the step grows. ``learning_rate`` and keyword arguments are as in ``Adadelta``.
+    """
 
     _hyper_names = (
         "learning_rate_power",

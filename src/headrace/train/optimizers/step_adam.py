@@ -60,7 +60,11 @@ class AdamGSOptimizer(AdamOptimizer):
 
 
 class LazyAdamGSOptimizer(AdamGSOptimizer, LazyAdamOptimizer):
-    """``AdamGSOptimizer`` that changes nothing but the rows of a sparse gradient."""
+    """``AdamGSOptimizer`` that changes nothing but the rows of a sparse gradient.
+
+    ``global_step`` is the variable that counts the steps; the other arguments are
+    ``tf.train.AdamOptimizer``'s.
+    """
 
 
 class RegAdagradOptimizer(AdagradOptimizer):

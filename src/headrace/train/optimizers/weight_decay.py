@@ -116,18 +116,22 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc]
         """See :class:`DecoupledWeightDecayExtension`."""
 
-        def __init__(self, weight_decay: Any, **kwargs: object) -> None:
+        def __init__(self, weight_decay: object, **kwargs: object) -> None:
             super().__init__(weight_decay, **kwargs)
 
     return OptimizerWithDecoupledWeightDecay
 
 
 class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
-    """Momentum that also multiplies variables with ``1 - weight_decay`` in each step."""
+    """Momentum that also multiplies variables with ``1 - weight_decay`` in each step.
+
+    ``weight_decay`` is not multiplied with the learning rate: schedule it alike. The other
+    arguments are ``tf.train.MomentumOptimizer``'s; ``apply_gradients`` takes ``decay_var_list``.
+    """
 
     def __init__(
         self,
-        weight_decay: Any,
+        weight_decay: object,
         learning_rate: Hyperparameter,
         momentum: Hyperparameter,
         use_locking: bool = False,
@@ -145,11 +149,16 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
 
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
-    """Adam that also multiplies variables with ``1 - weight_decay`` in each step."""
+    """Adam that also multiplies variables with ``1 - weight_decay`` in each step.
+
+    Unlike an L2 loss, the decay is not scaled by Adam's moments (https://arxiv.org/abs/1711.05101).
+    ``weight_decay`` is not multiplied with the learning rate: schedule it alike.
+    ``apply_gradients`` takes ``decay_var_list``.
+    """
 
     def __init__(
         self,
-        weight_decay: Any,
+        weight_decay: object,
         learning_rate: Hyperparameter = 0.001,
         beta1: Hyperparameter = 0.9,
         beta2: Hyperparameter = 0.999,

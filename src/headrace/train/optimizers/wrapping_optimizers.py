@@ -194,7 +194,11 @@ class VariableClippingOptimizer(_Wrapping):
 
 
 class DropStaleGradientOptimizer(_Wrapping):
-    """Drops gradients that are more than ``staleness`` steps old when they are applied."""
+    """Drops gradients that are more than ``staleness`` steps old when they are applied.
+
+    ``opt`` is the optimizer that applies the others. Gradients grow old when several threads or
+    workers train the same variables. ``apply_gradients`` needs ``global_step``.
+    """
 
     def __init__(
         self,
@@ -339,7 +343,7 @@ def _unless_zero(apply: Callable[..., Any]) -> Callable[..., Any]:
 class MultitaskOptimizerWrapper:
     """Leaves variables, slots included, alone where a gradient is all zeros."""
 
-    def __init__(self, opt: Any) -> None:
+    def __init__(self, opt: object) -> None:
         if not isinstance(opt, Optimizer):
             raise TypeError("Supplied optimizer must be an instance of tf.train.Optimizer")
         self._opt: Any = opt

@@ -114,7 +114,11 @@ def generic(
     family: str | None = None,
     step: Any = None,
 ) -> Any:
-    """Write a tensor as it is, with a SummaryMetadata."""
+    """Write a tensor as it is, with a SummaryMetadata.
+
+    ``metadata`` is the message, or its bytes, which tells TensorBoard's plugins what it is.
+    ``family`` goes before the tag, ``step`` defaults to the global step.
+    """
     text = b"" if metadata is None else metadata
     text = text.SerializeToString() if hasattr(text, "SerializeToString") else text
     return _write(
@@ -123,12 +127,19 @@ def generic(
 
 
 def scalar(name: str, tensor: TensorLike, family: str | None = None, step: Any = None) -> Any:
-    """Write one number; ``step`` is the global step without this."""
+    """Write one number; ``step`` is the global step without this.
+
+    ``family`` goes before the tag. In a graph it is an operation to run;
+    ``tf.contrib.summary.all_summary_ops()`` has all of them.
+    """
     return _write(ops.WRITE_SCALAR, name, tensor, family, lambda tag: (tag, identity(tensor)), step)
 
 
 def histogram(name: str, tensor: TensorLike, family: str | None = None, step: Any = None) -> Any:
-    """Write the distribution of a tensor's values."""
+    """Write the distribution of a tensor's values.
+
+    Of any shape. ``family`` goes before the tag, ``step`` defaults to the global step.
+    """
     return _write(
         ops.WRITE_HISTOGRAM, name, tensor, family, lambda tag: (tag, identity(tensor)), step
     )
@@ -142,7 +153,12 @@ def image(
     family: str | None = None,
     step: Any = None,
 ) -> Any:
-    """Write up to ``max_images`` images; see ``tf.summary.image``."""
+    """Write up to ``max_images`` images; see ``tf.summary.image``.
+
+    ``tensor`` is [batch, height, width, 1, 3 or 4]; floats are scaled, and pixels that are not
+    finite get ``bad_color`` (uint8, red by default). ``family`` goes before the tag, ``step``
+    defaults to the global step.
+    """
 
     def arguments(tag: str) -> tuple[Any, ...]:
         color = constant([255, 0, 0, 255], uint8) if bad_color is None else bad_color
@@ -167,7 +183,12 @@ def audio(
     family: str | None = None,
     step: Any = None,
 ) -> Any:
-    """Write up to ``max_outputs`` clips of sound; see ``tf.summary.audio``."""
+    """Write up to ``max_outputs`` clips of sound; see ``tf.summary.audio``.
+
+    ``tensor`` is float [batch, frames, channels] or [batch, frames] from -1 to 1, ``sample_rate``
+    in Hertz. ``family`` goes before the tag, ``step`` defaults to the global step. Written to the
+    default summary writer where recording is on, as all of these functions.
+    """
     return _write(
         ops.WRITE_AUDIO,
         name,

@@ -217,7 +217,7 @@ class FileWriter:
         self._add(event_message(session_log=session_log), global_step)
 
     def add_run_metadata(
-        self, run_metadata: RunMetadata, tag: str, global_step: Any = None
+        self, run_metadata: RunMetadata, tag: str, global_step: object = None
     ) -> None:
         """Write a RunMetadata message under a tag, which may be used once."""
         if tag in self._seen:

@@ -62,7 +62,12 @@ def scalar(
 def text(
     name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None
 ) -> Any:
-    """Write strings (any shape), which TensorBoard shows as Markdown."""
+    """Write strings (any shape), which TensorBoard shows as Markdown.
+
+    A vector is shown as rows, a matrix as a table. ``step`` defaults to
+    ``tf.summary.experimental.set_step``'s, ``description`` is Markdown. The result is whether it
+    was written.
+    """
     with summary_scope(name, "text_summary", [data, step]) as (tag, _):
         strings = convert_to_tensor(data)
         if strings.dtype != string:
@@ -104,7 +109,12 @@ def audio(
     encoding: str | None = None,
     description: str | None = None,
 ) -> Any:
-    """Write up to ``max_outputs`` clips of ``data`` (batch x frames x channels, from -1 to 1)."""
+    """Write up to ``max_outputs`` clips of ``data`` (batch x frames x channels, from -1 to 1).
+
+    ``sample_rate`` is in Hertz; ``encoding`` is None or "wav". ``step`` defaults to
+    ``tf.summary.experimental.set_step``'s, ``description`` is Markdown. The result is whether it
+    was written.
+    """
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {encoding!r}")
     from tensorboard.plugins.audio.metadata import Encoding
@@ -129,7 +139,11 @@ def histogram(
     buckets: TensorLike | None = None,
     description: str | None = None,
 ) -> Any:
-    """Write the distribution of ``data`` in ``buckets`` (30) intervals of one width."""
+    """Write the distribution of ``data`` in ``buckets`` (30) intervals of one width.
+
+    ``data`` has any shape. ``step`` defaults to ``tf.summary.experimental.set_step``'s,
+    ``description`` is Markdown. The result is whether it was written.
+    """
     with summary_scope(name, "histogram_summary", [data, buckets, step]) as (tag, _):
         values = stop_gradient(convert_to_tensor(data))
         return write(
@@ -137,7 +151,7 @@ def histogram(
         )
 
 
-def _buckets(data: Tensor, count: Any) -> Tensor:
+def _buckets(data: Tensor, count: object) -> Tensor:
     """Rows of left edge, right edge and number of values, float64."""
     count = assert_scalar(convert_to_tensor(_BUCKETS if count is None else count, int32))
     count = maximum(0, count)

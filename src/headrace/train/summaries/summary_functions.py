@@ -83,7 +83,11 @@ def histogram(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A summary op of the distribution of ``values`` (any shape). NaN and infinities are errors."""
+    """A summary op of the distribution of ``values`` (any shape). NaN and infinities are errors.
+
+    The result is a serialized Summary, for ``FileWriter.add_summary``; it is in the collection of
+    ``tf.summary.merge_all`` unless ``collections`` names others. ``family`` goes before the tag.
+    """
     with tag_scope(name, family, "HistogramSummary", [values]) as (tag, scope):
         made = apply(summary_ops.HISTOGRAM_SUMMARY, tag, values, name=scope)
     return _collect(made, collections, [GraphKeys.SUMMARIES])

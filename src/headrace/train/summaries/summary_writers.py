@@ -266,7 +266,7 @@ class ResourceSummaryWriter(SummaryWriter):
 
 
 def _opener(
-    logdir: TensorLike, max_queue: Any, flush_millis: Any, filename_suffix: Any
+    logdir: TensorLike, max_queue: object, flush_millis: object, filename_suffix: object
 ) -> Callable[[Tensor], Any]:
     values = [
         constant(10, int32) if max_queue is None else max_queue,
@@ -306,8 +306,8 @@ def create_file_writer(
 
 def create_file_writer_v2(
     logdir: str,
-    max_queue: Any = None,
-    flush_millis: Any = None,
+    max_queue: object = None,
+    flush_millis: object = None,
     filename_suffix: object = None,
     name: str | None = None,
     experimental_trackable: bool = False,
@@ -567,7 +567,11 @@ _NO_TRACE = (
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: object = None) -> None:
-    """Not there: an error says what to use instead."""
+    """Not there: an error says what to use instead.
+
+    ``graph`` and ``profiler`` say in TensorFlow what is traced, ``profiler_outdir`` where to. In
+    Headrace ``tf.profiler`` and ``explain`` of a session show what runs.
+    """
     raise NotImplementedError(f"tf.summary.trace_on: {_NO_TRACE}")
 
 

@@ -13,7 +13,7 @@ import headrace as tf
 from tests.golden import activation_programs
 
 WANTED = json.loads(
-    (Path(__file__).parent.parent / "golden" / "activations.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "golden" / "activations.json").read_text(encoding="utf-8")
 )
 NAMES = list(activation_programs.activations(tf))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ from headrace.ops.image.png import read_png, write_png
 from headrace.ops.image.resize_images import resize_images_v2
 from tests.golden import image_programs
 
-PICTURES = Path(__file__).parent.parent / "golden" / "images"
+PICTURES = Path(__file__).parents[2] / "golden" / "images"
 PROGRAMS = image_programs.programs()
 
 
 @functools.cache
 def golden() -> dict[str, Any]:
-    with np.load(
-        os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "image_programs.npz")
-    ) as f:
+    with np.load(str(Path(__file__).parents[2] / "golden" / "image_programs.npz")) as f:
         return {k: f[k] for k in f.files}
 
 

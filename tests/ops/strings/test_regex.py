@@ -13,7 +13,7 @@ import headrace as tf
 from headrace.ops.strings import regex
 from tests.golden import make_regex
 
-_FOUND = json.loads((Path(__file__).parent.parent / "golden" / "regex.json").read_text())
+_FOUND = json.loads((Path(__file__).parents[2] / "golden" / "regex.json").read_text())
 _CASES = list(make_regex.cases())
 
 

@@ -5,7 +5,7 @@ Errors; speed-relevant layout.
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from tests.golden.nn_programs import PROGRAMS
 from tests.tolerances import assert_close
 
 load_all()
-GOLDEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "nn_programs.npz")
+GOLDEN = str(Path(__file__).parents[2] / "golden" / "nn_programs.npz")
 
 
 class Namespace:
