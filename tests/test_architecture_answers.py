@@ -36,7 +36,7 @@ def answers() -> dict[str, list[str]]:
 
 
 def file_of(thing: Any) -> str:
-    path = thing if isinstance(thing, str) else inspect.getsourcefile(thing)
+    path = thing if isinstance(thing, str) else inspect.getsourcefile(inspect.unwrap(thing))
     return str(Path(str(path)).resolve().relative_to(ROOT / "src" / "headrace"))
 
 

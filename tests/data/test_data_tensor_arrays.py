@@ -27,3 +27,18 @@ def test_an_array_out_of_an_iterator() -> None:
     with tf.Session() as session:
         for i in range(3):
             np.testing.assert_array_equal(session.run(stacked), [i] * 4)
+
+
+def test_an_array_is_the_state_of_a_scan() -> None:
+    def following(array: tf.TensorArray, i: tf.Tensor) -> tuple[tf.TensorArray, tf.Tensor]:
+        longer = array.write(array.size(), i)
+        return longer, longer.stack()
+
+    start = tf.TensorArray(tf.int64, 0, dynamic_size=True, element_shape=()).write(0, -1)
+    arrays = tf.data.Dataset.range(3).apply(tf.data.experimental.scan(start, following))
+    iterator = tf.data.make_initializable_iterator(arrays)
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        found = [session.run(element).tolist() for _ in range(3)]
+    assert found == [[-1, 0], [-1, 0, 1], [-1, 0, 1, 2]]

@@ -249,3 +249,24 @@ def test_a_fork_does_not_hang() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), session.run(element))
     """)
     assert text.split() == ["7", "1"]
+
+
+def test_closing_the_session_ends_a_reduction() -> None:
+    endless = tf.data.Dataset.from_tensors(1).repeat()
+    total = endless.reduce(0, lambda state, x: state + x)
+    session, started, found = tf.Session(), threading.Event(), []
+
+    def run() -> None:
+        started.set()
+        try:
+            session.run(total)
+        except tf.errors.OpError as error:
+            found.append(type(error).__name__)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    started.wait(10)
+    time.sleep(0.2)
+    session.close()
+    thread.join(20)
+    assert found == ["CancelledError"]

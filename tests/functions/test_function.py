@@ -803,3 +803,16 @@ def test_no_update_is_lost_between_threads() -> None:
     for t in threads:
         t.join()
     assert int(v) == 800
+
+
+def test_numbers_beside_specs_with_names() -> None:
+    @tf.function
+    def f(x: Any, y: Any = 3.0) -> Any:
+        return x + y
+
+    named = [tf.TensorSpec([], tf.float32, name=n) for n in ("a", "b")]
+    both = f.get_concrete_function(*named)
+    one = f.get_concrete_function(named[0], 4.0)
+    assert float(both(tf.constant(1.0), tf.constant(2.0))) == 3.0
+    assert float(one(tf.constant(1.0))) == 5.0
+    assert [t.op.get_attr("_user_specified_name") for t in both.inputs] == [b"a", b"b"]

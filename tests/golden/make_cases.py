@@ -19,6 +19,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(os.path.dirname(HERE))]
 
 MODULES = [
+    "walk_values_cases",
+    "walk_refused_cases",
+    "walk_accepted_cases",
+    "diagonal_cases",
+    "update_limit_cases",
+    "jpeg_cut_cases",
+    "ragged_function_cases",
+    "barrier_cases",
+    "ragged_dataset_cases",
     "contrib_cases",
     "contrib_image_cases",
     "contrib_opt_cases",

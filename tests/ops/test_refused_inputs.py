@@ -163,3 +163,31 @@ def test_what_is_no_tensor_is_its_own_static_value() -> None:
     with tf.Graph().as_default():
         assert tf.get_static_value(tf.Variable(1.0)) is None
         assert tf.get_static_value(tf.constant(3)) == 3
+
+
+def test_padding_of_base64_completes_a_group() -> None:
+    with tf.Graph().as_default():
+        assert run(tf.decode_base64(["YQ==", "YQ", "YWI=", "YWJj", ""])).tolist() == [
+            b"a", b"a", b"ab", b"abc", b"",
+        ]  # fmt: skip
+        for wrong in ("YQ=", "YWJj==", "YWJj====", "Y", "YQ==YQ=="):
+            with pytest.raises(InvalidArgument, match=r"base64|1 modulo 4"):
+                run(tf.decode_base64(wrong))
+
+
+def test_functions_take_ragged_arrays() -> None:
+    rows = tf.ragged.constant_value([[1, 2], [3]])
+    with tf.Graph().as_default():
+        assert run(tf.add(rows, 1)).to_list() == [[2, 3], [4]]
+        assert run(tf.concat([rows, rows], 1)).to_list() == [[1, 2, 1, 2], [3, 3]]
+        assert run(tf.reduce_sum(rows, 1)).tolist() == [3, 3]
+        assert run(tf.batch_gather(rows, [[1], [0]])).tolist() == [[2], [3]]
+
+
+def test_a_number_of_one_branch_is_a_scalar() -> None:
+    with tf.Graph().as_default():
+        fed = tf.placeholder(tf.int32)
+        chosen = tf.switch_case(fed, [lambda: tf.constant(1.0)])
+        assert run(chosen, {fed: 3}) == 1.0
+        with pytest.raises(InvalidArgument):
+            run(chosen, {fed: [0]})

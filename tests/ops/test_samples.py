@@ -50,6 +50,10 @@ EXEMPT: dict[str, str] = {
         "reads files; golden/warm_start_cases.py has what TensorFlow gives",
     ),
     **dict.fromkeys(
+        ["RaggedTensorToVariant", "RaggedTensorFromVariant"],
+        "variants are neither fed nor fetched; datasets of ragged_dataset_cases.py",
+    ),
+    **dict.fromkeys(
         ["DenseBincount", "RaggedBincount", "SparseBincount", "RaggedTensorToTensor"],
         "stands in graphs of Keras' text layers; test_saved_model.py",
     ),
@@ -257,6 +261,10 @@ NO_CPU_KERNEL: dict[str, str] = {
 #: Ops whose effect is compared with files or programs of TensorFlow's elsewhere.
 COMPARED_ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
+        ["MatrixDiagV3", "MatrixDiagPartV3", "MatrixSetDiagV3"],
+        "with TensorFlow 2.21: test_v2_ragged.py",
+    ),
+    **dict.fromkeys(
         (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".checkpoint_ops")),
         "checkpoints byte for byte, V1 files and SavedModels: tests/wire, tests/train, "
         "tests/formats",
@@ -352,6 +360,7 @@ def test_signature_is_tensorflows(name: str) -> None:
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
     **dict.fromkeys(["DenseBincount", "RaggedBincount", "SparseBincount"], "is an op of TF 2"),
+    **dict.fromkeys(["MatrixDiagV3", "MatrixDiagPartV3", "MatrixSetDiagV3"], "is an op of TF 2"),
     "_IgnoreErrorsLoggedDataset": "is IgnoreErrorsDataset with an attribute of TF 2",
     "ImageProjectiveTransformV2": "is in contrib.image's own library",
     "MaxBytesInUse": "is in contrib.memory_stats' own library",

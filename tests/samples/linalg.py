@@ -375,6 +375,39 @@ SAMPLES += [
 
 # diagonals --------------------------------------------------------------------------------------
 
+_BANDED = []
+for _version, _attrs in (("V2", {}), ("V3", {"align": "RIGHT_LEFT"})):
+    _band, _why = np.array([-1, 1], np.int32), "compared in diagonal_cases and v2_ragged"
+    _sizes = dict(num_rows=scalar(4), num_cols=scalar(-1), padding_value=scalar(0.5, np.float32))
+    _BANDED += [
+        Sample(
+            "MatrixDiag" + _version,
+            dict(_sizes, diagonal=f32(2, 3, 4), k=_band),
+            _attrs,
+            grad=["diagonal"],
+            const=["k", "num_rows", "num_cols"],
+            golden=False,
+            why=_why,
+        ),
+        Sample(
+            "MatrixDiagPart" + _version,
+            dict(input=f32(2, 3, 4), k=_band, padding_value=scalar(0.5, np.float32)),
+            _attrs,
+            grad=["input"],
+            const=["k"],
+            golden=False,
+            why=_why,
+        ),
+        Sample(
+            "MatrixSetDiag" + _version,
+            dict(input=f32(2, 3, 4), diagonal=f32(2, 3, 3, salt=1), k=_band),
+            _attrs,
+            grad=["input", "diagonal"],
+            const=["k"],
+            golden=False,
+            why=_why,
+        ),
+    ]
 SAMPLES += [
     Sample("Diag", dict(diagonal=f32(3)), grad=["diagonal"]),
     Sample("Diag", dict(diagonal=i32(2, 3)), id="Diag-matrix"),
@@ -384,6 +417,7 @@ SAMPLES += [
     Sample("MatrixDiag", dict(diagonal=f32(2, 3)), grad=["diagonal"]),
     Sample("MatrixDiag", dict(diagonal=boolean(3)), id="MatrixDiag-bool"),
     Sample("MatrixDiag", dict(diagonal=f32(2, 0)), id="MatrixDiag-empty"),
+    *_BANDED,
     Sample("MatrixDiagPart", dict(input=f32(2, 3, 3)), grad=["input"]),
     Sample("MatrixDiagPart", dict(input=f32(2, 3, 4)), grad=["input"], id="MatrixDiagPart-wide"),
     Sample("MatrixDiagPart", dict(input=i32(4, 2)), id="MatrixDiagPart-tall"),

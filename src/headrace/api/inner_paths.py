@@ -34,6 +34,18 @@ INNER_PATHS: dict[str, tuple[str, ...]] = {
     "python.autograph.impl.api": ("<public autograph.experimental>", "<public autograph>"),
     "python.data": _DATA,
     "python.data.experimental": _DATA,
+    "python.data.experimental.ops": (),
+    **{
+        f"python.data.experimental.ops.{name}": ("<public data.experimental>", *_DATA)
+        for name in (
+            "batching", "cardinality", "counter", "enumerate_ops", "error_ops",
+            "get_single_element", "grouping", "interleave_ops", "iterator_ops", "matching_files",
+            "optimization", "optimization_options", "parsing_ops", "prefetching_ops",
+            "random_ops", "readers", "resampling", "scan_ops", "shuffle_ops", "snapshot",
+            "stats_aggregator", "stats_ops", "stats_options", "take_while_ops",
+            "threading_options", "unique", "writers",
+        )
+    },
     "python.data.ops": (),
     "python.data.ops.dataset_ops": _DATA,
     "python.data.ops.iterator_ops": _DATA,

@@ -35,7 +35,7 @@ PATHS["python"] = (V1,)
 PATHS["core"] = ()
 _inner(
     "python.framework",
-    constant_op=V1,
+    constant_op=("headrace.api.python.constant_names", V1),
     dtypes=("headrace.core.dtypes", V1),
     errors=("headrace.errors",),
     errors_impl=("headrace.errors",),
@@ -82,7 +82,7 @@ _inner(
     gradients_impl=V1,
     init_ops=("headrace.api.v1.initializers", "headrace.variables.initializers", V1),
     linalg_ops=("headrace.api.v1.linalg", V1, GENERATED),
-    logging_ops=(V1, GENERATED),
+    logging_ops=("headrace.api.python.logging_names", V1, GENERATED),
     map_fn=V1,
     math_ops=(V1, "headrace.api.v1.math", GENERATED),
     nn=("headrace.api.v1.nn", V1),
@@ -158,6 +158,23 @@ _inner(
     test=("headrace.api.platform.test",),
     tf_logging=("headrace.api.platform.tf_logging",),
 )
+_RAGGED = ("headrace.api.v1.ragged", "headrace.api.python.ragged_names", V1)
+_inner(
+    "python.ops.ragged",
+    ragged_tensor=("headrace.ops.ragged.ragged_tensor", *_RAGGED),
+    ragged_tensor_value=_RAGGED,
+    ragged_util=("headrace.api.python.ragged_names", V1),
+    segment_id_ops=_RAGGED,
+    **dict.fromkeys(
+        (
+            "ragged_array_ops", "ragged_batch_gather_ops", "ragged_concat_ops",
+            "ragged_conversion_ops", "ragged_factory_ops", "ragged_functional_ops",
+            "ragged_gather_ops", "ragged_map_ops", "ragged_math_ops", "ragged_squeeze_op",
+            "ragged_string_ops", "ragged_where_op",
+        ),
+        _RAGGED,
+    ),
+)  # fmt: skip
 _inner("python.lib")
 _inner(
     "python.lib.io",

@@ -111,7 +111,7 @@ class _Match:
         if real is None:
             self.pruned.add(made)
             return
-        if real.type != made.type or len(real._inputs) != len(made._inputs):
+        if real._opdef is not made._opdef or len(real._inputs) != len(made._inputs):
             return
         if not _same_attributes(made._attrs, real._attrs):
             return

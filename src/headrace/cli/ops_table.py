@@ -103,6 +103,7 @@ def _print_where(name: str) -> int:
     if opdef is None:
         function = _function_named(name)
         if function is not None:
+            function = inspect.unwrap(function)
             print(f"{inspect.getsourcefile(function)}:{inspect.getsourcelines(function)[1]}")
             return 0
         near = difflib.get_close_matches(name, ALL_OPS, n=3)

@@ -24,6 +24,7 @@ __all__ = [
     "CalledFunction",
     "GraphCalls",
     "call_records",
+    "call_type",
     "function_arguments",
     "note_call",
     "note_function",
@@ -90,9 +91,22 @@ def note_call(graph: Graph, record: CallRecord) -> None:
     """Remember a call of the graph."""
     graph._calls = graph._calls or GraphCalls()
     graph._calls.by_result[record.result] = record
-    kind = getattr(record.function, "op_type", None)
-    if kind is not None:  # as TensorFlow shows it; what runs is the IdentityN
-        record.result.type = kind
+    record.result.type = call_type(record)  # as TensorFlow shows it; what runs is the IdentityN
+
+
+def call_type(record: CallRecord) -> str:
+    """The type of a call's node: a function's name, PartitionedCall, or what was imported."""
+    node = getattr(record.function, "node", None)
+    kind = record.function.op_type if node is None else node.op
+    if kind is not None:
+        return str(kind)
+    stateful = any(_is_stateful(op) for op in record.body)
+    return "StatefulPartitionedCall" if stateful else "PartitionedCall"
+
+
+def _is_stateful(op: Operation) -> bool:
+    traits = op._opdef.traits
+    return traits.is_stateful or bool(traits.reads)
 
 
 def _call_of(op: Operation) -> CallRecord | None:

@@ -54,7 +54,7 @@ class DeviceSpec:
             self.job = words[1]
         elif words[0] in ("replica", "task") and len(words) == 2:
             setattr(self, words[0], int(words[1]))
-        elif words[0].upper() in ("CPU", "GPU", "TPU") and len(words) <= 2:
+        elif words[0].upper() in ("CPU", "GPU") and len(words) <= 2:
             self.device_type, self.device_index = words[0].upper(), _index((words[1:] or "*")[0])
         elif words[0] == "device" and len(words) == 3:
             self.device_type, self.device_index = words[1].upper(), _index(words[2])

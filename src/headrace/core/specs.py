@@ -41,6 +41,7 @@ __all__ = [
     "register_type_spec",
     "spec_structure",
     "type_spec_from_value",
+    "wider_shape",
 ]
 
 
@@ -65,11 +66,11 @@ class TypeSpec:
 
     def is_subtype_of(self, other: object) -> bool:
         """Whether every value of this spec fits ``other``."""
-        raise NotImplementedError
+        return bool(self == other)
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
         """The narrowest spec that covers this one and ``others``; None if there is none."""
-        raise NotImplementedError
+        return self if all(other == self for other in others) else None
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a value can be both of this spec and of the other."""
@@ -88,7 +89,7 @@ class TypeSpec:
         return hash((type(self), self._key()))
 
 
-def _wider(a: TensorShape, b: TensorShape) -> TensorShape:
+def wider_shape(a: TensorShape, b: TensorShape) -> TensorShape:
     """The narrowest shape that covers both."""
     left, right = a._plain, b._plain
     if left is None or right is None or len(left) != len(right):
@@ -142,7 +143,7 @@ class Shaped(TypeSpec):
         for other in others:
             if not self._same_kind(other):
                 return None
-            shape = _wider(shape, other._shape)
+            shape = wider_shape(shape, other._shape)
         return self._like(shape)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
@@ -209,7 +210,8 @@ class TensorSpec(Shaped):
         return TensorSpec(shape, self._dtype, self._name)
 
     def is_subtype_of(self, other: Any) -> bool:
-        return (not self._name or self._name == other.name) and super().is_subtype_of(other)
+        named = not self._name or self._name == getattr(other, "name", None)
+        return named and super().is_subtype_of(other)
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
         if any(getattr(other, "name", None) != self._name for other in others):

@@ -199,6 +199,9 @@ class Tensor(SupportsOperators):
     def _rank(self) -> int | None:
         return None if self._shape is None else len(self._shape)
 
+    def _shape_as_list(self) -> list[int | None] | None:
+        return None if self._shape is None else list(self._shape)
+
     def _shape_tuple(self) -> Shape:
         return self._shape
 

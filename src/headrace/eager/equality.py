@@ -77,9 +77,32 @@ def is_enabled() -> bool:
     return _state[0]
 
 
+def _ragged_equal(self: Any, other: Any) -> Any:
+    if other is None:
+        return False
+    return _elementwise("equal", self, other) if _by_value(self) else self is other
+
+
+def _ragged_not_equal(self: Any, other: Any) -> Any:
+    if other is None:
+        return True
+    return _elementwise("not_equal", self, other) if _by_value(self) else self is not other
+
+
+def _elementwise(name: str, x: Any, y: Any) -> Any:
+    from headrace.ops.math import comparison
+    from headrace.ops.ragged.ragged_dispatch import elementwise
+
+    return elementwise(getattr(comparison, name), x, y)
+
+
 def enable() -> None:
     """Compare by value from now on."""
+    from headrace.ops.ragged.ragged_tensor import RaggedTensor
+
     _state[0] = True
+    for name, method in (("__eq__", _ragged_equal), ("__ne__", _ragged_not_equal)):
+        setattr(RaggedTensor, name, method)
     for kind in (Tensor, EagerVariable):
         kind.__eq__ = _equal  # type: ignore[method-assign]
         kind.__ne__ = _not_equal  # type: ignore[method-assign]
@@ -91,8 +114,10 @@ def disable() -> None:
     """Compare by identity again."""
     if not _state[0]:
         return
+    from headrace.ops.ragged.ragged_tensor import RaggedTensor
+
     _state[0] = False
-    for kind in (Tensor, EagerVariable):
+    for kind in (RaggedTensor, Tensor, EagerVariable):
         del kind.__eq__
         del kind.__ne__
     for unhashable in (EagerTensor, EagerVariable):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from headrace.core.call_records import CalledFunction, CallRecord, whole_calls
+from headrace.core.call_records import CalledFunction, CallRecord, call_type, whole_calls
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
 from headrace.formats.attr_values import encode_scalars, encode_shape
@@ -101,8 +101,7 @@ def _local_node(
         message.op = name
         encode_scalars(function.call_attrs, message.attr)
         return
-    stateful = any(_is_stateful(op) for op in record.body)
-    message.op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
+    message.op = call_type(record)
     message.attr["f"].func.name = name
     message.attr["Tin"].list.SetInParent()
     message.attr["Tin"].list.type.extend([t._dtype._base._enum for t in record.inputs])
@@ -111,11 +110,6 @@ def _local_node(
     message.attr["Tout"].list.type.extend([t._dtype._base._enum for t in outputs])
     for attr in ("config", "config_proto", "executor_type"):
         message.attr[attr].s = b""
-
-
-def _is_stateful(op: Operation) -> bool:
-    traits = op._opdef.traits
-    return traits.is_stateful or bool(traits.reads)
 
 
 def _controls(record: CallRecord) -> set[Operation]:

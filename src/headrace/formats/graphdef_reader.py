@@ -32,6 +32,7 @@ from headrace.formats.graphdef_writer import (
     GRAPH_DEF_VERSION_MIN_PRODUCER,
     TF_VERSION,
 )
+from headrace.ops.array.basic import PLACEHOLDER
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
@@ -191,6 +192,20 @@ def _converted(mapped: dict[str, Any], graph: Graph) -> dict[str, Any]:
     return out
 
 
+#: From this version of GraphDef on a placeholder's shape [] means a scalar; before, any shape.
+_SCALAR_SHAPES = 24
+
+
+def _of_any_shape(node: NodeDef) -> NodeDef:
+    """A placeholder of an old graph without its empty shape; other nodes as they are."""
+    if node.op != PLACEHOLDER.name or "shape" not in node.attr or node.attr["shape"].shape.dim:
+        return node
+    made = type(node)()
+    made.CopyFrom(node)
+    made.attr["shape"].shape.unknown_rank = True
+    return made
+
+
 class _GraphImporter(NodeImporter):
     """Nodes whose inputs are ``name``, ``name:1`` and ``^name``."""
 
@@ -212,6 +227,7 @@ class _GraphImporter(NodeImporter):
         self.names: set[str] = set()  # of the nodes of the file
         self.parsed: dict[str, tuple[str, int]] = {}
         self.producer_defaults = _defaults_of(producer_ops)
+        self.version: int = message.versions.producer
 
     def run(self, nodes: Sequence[Any]) -> None:
         check_ops(nodes, self.is_call)
@@ -221,6 +237,8 @@ class _GraphImporter(NodeImporter):
             DeviceSpec.from_string(device)
         if self.producer_defaults:
             nodes = [self._without_defaults(n) for n in nodes]
+        if self.version < _SCALAR_SHAPES:
+            nodes = [_of_any_shape(n) for n in nodes]
         self.build(nodes)
         self._keep_library()
         if devices != {""}:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from headrace.core import stacks
 from headrace.core.call_records import CalledFunction, CallRecord
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
@@ -170,11 +171,17 @@ def graph_def_of(
 
 
 def node_def_of(op: Operation) -> NodeDef:
-    """A NodeDef of the operation."""
+    """A NodeDef of the operation; of a call if it stands for one."""
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
     message = NodeDef()
-    write_node(op, message, Library())
+    record = None if op.type is op._opdef.name else stacks.call_of(op)
+    if record is None:
+        write_node(op, message, Library())
+    else:
+        from headrace.formats.call_nodes import write_call
+
+        write_call(record, message, Library(), add_shapes=False)
     return message
 
 

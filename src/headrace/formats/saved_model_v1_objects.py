@@ -14,7 +14,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.graph_keys import GraphKeys
 from headrace.formats.signatures import get_tensor_from_tensor_info
-from headrace.functions.wrapped_function import WrappedFunction
+from headrace.functions.wrapped_function import of_session
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.session.session import Session
 
@@ -91,7 +91,7 @@ def load_v1_objects(loader: SavedModelLoader, meta: Any) -> Any:
         loader.load(session, list(meta.meta_info_def.tags))
     root = LoadedObject()
     root.__dict__["variables"] = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-    root.__dict__["prune"] = WrappedFunction(session, [], [], "loaded").prune
+    root.__dict__["prune"] = of_session(session, [], [], [], "loaded").prune
     hidden = ("__saved_model_init_op", "__saved_model_train_op")
     root.__dict__["signatures"] = SignatureMap(
         (k, SessionSignature(session, s)) for k, s in meta.signature_def.items() if k not in hidden

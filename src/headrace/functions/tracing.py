@@ -207,6 +207,8 @@ def placeholders(graph: FuncGraph, structure: object, names: Sequence[str] = ())
             continue
         name = input_name(path, names)
         parts = [graph.add_input(s.dtype, s.shape, s.name or name) for s in leaf.component_specs]
+        for part, s in zip(parts, leaf.component_specs):
+            part._op._attrs["_user_specified_name"] = s.name or name  # as TensorFlow notes it
         flat.append(leaf.from_components(parts))
     return nest.pack_sequence_as(structure, flat)
 

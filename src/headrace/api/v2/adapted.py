@@ -5,6 +5,7 @@ defaults.
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from headrace.autodiff import gradients as autodiff
 from headrace.core import convert, infer
+from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.ops.array import basic
 from headrace.ops.control import assertions as checks
@@ -60,7 +62,15 @@ def constant(
     """
     if isinstance(value, Tensor):
         return convert.convert_to_tensor(value, dtype)
+    if shape is not None:
+        _check_number_of_elements(value, TensorShape(shape))
     return basic.constant(value, dtype, shape, name)
+
+
+def _check_number_of_elements(value: Any, shape: TensorShape) -> None:
+    wanted, given = shape.num_elements(), np.shape(value)
+    if wanted is not None and math.prod(given) not in (1, wanted):
+        raise TypeError(f"Expected Tensor's shape: {tuple(shape.as_list())}, got {given}.")
 
 
 def convert_to_tensor(
@@ -175,7 +185,9 @@ def map_fn(
 
     signature = dtype if fn_output_signature is None else fn_output_signature
     if signature is not None:
-        signature = nest.map_structure(lambda s: getattr(s, "dtype", s), signature)
+        signature = nest.map_structure(
+            lambda s: s if hasattr(s, "ragged_rank") else getattr(s, "dtype", s), signature
+        )
     return functional.map_fn(
         fn, elems, signature, parallel_iterations, back_prop, swap_memory, infer_shape, name
     )

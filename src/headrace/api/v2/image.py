@@ -22,6 +22,7 @@ from headrace.ops.image.color_convert import (
     yuv_to_rgb,
 )
 from headrace.ops.image.color_ops import hsv_to_rgb, rgb_to_hsv
+from headrace.ops.image.combined_suppression import combined_non_max_suppression
 from headrace.ops.image.crop_and_resize import crop_and_resize
 from headrace.ops.image.distorted_box import (
     sample_distorted_bounding_box_v2 as sample_distorted_bounding_box,
@@ -35,6 +36,7 @@ from headrace.ops.image.geometry import (
     random_flip_left_right, random_flip_up_down,
     resize_image_with_crop_or_pad as resize_with_crop_or_pad, rot90, transpose_image as transpose,
 )
+from headrace.ops.image.glimpses import extract_glimpse_v2 as extract_glimpse
 from headrace.ops.image.image_metrics import (
     image_gradients, psnr, sobel_edges, ssim_multiscale, ssim_v2 as ssim, total_variation,
 )
@@ -46,10 +48,11 @@ from headrace.ops.random.random_ops import random_crop
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality",
-    "adjust_saturation", "central_crop", "convert_image_dtype", "crop_and_resize",
+    "adjust_saturation", "central_crop", "combined_non_max_suppression", "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box", "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image",
     "decode_jpeg", "decode_png", "draw_bounding_boxes", "encode_jpeg", "encode_png",
-    "extract_jpeg_shape", "extract_patches", "flip_left_right", "flip_up_down",
+    "extract_glimpse", "extract_jpeg_shape", "extract_patches", "flip_left_right", "flip_up_down",
     "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg", "non_max_suppression",
     "non_max_suppression_overlaps", "non_max_suppression_padded",
     "non_max_suppression_with_scores", "pad_to_bounding_box", "per_image_standardization", "psnr",

@@ -21,7 +21,12 @@ _NAMES = _late({
         "parse_example=parse_example_v2 parse_sequence_example "
         "parse_single_example=parse_single_example_v2 parse_single_sequence_example"
     ),
+    "headrace.ops.io.sparse_rows": (
+        "deserialize_many_sparse serialize_many_sparse=serialize_many_sparse_v2 "
+        "serialize_sparse=serialize_sparse_v2"
+    ),
     "headrace.ops.strings.string_encoding": "decode_base64 encode_base64",
+    "headrace.wire.graph_files": "write_graph",
 })
 
 __all__ = [*_NAMES, "gfile"]  # noqa: F822 (found late)

@@ -11,7 +11,9 @@ from headrace.ops.math.clip import global_norm
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.linalg.diagonals import (
     diag as tensor_diag, diag_part as tensor_diag_part, matrix_band_part as band_part,
-    matrix_diag as diag, matrix_diag_part as diag_part, matrix_set_diag as set_diag,
+)
+from headrace.ops.linalg.banded_diagonals import (
+    matrix_diag_part_v2 as diag_part, matrix_diag_v2 as diag, matrix_set_diag_v2 as set_diag,
 )
 from headrace.ops.linalg.matmul import adjoint, matmul, matvec
 from headrace.ops.linalg.decompositions import (

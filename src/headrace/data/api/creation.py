@@ -15,6 +15,7 @@ from headrace.core.specs import SparseTensorSpec, TensorSpec
 from headrace.core.tensor import Tensor
 from headrace.data.api import structure
 from headrace.data.api.generators import ElementConverter, PythonFunction, generator_start
+from headrace.ops.ragged.ragged_spec import RaggedTensorSpec
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
@@ -280,7 +281,7 @@ def _check_rows(leaves: list[Any]) -> None:
     """The lengths that are known must agree."""
     first: tuple[int, int] | None = None
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf, (TensorSpec, SparseTensorSpec)):
+        if isinstance(leaf, (TensorSpec, SparseTensorSpec, RaggedTensorSpec)):
             shape = leaf.shape
         elif hasattr(leaf, "_unbatch"):
             shape = leaf.component_specs[0].shape

@@ -309,12 +309,12 @@ def assert_cardinality(expected_cardinality: TensorLike) -> Transformation:
 def dense_to_ragged_batch(
     batch_size: int, drop_remainder: bool = False, row_splits_dtype: DType = dtypes.int64
 ) -> Transformation:
-    """Raises: Headrace has no RaggedTensors; the error names what to use instead."""
-    raise NotImplementedError(
-        "dense_to_ragged_batch makes RaggedTensors, which Headrace does not have. Use "
-        "padded_batch, dense_to_sparse_batch "
-        "or bucket_by_sequence_length."
-    )
+    """For ``Dataset.apply``: batches of elements of different sizes as ragged tensors.
+
+    Dimensions up to the last one that is not known are ragged; components of a known shape are
+    stacked.
+    """
+    return lambda dataset: dataset._ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def snapshot(

@@ -303,14 +303,8 @@ class IteratorSpec(ElementSpec):
     def from_components(self, tensors: Sequence[TensorLike]) -> OwnedIterator:
         return OwnedIterator(components=tensors[0], element_spec=self._element_spec)
 
-    def is_subtype_of(self, other: object) -> bool:
-        return bool(self == other)
-
     def is_compatible_with(self, spec_or_value: object) -> bool:
         return self in (spec_or_value, getattr(spec_or_value, "_type_spec", None))
-
-    def most_specific_common_supertype(self, others: Any) -> Any:
-        return self if all(o == self for o in others) else None
 
 
 register_type_spec(OwnedIterator, lambda value: value._type_spec)

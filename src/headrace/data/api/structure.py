@@ -2,8 +2,9 @@
 tensors they travel as.
 
 An element is flattened to *components*. A dense tensor is one component; a SparseTensor is one, a
-variant vector of its three parts, which stacks and slices like any other; a dataset or an optional
-is one variant. Lists are not structure: TensorFlow's datasets take them for tensors.
+variant vector of its three parts, which stacks and slices like any other; a ragged tensor, a
+dataset or an optional is one variant. Lists are not structure: TensorFlow's datasets take them
+for tensors.
 
     spec = spec_of({"x": tf.constant([1, 2]), "y": 3.0})
     from_components(spec, to_components(spec, value))      # value again
@@ -26,6 +27,9 @@ from headrace.ops.io.sparse_rows import (
     SERIALIZE_MANY_SPARSE,
     SERIALIZE_SPARSE,
 )
+from headrace.ops.ragged.ragged_spec import RaggedTensorSpec
+from headrace.ops.ragged.ragged_tensor import RaggedTensor, convert_to_tensor_or_ragged_tensor
+from headrace.ops.ragged.ragged_variants import from_variant, to_variant
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 if TYPE_CHECKING:
@@ -123,7 +127,7 @@ def _leaf(value: object, name: str) -> Any:
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     if hasattr(value, "nested_row_splits"):
-        raise TypeError(f"Headrace has no datasets of ragged tensors yet: {value!r}")
+        return convert_to_tensor_or_ragged_tensor(value)
     if getattr(value, "_type_spec", None) is not None and not hasattr(value, "_as_graph_element"):
         return value
     if isinstance(value, list) and value and all(hasattr(v, "_variant_tensor") for v in value):
@@ -141,6 +145,8 @@ def _leaf_spec(value: object) -> TypeSpec:
         return NoneSpec()
     if isinstance(value, SparseTensor):
         return SparseTensorSpec(value.shape, value.dtype)
+    if isinstance(value, RaggedTensor):
+        return RaggedTensorSpec.from_value(value)
     own = getattr(value, "_type_spec", None)
     return own if isinstance(own, TypeSpec) else type_spec_from_value(value)
 
@@ -149,7 +155,7 @@ def _leaf_spec(value: object) -> TypeSpec:
 
 
 def _component_specs(spec: TypeSpec) -> list[TensorSpec]:
-    if isinstance(spec, SparseTensorSpec):
+    if isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
         return [TensorSpec(None, dtypes.variant)]
     return list(spec.component_specs)
 
@@ -175,6 +181,8 @@ def to_components(spec: object, value: object) -> list[Tensor]:
             sparse = SparseTensor.from_value(part)
             parts = (sparse.indices, sparse.values, sparse.dense_shape)
             out.append(apply(SERIALIZE_SPARSE, *parts, out_type=dtypes.variant))
+        elif isinstance(leaf, RaggedTensorSpec):
+            out.append(to_variant(part))
         elif isinstance(leaf, TensorSpec):
             out.append(convert_to_tensor(part, leaf.dtype))
         else:
@@ -189,6 +197,8 @@ def to_row_components(spec: object, value: Tensor) -> list[Tensor]:
         if isinstance(leaf, SparseTensorSpec):
             parts = (part.indices, part.values, part.dense_shape)
             out.append(apply(SERIALIZE_MANY_SPARSE, *parts, out_type=dtypes.variant))
+        elif isinstance(leaf, RaggedTensorSpec):
+            out.append(to_variant(part, batched=True) if leaf.ragged_rank else part)
         elif isinstance(leaf, TensorSpec):
             out.append(part)
         else:
@@ -203,6 +213,8 @@ def from_components(spec: object, tensors: Sequence[Any]) -> Any:
     def rebuilt(leaf: TypeSpec) -> Any:
         if isinstance(leaf, SparseTensorSpec):
             return _sparse(leaf, next(rest))
+        if isinstance(leaf, RaggedTensorSpec):
+            return _ragged(leaf, next(rest))
         return leaf.from_components([next(rest) for _ in leaf.component_specs])
 
     return nest.pack_sequence_as(spec, [rebuilt(leaf) for leaf in nest.flatten(spec)])
@@ -215,6 +227,18 @@ def _sparse(spec: SparseTensorSpec, variant: Tensor) -> SparseTensor:
         indices.set_shape([None, rank])
         dense_shape.set_shape([rank])
     return SparseTensor(indices, values, dense_shape)
+
+
+def _ragged(spec: RaggedTensorSpec, variant: Tensor) -> Any:
+    found = from_variant(variant, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    shape = spec.shape
+    if not isinstance(found, RaggedTensor):
+        found.set_shape(shape)
+    elif shape.rank is not None:
+        found.flat_values.set_shape(TensorShape([None]).concatenate(shape[spec.ragged_rank + 1 :]))
+        rows = shape.as_list()[0]
+        found.row_splits.set_shape([None if rows is None else rows + 1])
+    return found
 
 
 # types, shapes and classes, as TF 1 names them --------------------------------------------------
@@ -230,7 +254,8 @@ def shapes_of(spec: object) -> Any:
 
 def classes_of(spec: object) -> Any:
     return nest.map_structure(
-        lambda s: SparseTensor if isinstance(s, SparseTensorSpec) else s.value_type, spec
+        lambda s: SparseTensor if isinstance(s, SparseTensorSpec) else s.value_type,
+        spec,
     )
 
 
@@ -297,6 +322,9 @@ def _batched(spec: object, size: int | None) -> Any:
         return TensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
     if isinstance(spec, SparseTensorSpec):
         return SparseTensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
+    if isinstance(spec, RaggedTensorSpec):
+        shape = TensorShape([size]).concatenate(spec.shape)
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
     if isinstance(spec, NoneSpec):
         return spec
     if hasattr(spec, "_batch"):
@@ -319,4 +347,8 @@ def _unbatched(
     if spec.shape.rank == 0:
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
     shape = spec.shape[1:] if spec.shape.rank is not None else spec.shape
+    if isinstance(spec, RaggedTensorSpec):
+        if not spec.ragged_rank:
+            return TensorSpec(shape, spec.dtype)
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
     return type(spec)(shape, spec.dtype)

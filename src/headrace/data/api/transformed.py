@@ -15,9 +15,11 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import SparseTensorSpec, TensorSpec
 from headrace.data.api import structure
 from headrace.data.api.creation import seed_pair
+from headrace.ops.ragged.ragged_spec import RaggedTensorSpec
+from headrace.ops.ragged.ragged_tensor import RaggedTensor
 
 if TYPE_CHECKING:
-    from headrace.core.annotations import TensorLike
+    from headrace.core.annotations import DTypeLike, TensorLike
     from headrace.core.specs import TypeSpec
     from headrace.core.tensor import Tensor
     from headrace.data.api.dataset import DatasetV2
@@ -25,6 +27,30 @@ if TYPE_CHECKING:
 __all__ = ["Transformed"]
 
 _MAX_INT64 = 2**63 - 1
+
+
+def _ragged_element(leaf: Any, row_splits_dtype: DTypeLike) -> Any:
+    """The spec of an element that is to be a row of a ragged batch."""
+    if not isinstance(leaf, TensorSpec) or leaf.shape.rank is None:
+        return leaf
+    unknown = [axis for axis, size in enumerate(leaf.shape.as_list()) if size is None]
+    if not unknown:
+        return leaf
+    return RaggedTensorSpec(leaf.shape, leaf.dtype, max(unknown), row_splits_dtype)
+
+
+def _with_ragged(spec: Any, value: Any) -> Any:
+    """The element with ragged tensors where the spec says so."""
+
+    def converted(leaf: Any, part: Any) -> Any:
+        if not isinstance(leaf, RaggedTensorSpec) or not leaf.ragged_rank:
+            return part
+        if isinstance(part, RaggedTensor):
+            return part
+        splits = leaf.row_splits_dtype
+        return RaggedTensor.from_tensor(part, ragged_rank=leaf.ragged_rank, row_splits_dtype=splits)
+
+    return nest.map_structure(converted, spec, value, check_types=False)
 
 
 def _known(value: Any) -> Any:
@@ -149,6 +175,11 @@ class Transformed:
                 deterministic=ordered,
                 name=name,
             )
+        return self._stacked(batch_size, drop_remainder, spec, name)
+
+    def _stacked(
+        self, batch_size: TensorLike, drop_remainder: Any, spec: object, name: str | None = None
+    ) -> Self:
         return self._unary("BatchDatasetV2", batch_size, drop_remainder, spec=spec, name=name)
 
     def unbatch(self, name: str | None = None) -> Self:
@@ -161,8 +192,9 @@ class Transformed:
         if len(sizes - {None}) > 1:
             raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
         spec, source = self.element_spec, cast("Any", self)
-        if any(isinstance(s, SparseTensorSpec) for s in nest.flatten(spec)):
-            # a sparse tensor travels as one value: its rows are made first
+        whole = (SparseTensorSpec, RaggedTensorSpec)
+        if any(isinstance(s, whole) for s in nest.flatten(spec)):
+            # a sparse or ragged tensor travels as one value: its rows are made first
             source = source.map(
                 lambda *x: tuple(
                     structure.to_row_components(spec, x if isinstance(spec, tuple) else x[0])
@@ -199,6 +231,8 @@ class Transformed:
         """Batches of elements that are filled up to one shape."""
         leaves = nest.flatten(self.element_spec)
         for leaf in leaves:
+            if isinstance(leaf, RaggedTensorSpec):
+                raise ValueError(f"Ragged tensors are not padded: {leaf!r}. Use batch.")
             if not isinstance(leaf, TensorSpec):
                 raise TypeError(
                     f"Batching of padded sparse tensors is not currently supported: {leaf!r}"
@@ -233,6 +267,25 @@ class Transformed:
             name=name,
         )
         return self._new(variant, spec)
+
+    def _ragged_batch(
+        self, batch_size: TensorLike, drop_remainder: Any, row_splits_dtype: DTypeLike
+    ) -> Self:
+        """``tf.data.experimental.dense_to_ragged_batch``."""
+        spec = nest.map_structure(
+            lambda leaf: _ragged_element(leaf, row_splits_dtype), self.element_spec
+        )
+        source: Any = self
+        encoded = source.map(
+            lambda *x: tuple(
+                structure.to_components(
+                    spec, _with_ragged(spec, x if isinstance(spec, tuple) else x[0])
+                )
+            )
+        )
+        fixed = _known(batch_size) if _known(drop_remainder) else None
+        made: Self = encoded._stacked(batch_size, drop_remainder, structure.batched(spec, fixed))
+        return made
 
     def dense_to_sparse_batch(
         self, batch_size: TensorLike, row_shape: TensorLike, name: str | None = None

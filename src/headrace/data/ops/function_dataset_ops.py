@@ -25,9 +25,9 @@ from headrace.data.runtime.mapping import (
     MapStage,
     ScanStage,
     TakeWhileStage,
-    reduce_stage,
 )
 from headrace.data.runtime.parallel import ParallelMapStage
+from headrace.data.runtime.reduce_run import Closing, reduce_stage
 from headrace.data.runtime.stages import Context, Stage
 
 if TYPE_CHECKING:
@@ -233,7 +233,9 @@ def _reduce(
     rt: RunContext,
 ) -> Array | tuple[Array, Array]:
     n = len(Tstate)
-    state = reduce_stage(Context(), stage_of(source), args[:n], bound(f, rt, args[n:]))
+    closing = rt.session_resource(("closing", "Dataset.reduce"), Closing)
+    function = bound(f, rt, args[n:])
+    state = reduce_stage(Context(), stage_of(source), args[:n], function, closing)
     return state if len(state) != 1 else state[0]
 
 

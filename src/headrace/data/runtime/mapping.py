@@ -37,7 +37,6 @@ __all__ = [
     "MapStage",
     "ScanStage",
     "TakeWhileStage",
-    "reduce_stage",
 ]
 
 Function = Callable[..., Element]
@@ -466,18 +465,6 @@ class ScanPass(OnePass):
         n = len(self.state)
         self.state = results[:n]
         return results[n:]
-
-
-def reduce_stage(ctx: Context, stage: Stage, initial: Sequence[Any], function: Function) -> Element:
-    """The last state of a scan without outputs."""
-    state = tuple(initial)
-    source = ctx.start(stage)
-    try:
-        for element in source:
-            state = function(*state, *element)
-    finally:
-        source.close()
-    return state
 
 
 class GroupByWindowStage(Stage):

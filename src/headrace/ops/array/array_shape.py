@@ -382,6 +382,7 @@ SQUEEZE = define(
 )
 
 
+@dispatched("squeeze")
 def squeeze(
     input: TensorLike,
     axis: TensorLike | None = None,
@@ -394,14 +395,14 @@ def squeeze(
 
         tf.squeeze([[[1], [2]]])  # [1, 2]
     """
-    axis = one_of("axis", axis, "squeeze_dims", squeeze_dims)
-    if axis is None:
-        axis = ()
-    elif not isinstance(axis, (list, tuple)):
+    given = one_of("axis", axis, "squeeze_dims", squeeze_dims)
+    axis = () if given is None else given
+    if not isinstance(axis, (list, tuple)):
         axis = (axis,)
     return apply(SQUEEZE, input, squeeze_dims=axis, name=name)
 
 
+@dispatched("squeeze")
 def squeeze_v2(input: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those in ``axis``."""
     return squeeze(input, axis, name)
@@ -412,17 +413,17 @@ def squeeze_v2(input: TensorLike, axis: AxisLike | None = None, name: str | None
 
 def _transpose_shape(c: Inference) -> list[Shape]:
     c.require_rank(1, 1)
-    shape, perm = c.shape(0), c.value(1)
+    shape, perm, length = c.shape(0), c.value(1), c.shape(1)
     if shape is None and perm is None:
-        length = c.shape(1)
         known = None if length is None or len(length) != 1 else length[0]
-        return [None if known is None else (None,) * known]
+        return [None if known is None or known < 2 else (None,) * known]
     if perm is None:
-        length = c.shape(1)
         if shape is not None and length is not None and length[0] not in (len(shape), None):
             raise ValueError(f"Dimension must be {len(shape)} but is {length[0]}")
         return [(None,) * len(shape)]  # type: ignore[arg-type]
     order = [int(p) for p in perm]
+    if shape is None and len(order) < 2:
+        return [None]  # one number may belong to a scalar, too
     dims = (None,) * len(order) if shape is None else shape
     n = len(dims)
     if len(order) != n:

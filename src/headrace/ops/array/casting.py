@@ -325,6 +325,7 @@ def bitcast(input: TensorLike, type: DType, name: str | None = None) -> Tensor:
     return apply(BITCAST, input, type=type, name=name)
 
 
+@dispatched("binary")
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """A complex tensor from its real and imaginary parts, float32 or float64."""
     real = convert_to_tensor(real, name="real")

@@ -262,6 +262,7 @@ def gather_v2(
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
+@dispatched("batch_gather")
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Gather along the last dimension of ``indices``, the ones before being batch dimensions."""
     indices = convert_to_tensor(indices, name="indices")

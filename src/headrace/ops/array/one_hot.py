@@ -12,6 +12,7 @@ from headrace.core.build import apply
 from headrace.core.convert import (
     make_ndarray,
 )
+from headrace.core.dispatch import dispatched
 from headrace.core.dtypes import DType
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
@@ -60,6 +61,7 @@ ONE_HOT = define(
 )
 
 
+@dispatched("one_hot")
 def one_hot(
     indices: TensorLike,
     depth: TensorLike,

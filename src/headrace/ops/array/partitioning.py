@@ -9,6 +9,7 @@ from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import (
     convert_to_tensor,
 )
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import define
 from headrace.core.shapes import Shape
@@ -112,6 +113,7 @@ PARALLEL_DYNAMIC_STITCH = define(
 )
 
 
+@dispatched("dynamic_partition")
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:

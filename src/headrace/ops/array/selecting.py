@@ -302,8 +302,12 @@ def _nth_kernel(xp: ArrayNamespace, x: Array, n: Array, *, reverse: bool) -> Arr
     if n.ndim:
         raise invalid(f"N must be scalar, got shape {shapes.show(n.shape)}")
     at = n.item()
-    size = x.shape[-1] if x.ndim else 0
-    if not 0 <= at < size:
+    if at < 0:
+        raise invalid(f"Need n >= 0, got {at}")
+    if not x.ndim:
+        raise invalid("Input must be >= 1-D, got shape []")
+    size = x.shape[-1]
+    if at >= size:
         raise invalid(f"Input must have at least n+1 columns: n = {at}, columns = {size}")
     at = size - 1 - at if reverse else at
     return xp.partition(x, at, axis=-1)[..., at]
@@ -322,6 +326,13 @@ def _nth_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 def _nth_shape(c: Inference) -> list[Shape]:
     s = c.require_rank_at_least(0, 1)
+    if c.rank(1):
+        raise ValueError(f"Value must be scalar but has rank {c.rank(1)}")
+    n = c.value(1)
+    if n is not None and n < 0:
+        raise ValueError(f"Value must be non-negative but is {n}")
+    if n is not None and s is not None and s[-1] is not None and s[-1] <= n:
+        raise ValueError(f"Input must have last dimension > n = {n} but is {s[-1]}")
     return [None if s is None else s[:-1]]
 
 

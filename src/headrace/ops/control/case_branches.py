@@ -6,12 +6,12 @@ import collections
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.core import dtypes
+from headrace.core import dtypes, nest
 from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import lookup
-from headrace.core.scopes import name_scope
+from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
@@ -161,8 +161,18 @@ def switch_case(
         (apply_op("Equal", branch_index, constant(i)), fn) for i, fn in enumerate(functions[:-1])
     ]
     if not tests:
-        return functions[0]()
+        return _only_branch(branch_index, functions[0])
     return case(tests, default=functions[-1], name=name, strict=True)
+
+
+def _only_branch(branch_index: Tensor, function: Callable[[], Any]) -> Any:
+    """The one function there is; the run tells if its number is no scalar."""
+    if branch_index._shape == ():
+        return function()
+    test = apply_op("Equal", apply_op("Rank", branch_index), constant(0))
+    check = apply_operation(lookup("Assert"), test, ["branch_index must be a scalar"])
+    with control_dependencies([check]):
+        return nest.map_structure(lambda x: apply_op("Identity", x), function())
 
 
 def _numbered(

@@ -89,7 +89,8 @@ def map_fn(
     is a loop: an operation on whole tensors is faster where there is one.
 
     Elements are taken one after the other: ``parallel_iterations`` and ``swap_memory`` have no
-    effect; ``back_prop=False`` takes no gradient through the loop.
+    effect; ``back_prop=False`` takes no gradient through the loop. Elements may be ragged; so may
+    results be whose ``dtype`` is a ``RaggedTensorSpec`` of one row's result.
 
         tf.map_fn(lambda row: tf.reduce_sum(row), x)            # like reduce_sum(x, 1)
         tf.map_fn(lambda r: (r, -r), x, dtype=(tf.float32, tf.float32))
@@ -97,6 +98,19 @@ def map_fn(
     if not callable(fn):
         raise TypeError("fn must be callable.")
     flat_in = nest.flatten(elems)
+    if any(hasattr(x, "ragged_rank") for x in (*flat_in, *nest.flatten(dtype))):
+        from headrace.ops.ragged.ragged_map import map_ragged
+
+        return map_ragged(
+            fn,
+            elems,
+            dtype,
+            infer_shape,
+            name,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            parallel_iterations=parallel_iterations or 10,
+        )
     with name_scope(name, "map", flat_in):
         tensors = [convert_to_tensor(e, name="elem") for e in flat_in]
         n, known = _rows(tensors)

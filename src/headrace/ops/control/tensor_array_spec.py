@@ -13,7 +13,7 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.dtypes import as_dtype
 from headrace.core.shapes import as_shape
-from headrace.core.specs import TensorSpec, TypeSpec
+from headrace.core.specs import TensorSpec, TypeSpec, wider_shape
 from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = ["TensorArraySpec"]
@@ -62,6 +62,15 @@ class TensorArraySpec(TypeSpec):
             element_shape=self._element_shape,
         )
         return made.unstack(stacked)
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+        """Of arrays of one type that grow alike; elements may differ in shape."""
+        shape = self._element_shape
+        for other in others:
+            if type(other) is not type(self) or other._key()[1:] != self._key()[1:]:
+                return None
+            shape = wider_shape(shape, other._element_shape)
+        return TensorArraySpec(shape, self._dtype, self._dynamic_size, self._infer_shape)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
         other = getattr(spec_or_value, "_type_spec", spec_or_value)

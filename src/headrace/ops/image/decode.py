@@ -187,8 +187,11 @@ def _jpeg_kernel(
     fancy_upscaling: bool,
     try_recover_truncated: bool,
     dct_method: str,
+    acceptable_fraction: float,
 ) -> Any:
-    options = JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method)
+    options = JpegOptions(
+        channels, ratio, fancy_upscaling, try_recover_truncated, dct_method, acceptable_fraction
+    )
     options.check()
     return _decode(_scalar(contents), options)
 
@@ -203,9 +206,12 @@ def _crop_kernel(
     fancy_upscaling: bool,
     try_recover_truncated: bool,
     dct_method: str,
+    acceptable_fraction: float,
 ) -> Any:
     data = _scalar(contents)
-    options = JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method)
+    options = JpegOptions(
+        channels, ratio, fancy_upscaling, try_recover_truncated, dct_method, acceptable_fraction
+    )
     if not data.startswith(_JPEG):  # TensorFlow decodes other formats whole
         return _decode(data, options)
     if crop_window.shape != (4,):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace, TensorLike
     from headrace.core.tensor import Tensor
 
-__all__ = ["extract_glimpse"]
+__all__ = ["extract_glimpse", "extract_glimpse_v2"]
 
 
 def _first_pixels(offsets: Array, size: Array, window: Array, attrs: tuple[bool, bool]) -> Array:
@@ -128,3 +128,20 @@ def extract_glimpse(
     """
     attrs = {"centered": centered, "normalized": normalized, "uniform_noise": uniform_noise}
     return apply(GLIMPSE, input, size, offsets, **attrs, name=name)
+
+
+def extract_glimpse_v2(
+    input: TensorLike,
+    size: TensorLike,
+    offsets: TensorLike,
+    centered: bool = True,
+    normalized: bool = True,
+    noise: str = "uniform",
+    name: str | None = None,
+) -> Tensor:
+    """Windows of images as ``tf.compat.v1.image.extract_glimpse`` cuts them.
+
+    ``noise`` ("uniform", "gaussian" or "zero") fills what lies outside of an image.
+    """
+    attrs = {"centered": centered, "normalized": normalized, "noise": noise}
+    return apply(GLIMPSE, input, size, offsets, uniform_noise=False, **attrs, name=name)

@@ -23,6 +23,7 @@ import numpy as np
 from headrace import errors
 from headrace.ops.array.array_shape import invalid
 from headrace.ops.image import jpeg_turbo as image_turbo
+from headrace.ops.image.jpeg_truncated import is_cut_off, rows_read
 
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
@@ -47,6 +48,7 @@ class JpegOptions(NamedTuple):
     fancy_upscaling: bool = True
     try_recover_truncated: bool = False
     dct_method: str = ""
+    acceptable_fraction: float = 1.0
 
     def check(self) -> None:
         if self.ratio not in (1, 2, 4, 8):
@@ -100,7 +102,7 @@ def decode_jpeg(
     if not 0 < size[0] * size[1] * channels < MAX_BYTES:
         raise invalid(problem)
     if window is None:
-        return _checked(_decoded(data, options, problem), size, problem)
+        return _checked(_whole(data, frame, options, problem), size, problem)
     y, x, height, width = window
     if min(y, x) < 0 or min(height, width) <= 0 or y + height > size[0] or x + width > size[1]:
         raise invalid(problem)
@@ -112,6 +114,24 @@ def decode_jpeg(
     return np.ascontiguousarray(image[y : y + height, x : x + width])
 
 
+def _whole(data: bytes, frame: JpegFrame, options: JpegOptions, problem: str) -> Array:
+    """The picture of a file; the first rows of one that was cut off, the others black."""
+    if options.try_recover_truncated or not is_cut_off(data):
+        return _decoded(data, options, problem)
+    channels, ratio, fancy, _, _, fraction = options
+    gray = frame.components == 1 or channels == 1
+    suffices = image_turbo.suffices
+    rows = rows_read(data, frame.offset, ratio, gray, fancy, suffices)
+    height = frame.size(ratio)[0]
+    if rows is None or np.float32(rows) / np.float32(height) < min(1.0, fraction):
+        raise invalid(problem)
+    image = _decoded(data, options._replace(try_recover_truncated=True), problem)
+    if rows < height:
+        image = np.array(image)
+        image[rows:] = 0
+    return image
+
+
 def _checked(image: Array, size: tuple[int, int], problem: str) -> Array:
     if image.shape[:2] != size:  # a second frame header, which the decoder took
         raise invalid(problem)
@@ -119,14 +139,14 @@ def _checked(image: Array, size: tuple[int, int], problem: str) -> Array:
 
 
 def _decoded(data: bytes, options: JpegOptions, problem: str) -> Array:
-    found = image_turbo.decode(data, *options)
+    found = image_turbo.decode(data, *options[:5])
     return _by_pillow(data, options, problem) if found is None else found
 
 
 def _by_pillow(data: bytes, options: JpegOptions, problem: str) -> Array:
     from PIL.JpegImagePlugin import JpegImageFile
 
-    channels, ratio, fancy, recover, dct_method = options
+    channels, ratio, fancy, recover, dct_method, _ = options
     try:
         # an end mark after what there is of the data makes the decoder fill in the rest
         image: Any = JpegImageFile(io.BytesIO(data + b"\xff\xd9" if recover else data))

@@ -20,7 +20,7 @@ from headrace.ops.array.array_shape import invalid
 if TYPE_CHECKING:
     from headrace.core.annotations import Array
 
-__all__ = ["decode"]
+__all__ = ["decode", "suffices"]
 
 #: The mark that a program of Adobe's, or one that follows its habits, leaves in a file: inks are
 #: stored inverted.
@@ -85,6 +85,21 @@ def _pixels(library: Any, contents: bytes, recover: bool, options: dict[str, Any
         return library.decode_jpeg(contents, strict=False, **options)
     except (ValueError, RuntimeError):
         return None
+
+
+def suffices(contents: bytes) -> bool:
+    """Whether a file has all the data that the height in its header asks for.
+
+    False without the package: then a file that was cut off gives no rows.
+    """
+    library = _library()
+    if library is None:
+        return False
+    try:
+        library.decode_jpeg(contents, fastdct=True, fastupsample=True)
+    except (ValueError, RuntimeError) as error:
+        return "extraneous bytes" in str(error)
+    return True
 
 
 def _scaled(height: int, width: int, ratio: int) -> tuple[int, int] | None:

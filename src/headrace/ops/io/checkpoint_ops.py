@@ -311,17 +311,31 @@ def _merge_shape(c: Inference) -> list[Shape]:
 def _restore_shape(c: Inference) -> list[Shape]:
     """Parts have the shapes that their descriptions tell; whole tensors may have any."""
     c.require_rank(0, 0)
-    specs = c.value(2)
     count = len(c.attr("dtypes"))
-    if specs is None:
-        return [None] * count
-    return [
-        tuple(n for _, n in parse_slice_spec(s)[1].extents) if s else None for s in _texts(specs)
-    ]
+    for i in (1, 2):
+        if c.require_rank(i, 1)[0] not in (None, count):
+            raise ValueError(f"Dimension must be {count} but is {c.require_rank(i, 1)[0]}")
+    specs = c.value(2)
+    return [None] * count if specs is None else [_part_shape(s) for s in _texts(specs)]
+
+
+def _part_shape(spec: str) -> Shape:
+    """The shape that a description tells; an empty one means the whole tensor."""
+    if not spec:
+        return None
+    whole, part = parse_slice_spec(spec)
+    return tuple(size if n < 0 else n for size, (_, n) in zip(whole, part.extents))
 
 
 def _any_shape(c: Inference) -> list[Shape]:
     return [None]
+
+
+def _slice_shape(c: Inference) -> list[Shape]:
+    for i in range(3):
+        c.require_rank(i, 0)
+    spec = c.value(2)
+    return [None if spec is None else _part_shape(_text(spec))]
 
 
 def _scalar(c: Inference) -> list[Shape]:
@@ -397,7 +411,7 @@ RESTORE_SLICE = define(
     "RestoreSlice",
     "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt; "
     "dt: type, preferred_shard: int=-1",
-    shape=_any_shape,
+    shape=_slice_shape,
     kernel=_restore_slice_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,

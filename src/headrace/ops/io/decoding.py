@@ -16,6 +16,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -136,6 +137,7 @@ DECODE_COMPRESSED = define(
 )
 
 
+@dispatched("unary")
 def decode_compressed(
     bytes: TensorLike, compression_type: str = "", name: str | None = None
 ) -> Tensor:

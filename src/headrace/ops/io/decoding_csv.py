@@ -17,6 +17,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.build import apply_list
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -217,6 +218,11 @@ def decode_csv(
 
         a, b = tf.decode_csv(["1,x", "2,y"], [[0], [""]])
     """
+    if not isinstance(record_defaults, (list, tuple)) and not get_default_graph()._is_eager:
+        raise TypeError(
+            "Expected list for 'record_defaults' argument to 'decode_csv' Op, not "
+            f"{record_defaults}."
+        )
     chosen = [] if select_cols is None else list(select_cols)
     if any(a >= b for a, b in itertools.pairwise(chosen)):
         raise ValueError("select_cols is not strictly increasing.")

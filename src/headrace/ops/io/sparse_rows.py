@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from headrace.core.dtypes import DType
     from headrace.core.tensor import Tensor
 
-__all__ = ["deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"]
+__all__ = [
+    "deserialize_many_sparse",
+    "serialize_many_sparse",
+    "serialize_many_sparse_v2",
+    "serialize_sparse",
+    "serialize_sparse_v2",
+]
 
 
 def _checked(indices: Array, values: Array, dims: Array) -> None:
@@ -194,6 +200,20 @@ def serialize_many_sparse(
     _only_strings(out_type)
     sp = as_sparse_tensor(sp_input)
     return apply(SERIALIZE_MANY_SPARSE, sp.indices, sp.values, sp.dense_shape, name=name)
+
+
+def serialize_sparse_v2(
+    sp_input: object, out_type: DTypeLike = dtypes.string, name: str | None = None
+) -> Tensor:
+    """A sparse tensor as three strings."""
+    return serialize_sparse(sp_input, name, out_type)
+
+
+def serialize_many_sparse_v2(
+    sp_input: object, out_type: DTypeLike = dtypes.string, name: str | None = None
+) -> Tensor:
+    """Each row of a sparse tensor as three strings."""
+    return serialize_many_sparse(sp_input, name, out_type)
 
 
 def deserialize_many_sparse(

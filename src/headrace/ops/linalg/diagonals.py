@@ -6,12 +6,13 @@ tf.matrix_diag([1., 2.])  # [[1, 0], [0, 2]]
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
-from headrace.core import shape_fns, shapes
+from headrace.core import convert, dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.dtypes import int32, int64
 from headrace.core.infer import Inference
@@ -92,6 +93,7 @@ def _matrix_diag_part_kernel(xp: ArrayNamespace, x: Array) -> Array:
 
 def _matrix_set_diag_kernel(xp: ArrayNamespace, x: Array, diagonal: Array) -> Array:
     _at_least(x, 2, "input")
+    _at_least(diagonal, 1, "diagonal")
     wanted = (*x.shape[:-2], min(x.shape[-2:]))
     if diagonal.shape != wanted:
         raise errors.InvalidArgumentError(
@@ -277,47 +279,72 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(DIAG_PART, input, name=name)
 
 
-def _main_only(k: object) -> None:
-    if not (isinstance(k, (int, np.integer)) and k == 0):
-        raise NotImplementedError(f"Only the main diagonal (k=0) is supported, got k={k}.")
+def are_numbers(values: Sequence[object], numbers: Sequence[int]) -> bool:
+    """Whether arguments are plain numbers that have the values of their defaults."""
+    kinds = (int, float, np.integer, np.floating)
+    return all(isinstance(v, kinds) and v == n for v, n in zip(values, numbers))
+
+
+def padding_for(x: Tensor, padding_value: Any) -> Any:
+    """A number that fills a tensor up: a truth value for bools."""
+    if x._dtype._base is dtypes.bool and isinstance(padding_value, (int, float, np.number)):
+        return bool(padding_value)
+    return padding_value
 
 
 def matrix_diag(
     diagonal: TensorLike,
     name: str | None = "diag",
     k: TensorLike = 0,
-    num_rows: int = -1,
-    num_cols: int = -1,
+    num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1,
     padding_value: TensorLike = 0,
 ) -> Tensor:
-    """Square matrices with the last axis of ``diagonal`` on their main diagonals, zero
-    elsewhere.
+    """Matrices with ``diagonal`` [..., n] on diagonal ``k``, ``padding_value`` elsewhere.
+
+    ``k`` is a number (0: the main diagonal, 1: the one above it) or a pair: the lowest and the
+    highest of several diagonals, which are the rows of ``diagonal`` [..., number, n], the highest
+    first, shorter ones filled up on the right. ``num_rows`` and ``num_cols`` make the matrices
+    larger than they have to be.
+
+        tf.linalg.diag([1, 2], k=1)                  # [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
-    _main_only(k)
-    if num_rows != -1 or num_cols != -1 or padding_value != 0:
-        raise NotImplementedError(
-            "num_rows, num_cols and padding_value of matrix_diag are not supported."
-        )
-    return apply(MATRIX_DIAG, diagonal, name=name or "diag")
+    if are_numbers((k, num_rows, num_cols, padding_value), (0, -1, -1, 0)):
+        return apply(MATRIX_DIAG, diagonal, name=name or "diag")
+    x = convert.convert_to_tensor(diagonal, name="diagonal")
+    sizes = (k, num_rows, num_cols, padding_for(x, padding_value))
+    return apply_op("MatrixDiagV2", x, *sizes, name=name or "diag")
 
 
 def matrix_diag_part(
-    input: TensorLike, name: str | None = "diag_part", k: int = 0, padding_value: TensorLike = 0
+    input: TensorLike,
+    name: str | None = "diag_part",
+    k: TensorLike = 0,
+    padding_value: TensorLike = 0,
 ) -> Tensor:
-    """The main diagonals of the last two axes."""
-    _main_only(k)
-    return apply(MATRIX_DIAG_PART, input, name=name or "diag_part")
+    """Diagonal ``k`` of the last two axes, or several: see ``matrix_diag``.
+
+    Shorter ones of several diagonals are filled up with ``padding_value``.
+
+        tf.linalg.diag_part([[1, 2], [3, 4]], k=(0, 1), padding_value=9)   # [[2, 9], [1, 4]]
+    """
+    if are_numbers((k, padding_value), (0, 0)):
+        return apply(MATRIX_DIAG_PART, input, name=name or "diag_part")
+    x = convert.convert_to_tensor(input, name="input")
+    padding = padding_for(x, padding_value)
+    return apply_op("MatrixDiagPartV2", x, k, padding, name=name or "diag_part")
 
 
 def matrix_set_diag(
-    input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag", k: int = 0
+    input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag", k: TensorLike = 0
 ) -> Tensor:
-    """Matrices [..., m, n] with the main diagonal replaced by ``diagonal`` [..., min(m, n)].
-
-    Other diagonals (``k``) are refused.
+    """Matrices [..., m, n] with diagonal ``k``, or several (see ``matrix_diag``), replaced by
+    ``diagonal``.
     """
-    _main_only(k)
-    return apply(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
+    if are_numbers((k,), (0,)):
+        return apply(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
+    input = convert.convert_to_tensor(input, name="input")
+    return apply_op("MatrixSetDiagV2", input, diagonal, k, name=name or "set_diag")
 
 
 def matrix_band_part(

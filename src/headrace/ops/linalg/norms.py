@@ -60,20 +60,15 @@ def _norm_axes(axis: object) -> Any:
     """None, an int, or a pair for a matrix norm."""
     if isinstance(axis, np.ndarray):
         axis = axis.tolist()
-    if isinstance(axis, float):
-        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-    if not isinstance(axis, (list, tuple)):
+    if axis is None or isinstance(axis, (int, np.integer)):
         return axis
-    if any(isinstance(a, (list, tuple)) for a in axis):
+    if isinstance(axis, Tensor):
+        return axis
+    listed = list(axis) if isinstance(axis, (list, tuple)) else []
+    whole = all(isinstance(a, (int, np.integer)) for a in listed)
+    if not whole or len(listed) != 2 or listed[0] == listed[1]:
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-    axis = tuple(int(a) for a in axis)
-    if len(axis) == 1:
-        return axis[0]
-    if len(axis) != 2:
-        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-    if axis[0] == axis[1]:
-        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-    return axis
+    return tuple(int(a) for a in listed)
 
 
 def _check_order(ord: Any, matrix: bool) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.core import shape_fns
 from headrace.core.build import apply
+from headrace.core.dispatch import dispatched
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 
 if TYPE_CHECKING:
@@ -80,31 +81,37 @@ POPULATION_COUNT = define(
 )
 
 
+@dispatched("binary")
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits set in both integers, element by element."""
     return apply(BITWISE_AND, x, y, name=name)
 
 
+@dispatched("binary")
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits set in either integer, element by element."""
     return apply(BITWISE_OR, x, y, name=name)
 
 
+@dispatched("binary")
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits set in exactly one of the integers, element by element."""
     return apply(BITWISE_XOR, x, y, name=name)
 
 
+@dispatched("unary")
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
     """All bits of an integer inverted: ``-x - 1`` for signed types."""
     return apply(INVERT, x, name=name)
 
 
+@dispatched("binary")
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of ``x`` moved ``y`` places towards the high end; zeros come in."""
     return apply(LEFT_SHIFT, x, y, name=name)
 
 
+@dispatched("binary")
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of ``x`` moved ``y`` places towards the low end; signed integers keep their sign."""
     return apply(RIGHT_SHIFT, x, y, name=name)

@@ -134,6 +134,7 @@ CHECK_NUMERICS = define(
 )
 
 
+@dispatched("unary")
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """The tensor itself; an error when the graph runs if it has a NaN or an infinity."""
     return apply(CHECK_NUMERICS, tensor, message=message, name=name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_op
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
@@ -390,6 +391,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return apply(SEGMENT_MAX, data, segment_ids, name=name)
 
 
+@dispatched("segment:sum")
 def unsorted_segment_sum(
     data: Tensor, segment_ids: Tensor, num_segments: object, name: str | None = None
 ) -> Tensor:
@@ -403,6 +405,7 @@ def unsorted_segment_sum(
     return apply(UNSORTED_SUM, data, segment_ids, num_segments, name=name)
 
 
+@dispatched("segment:prod")
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -414,6 +417,7 @@ def unsorted_segment_prod(
     return apply(UNSORTED_PROD, data, segment_ids, num_segments, name=name)
 
 
+@dispatched("segment:min")
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -426,6 +430,7 @@ def unsorted_segment_min(
     return apply(UNSORTED_MIN, data, segment_ids, num_segments, name=name)
 
 
+@dispatched("segment:max")
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -457,6 +462,7 @@ def _segment_counts(data: Tensor, ids: Tensor, count: object) -> Tensor:
     return apply_op("Maximum", counts, 1)
 
 
+@dispatched("segment:mean")
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -472,6 +478,7 @@ def unsorted_segment_mean(
         return total / _aligned(counts, total)
 
 
+@dispatched("segment:sqrt_n")
 def unsorted_segment_sqrt_n(
     data: Tensor, segment_ids: TensorLike, num_segments: int, name: str | None = None
 ) -> Tensor:

@@ -17,6 +17,7 @@ from headrace import errors
 from headrace.core import shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, OpDef, add_traits, define
 from headrace.core.scopes import name_scope
@@ -283,21 +284,25 @@ BETAINC = define(
 # what users call --------------------------------------------------------------------------------
 
 
+@dispatched("unary")
 def erf(x: TensorLike, name: str | None = None) -> Any:
     """The Gauss error function, element by element, between -1 and 1."""
     return on_values(ERF, x, name)
 
 
+@dispatched("unary")
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 - erf(x)``, accurate for large ``x``."""
     return apply(ERFC, x, name=name)
 
 
+@dispatched("unary")
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
     return apply(LGAMMA, x, name=name)
 
 
+@dispatched("unary")
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of ``lgamma``, element by element."""
     return apply(DIGAMMA, x, name=name)

@@ -18,6 +18,7 @@ from headrace import errors
 from headrace.core import infer, shape_fns, shapes
 from headrace.core.build import apply, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
@@ -425,39 +426,43 @@ LOG_SOFTMAX = define(
 # what users call --------------------------------------------------------------------------------
 
 
+@dispatched("unary")
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """``max(features, 0)`` element by element; the gradient at 0 is 0."""
     return apply(RELU, features, name=name)
 
 
+@dispatched("unary")
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)`` element by element."""
     return apply(RELU6, features, name=name)
 
 
+@dispatched("unary")
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """``x`` where positive, otherwise ``exp(x) - 1``."""
     return apply(ELU, features, name=name)
 
 
+@dispatched("unary")
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """A scaled ``elu`` that keeps mean 0 and variance 1 from layer to layer.
-
-    Use it with ``tf.initializers.lecun_normal`` weights.
-    """
+    """A scaled ``elu`` that keeps mean 0 and variance 1; use it with ``lecun_normal`` weights."""
     return apply(SELU, features, name=name)
 
 
+@dispatched("unary")
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """``log(1 + exp(x))``: a smooth ``relu``."""
     return apply(SOFTPLUS, features, name=name)
 
 
+@dispatched("unary")
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """``x / (1 + |x|)``, between -1 and 1."""
     return apply(SOFTSIGN, features, name=name)
 
 
+@dispatched("unary")
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """``features`` where positive, else ``alpha * features``; integers become float32."""
     with name_scope(name, "LeakyRelu", [features]) as scope:
@@ -484,12 +489,13 @@ def crelu_v2(features: TensorLike, axis: int = -1, name: str | None = None) -> T
     return crelu(features, name=name, axis=axis)
 
 
+@dispatched("unary")
 def swish(features: TensorLike) -> Tensor:
     """``features * sigmoid(features)`` element by element."""
-    features = convert_to_tensor(features, name="features")
-    count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
-    product = mul(features, apply_op("Sigmoid", features))
-    return named_result(product, f"{get_default_graph().unique_name('IdentityN')}/")
+    x = convert_to_tensor(features, name="features")
+    count_more(x._op.graph, 2)  # TF has a gradient of its own for it, with identities around
+    name = get_default_graph().unique_name("IdentityN")
+    return named_result(mul(x, apply_op("Sigmoid", x)), f"{name}/")
 
 
 def softmax(
@@ -508,6 +514,7 @@ def softmax(
     return _along(SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
 
 
+@dispatched("softmax")
 def softmax_v2(logits: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """``exp(logits)`` divided by its sum along ``axis`` (the last one by default)."""
     return _along(SOFTMAX, logits, axis, name)

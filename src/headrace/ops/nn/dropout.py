@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.core import infer, shapes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.nn.nn_common import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["dropout", "dropout_v2"]
 
 
+@dispatched("unary")
 def dropout(
     x: TensorLike,
     keep_prob: TensorLike | None = None,
@@ -52,6 +54,7 @@ def dropout(
     return dropout_v2(x, rate, noise_shape, seed, name)
 
 
+@dispatched("unary")
 def dropout_v2(
     x: TensorLike,
     rate: TensorLike,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.dispatch import dispatched
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
+@dispatched("unary")
 def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """``x * sigmoid(beta * x)``."""
     with name_scope(None, "swish", [features]):
@@ -28,6 +30,7 @@ def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
         return apply_op("Mul", x, apply_op("Sigmoid", scaled))
 
 
+@dispatched("unary")
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """The Gaussian error linear unit (https://arxiv.org/abs/1606.08415)."""
     with name_scope(name, "Gelu", [features]):

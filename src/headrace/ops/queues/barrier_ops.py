@@ -15,9 +15,10 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.annotations import Array, ArrayNamespace
+from headrace.core.dtypes import DType
 from headrace.core.infer import Inference
 from headrace.core.opdef import KernelNode
-from headrace.core.shapes import Shape, to_plain
+from headrace.core.shapes import Shape, show, to_plain
 from headrace.ops.queues.waiting_resource import (
     WaitingResource,
     boxed,
@@ -40,9 +41,9 @@ _FIRST_INDEX = -(1 << 63)
 class BarrierResource(WaitingResource):
     """Incomplete elements by key, complete ones by the index of their key."""
 
-    def __init__(self, name: str, components: int, shapes: list[Shape]) -> None:
+    def __init__(self, name: str, types: list[DType], shapes: list[Shape]) -> None:
         super().__init__(name)
-        self._components, self._shapes = components, shapes
+        self._types, self._components, self._shapes = types, len(types), shapes
         self._next_index = _FIRST_INDEX
         self._incomplete: dict[bytes, tuple[int, dict[int, Any]]] = {}
         self._ready: list[tuple[int, int, bytes, list[Any]]] = []
@@ -50,15 +51,36 @@ class BarrierResource(WaitingResource):
         self._closed = False
         self._enqueues_cancelled = False
 
+    def check_same(self, types: list[DType], shapes: list[Shape]) -> None:
+        """A shared barrier is asked for again: with the same components?"""
+        for what, have, want in (
+            ("types", [t.name for t in self._types], [t.name for t in types]),
+            ("shapes", list(map(show, self._shapes)), list(map(show, shapes))),
+        ):
+            if have != want:
+                raise _invalid(
+                    f"Shared barrier '{self.name}' has component {what} [{', '.join(have)}] but "
+                    f"requested component {what} were [{', '.join(want)}]"
+                )
+
     def insert(self, component: int, keys: Array, values: Array) -> None:
         """Set component ``component`` of the elements of ``keys``."""
         self._check(component, keys, values)
         with self.lock:
+            if self._closed and (self._enqueues_cancelled or (len(keys) and not self._incomplete)):
+                raise errors.CancelledError(
+                    None,
+                    None,
+                    f"Barrier '{self.name}' is closed. Pending enqueues cancelled: "
+                    f"{int(self._enqueues_cancelled)}.",
+                )
+            known = set(self._incomplete)
             try:
                 for key, value in zip(keys.tolist(), values):
                     self._insert_one(component, key, np.array(value))
             finally:
-                self._next_index += 1
+                if not known.issuperset(keys.tolist()):  # elements that are new share a number
+                    self._next_index += 1
                 self.changed()
 
     def _check(self, component: int, keys: Array, values: Array) -> None:
@@ -72,6 +94,10 @@ class BarrierResource(WaitingResource):
             )
         wanted = self._shapes[component] if self._shapes else None
         shape = values.shape[1:]
+        if len(keys) and not values.size:
+            raise _invalid(
+                f"Tensors with no elements are not supported {self.name}: received shape {shape}"
+            )
         if wanted is not None and (
             len(wanted) != len(shape) or any(w not in (None, s) for w, s in zip(wanted, shape))
         ):
@@ -90,12 +116,6 @@ class BarrierResource(WaitingResource):
                     f"{key!r}.  Pending inserts cancelled: {int(self._enqueues_cancelled)}.",
                 )
             self._incomplete[key] = (self._next_index, {})
-        if self._enqueues_cancelled:
-            raise errors.CancelledError(
-                None,
-                None,
-                f"Barrier '{self.name}' is closed. Pending enqueues cancelled: 1.",
-            )
         index, parts = self._incomplete[key]
         if component in parts:
             raise _invalid(
@@ -113,17 +133,12 @@ class BarrierResource(WaitingResource):
         A closed barrier may give fewer if ``small``.
         """
         with self.lock:
-            if not (self._closed and small):
-                self.wait_until(
-                    lambda: len(self._ready) >= wanted or self._ended(wanted), "BarrierTakeMany"
-                )
-            if len(self._ready) < wanted and not (small and self._ready):
-                raise errors.OutOfRangeError(
-                    None,
-                    None,
-                    f"Barrier '{self.name}' is closed and has insufficient elements (requested "
-                    f"{wanted}, total size {len(self._ready)})",
-                )
+            needed = self._needed(wanted, small) if self._closed else wanted
+            self.wait_until(
+                lambda: len(self._ready) >= needed or self._is_drained(), "BarrierTakeMany"
+            )
+            if len(self._ready) < needed and not (small and self._ready):
+                raise self._too_few(needed, len(self._ready))
             n = min(wanted, len(self._ready))
             taken = [heapq.heappop(self._ready) for _ in range(n)]
             self.changed()
@@ -132,10 +147,27 @@ class BarrierResource(WaitingResource):
         parts = [np.stack([t[3][i] for t in taken]) for i in range(self._components)]
         return (np.array([t[0] for t in taken], np.int64), keys, *parts)
 
-    def _ended(self, wanted: int) -> bool:
-        """Whether ``wanted`` elements can no longer come."""
-        possible = len(self._ready) + len(self._incomplete)
-        return self._closed and (possible < wanted or self._enqueues_cancelled)
+    def _needed(self, wanted: int, small: bool) -> int:
+        """How many elements a closed barrier has to have: those that are there, if ``small``, else
+        those that may still be completed.
+        """
+        possible = len(self._ready) + (0 if small else len(self._incomplete))
+        needed = min(wanted, possible) if small else wanted
+        if possible < max(needed, 1):
+            raise self._too_few(needed, possible)
+        return needed
+
+    def _too_few(self, wanted: int, found: int) -> errors.OutOfRangeError:
+        return errors.OutOfRangeError(
+            None,
+            None,
+            f"Barrier '{self.name}' is closed and has insufficient elements (requested {wanted}, "
+            f"total size {found})",
+        )
+
+    def _is_drained(self) -> bool:
+        """Whether no further element will come."""
+        return self._closed and (self._enqueues_cancelled or not self._incomplete)
 
     def close(self, cancel_pending: bool) -> None:
         """No new keys; with ``cancel_pending`` incomplete elements are given up too."""
@@ -145,6 +177,7 @@ class BarrierResource(WaitingResource):
             self._closed = True
             if cancel_pending:
                 self._enqueues_cancelled = True
+                self._incomplete.clear()
             self.changed()
 
     def ready_size(self) -> int:
@@ -168,10 +201,12 @@ def _make(xp: ArrayNamespace, *, node: KernelNode, rt: RunContext) -> Array:
     attrs = node.attrs
     name = attrs["shared_name"] or f"_0_{node.name}"
     shapes = [to_plain(s) for s in attrs["shapes"]]
-    count = len(attrs["component_types"])
+    types = list(attrs["component_types"])
     made = rt.session_resource(
-        resource_key("barrier", node), lambda: BarrierResource(name, count, shapes)
+        resource_key("barrier", node), lambda: BarrierResource(name, types, shapes)
     )
+    assert isinstance(made, BarrierResource)
+    made.check_same(types, shapes)
     return boxed(made)
 
 
@@ -193,6 +228,16 @@ def _close(xp: ArrayNamespace, handle: Array, *, cancel_pending_enqueues: bool) 
     return ()
 
 
+def _inserted(c: Inference) -> list[Shape]:
+    keys, values = c.require_rank(1, 1), c.require_rank_at_least(2, 1)
+    if values is not None and None not in (keys[0], values[0]) and keys[0] != values[0]:
+        raise ValueError(
+            f"Dimension 0 in both shapes must be equal, but are {keys[0]} and {values[0]}. Shapes "
+            f"are [{keys[0]}] and [{values[0]}]."
+        )
+    return []
+
+
 def _taken(c: Inference) -> list[Shape]:
     return [(None,), (None,), *[None] * len(c.attr("component_types"))]
 
@@ -208,7 +253,7 @@ BARRIER_INSERT = define_op(
     "BarrierInsertMany",
     "handle: &string, keys: string, values: T -> ; T: type, component_index: int",
     _insert,
-    lambda c: [],
+    _inserted,
 )
 BARRIER_TAKE = define_op(
     "BarrierTakeMany",

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.scopes import name_scope
+from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, shape
 from headrace.ops.array.gathering import gather
+from headrace.ops.control.assertions import assert_equal
 from headrace.ops.ragged.ragged_factories import map_flat_values
 from headrace.ops.ragged.ragged_getitem import gather_rows
 from headrace.ops.ragged.ragged_reductions import reduce_ragged
@@ -25,6 +26,7 @@ from headrace.ops.ragged.ragged_tensor import (
     RaggedTensor,
     convert_to_tensor_or_ragged_tensor,
 )
+from headrace.ops.ragged.ragged_value import RaggedTensorValue
 
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, TensorLike
@@ -37,7 +39,8 @@ Arguments = dict[str, Any]
 
 def answer(kind: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The result of a dispatched function with a ragged argument."""
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    args = [_symbolic(a) for a in args]
+    bound = inspect.signature(function).bind(*args, **{k: _symbolic(v) for k, v in kwargs.items()})
     bound.apply_defaults()
     given = bound.arguments
     family, _, what = kind.partition(":")
@@ -51,7 +54,20 @@ def answer(kind: str, function: Callable[..., Any], args: Any, kwargs: Any) -> A
         return elementwise(lambda a, b: function(a, b, **rest), given[x], given[y])
     if family == "reduce":
         return _reduced(what, given)
+    if family == "segment":
+        from headrace.ops.ragged import ragged_answers
+
+        return ragged_answers.segments_ragged(what, given)
     return _ANSWERS[family](given)
+
+
+def _symbolic(value: Any) -> Any:
+    """Ragged arrays, also in a list, as ragged tensors; anything else as it is."""
+    if isinstance(value, RaggedTensorValue):
+        return convert_to_tensor_or_ragged_tensor(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, RaggedTensorValue) for v in value):
+        return [_symbolic(v) for v in value]
+    return value
 
 
 def _reduced(what: str, given: Arguments) -> Any:
@@ -71,10 +87,32 @@ def elementwise(op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     both = [_operand(v, model) for v in (x, y)]
     x, y = both
     if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
-        return map_flat_values(op, x, y)
+        return _of_two_ragged(op, x, y)
     if isinstance(x, RaggedTensor):
         return _with_dense(lambda flat, other: op(flat, other), x, y)
     return _with_dense(lambda flat, other: op(other, flat), y, x)
+
+
+def _of_two_ragged(op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """The one of lower rank gets outer dimensions of size 1; where one is ragged and the other is
+    not, the dense values are broadcast within equal rows.
+    """
+    x_rank, y_rank = x.shape.ndims, y.shape.ndims
+    if x_rank is None or y_rank is None:
+        raise ValueError("Unable to broadcast: unknown rank")
+    from headrace.ops.ragged.ragged_shaping import expand_ragged
+
+    for _ in range(y_rank - x_rank):
+        x = expand_ragged(x, 0)
+    for _ in range(x_rank - y_rank):
+        y = expand_ragged(y, 0)
+    if x.ragged_rank == y.ragged_rank:
+        return map_flat_values(op, x, y)
+    splits = [apply_op("Cast", t.row_splits, DstT=dtypes.int64) for t in (x, y)]
+    check = assert_equal(*splits, message="Inputs do not have the same rows")
+    with control_dependencies([] if check is None else [check]):
+        x = x.with_flat_values(apply_op("Identity", x.flat_values))
+    return x.with_values(elementwise(op, x.values, y.values))
 
 
 def _operand(value: TensorLike, model: RaggedTensor) -> Any:
@@ -184,7 +222,7 @@ def gather_ragged(params: TensorLike, indices: TensorLike, name: str | None = No
             return gather(params, places)
         rank = places.shape.ndims
         if rank is None:
-            raise ValueError("the rank of indices must be known")
+            raise ValueError("indices.shape.ndims must be known statically")
         kind = params.row_splits.dtype.base_dtype
         if places.dtype.base_dtype is not kind:
             places = apply_op("Cast", places, DstT=kind)
@@ -222,6 +260,17 @@ def _rank(given: Arguments) -> Tensor:
     return count
 
 
+def _answered(name: str) -> Callable[[Arguments], Any]:
+    """A function of ragged_answers.py, which imports this module."""
+
+    def call(given: Arguments) -> Any:
+        from headrace.ops.ragged import ragged_answers
+
+        return getattr(ragged_answers, name)(given)
+
+    return call
+
+
 def _shaping(name: str, *arguments: str) -> Callable[[Arguments], Any]:
     """A function of ragged_shaping.py, which imports this module, and what it is called with."""
 
@@ -243,6 +292,13 @@ def _added(given: Arguments) -> Any:
         return apply_op("AddN", list(flat))
 
     return map_flat_values(total, *given["inputs"])
+
+
+def _strings_joined(given: Arguments) -> Any:
+    def joined(*flat: Any) -> Tensor:
+        return apply_op("StringJoin", list(flat), separator=given["separator"])
+
+    return map_flat_values(joined, *given["inputs"])
 
 
 def _where_broadcast(given: Arguments) -> Any:
@@ -268,6 +324,18 @@ _ANSWERS: dict[str, Callable[[Arguments], Any]] = {
     "tile": _shaping("tile_ragged", "input", "multiples"),
     "where": _shaping("where_ragged", "condition", "x", "y"),
     "where_v2": _where_broadcast,
+    "string_join": _strings_joined,
+    **{
+        kind: _answered(f"{kind}_ragged")
+        for kind in (
+            "batch_gather",
+            "dynamic_partition",
+            "one_hot",
+            "reduce_join",
+            "softmax",
+            "squeeze",
+        )
+    },
 }
 
 

@@ -194,6 +194,8 @@ def row_splits_to_segment_ids(
         if ends.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
             raise ValueError("splits must have dtype int32 or int64")
         ends.shape.assert_has_rank(1)
+        if ends.shape.as_list()[0] == 0:
+            raise ValueError("Invalid row_splits: []")
         if kind is not None and ends.dtype.base_dtype is not kind:
             ends = apply_op("Cast", ends, DstT=kind)
         lengths = ends[1:] - ends[:-1]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -18,15 +17,26 @@ from headrace.ops.ragged.ragged_tensor import RaggedTensor
 if TYPE_CHECKING:
     from headrace.core.annotations import AxisLike, TensorLike
 
-__all__ = ["reduce_ragged"]
+__all__ = ["join_ragged", "reduce_by_segments", "reduce_ragged"]
 
-#: The dense reduction and the one by segments.
-_PAIRS = {
-    "Sum": "UnsortedSegmentSum",
-    "Prod": "UnsortedSegmentProd",
-    "Min": "UnsortedSegmentMin",
-    "Max": "UnsortedSegmentMax",
-}
+
+class _Pair(NamedTuple):
+    """The dense reduction, the one by segments, and what both are told."""
+
+    dense: str
+    segments: str
+    separator: str | None = None
+
+    def over(self, x: Tensor, axes: Any) -> Tensor:
+        more = {} if self.separator is None else {"separator": self.separator}
+        return apply_op(self.dense, x, const(axes), keep_dims=False, **more)
+
+    def by(self, values: TensorLike, ids: Tensor, count: Tensor) -> Tensor:
+        more = {} if self.separator is None else {"separator": self.separator}
+        return apply_op(self.segments, values, ids, count, **more)
+
+
+_PAIRS = {w: _Pair(w, f"UnsortedSegment{w}") for w in ("Sum", "Prod", "Min", "Max")}
 
 
 def reduce_ragged(
@@ -40,14 +50,20 @@ def reduce_ragged(
             return _mean(ragged, axis)
         if what in ("All", "Any"):
             return _logical(what, ragged, axis)
-        return _reduce(what, ragged, axis)
+        return _reduce(_PAIRS[what], ragged, axis)
+
+
+def join_ragged(ragged: RaggedTensor, axis: Any, separator: str, name: str | None) -> Any:
+    """Strings joined over `axis`."""
+    with name_scope(name, "RaggedSegmentJoin", [ragged]):
+        return _reduce(_Pair("ReduceJoin", "UnsortedSegmentJoin", separator), ragged, axis)
 
 
 def _mean(ragged: RaggedTensor, axis: AxisLike | None) -> Any:
     flat = ragged.flat_values
     ones = apply_op("Fill", shape(flat), const(1, flat.dtype.base_dtype))
-    total = _reduce("Sum", ragged, axis)
-    count = _reduce("Sum", ragged.with_flat_values(ones), axis)
+    total = _reduce(_PAIRS["Sum"], ragged, axis)
+    count = _reduce(_PAIRS["Sum"], ragged.with_flat_values(ones), axis)
     if not isinstance(total, RaggedTensor):
         return _divide(total, count)
     return total.with_flat_values(_divide(total.flat_values, count.flat_values))
@@ -61,7 +77,7 @@ def _logical(what: str, ragged: RaggedTensor, axis: AxisLike | None) -> Any:
     if ragged.dtype.base_dtype is not dtypes.bool:
         raise ValueError("Invalid dtype: expected bool")
     numbers = ragged.with_flat_values(apply_op("Cast", ragged.flat_values, DstT=dtypes.int32))
-    found = _reduce("Prod" if what == "All" else "Sum", numbers, axis)
+    found = _reduce(_PAIRS["Prod" if what == "All" else "Sum"], numbers, axis)
 
     def truth(t: Tensor) -> Tensor:
         return apply_op("NotEqual", t, const(0))
@@ -90,17 +106,10 @@ def _axes(axis: Any, rank: int) -> list[int]:
     return sorted(found)
 
 
-def _dense(what: str) -> Callable[[Tensor, Any], Tensor]:
-    def reduce(x: Tensor, axes: Any) -> Tensor:
-        return apply_op(what, x, const(axes), keep_dims=False)
-
-    return reduce
-
-
-def _reduce(what: str, given: Any, axis: Any) -> Any:
+def _reduce(what: _Pair, given: Any, axis: Any) -> Any:
     if axis is None:
         flat = given.flat_values
-        return _dense(what)(flat, list(range(flat.shape.ndims or 0)))
+        return what.over(flat, list(range(flat.shape.ndims or 0)))
     rank = given.shape.ndims
     if rank is None:
         raise ValueError("the rank of a reduced ragged tensor must be known")
@@ -109,10 +118,10 @@ def _reduce(what: str, given: Any, axis: Any) -> Any:
     return given
 
 
-def _reduce_one(what: str, given: Any, axis: int) -> Any:
+def _reduce_one(what: _Pair, given: Any, axis: int) -> Any:
     """Over one dimension; outer ones are kept as they are."""
     if not isinstance(given, RaggedTensor):
-        return _dense(what)(given, [axis])
+        return what.over(given, [axis])
     kind = given.row_splits.dtype.base_dtype
     if axis == 0:
         places = _range(_total(given), kind) - gather(given.row_starts(), given.value_rowids())
@@ -126,10 +135,10 @@ def _total(ragged: RaggedTensor) -> Tensor:
     return ragged.row_splits[-1]
 
 
-def _by_segments(what: str, values: TensorLike, segments: Tensor, count: Tensor) -> Tensor:
+def _by_segments(what: _Pair, values: TensorLike, segments: Tensor, count: Tensor) -> Tensor:
     """Of dense values, or of ragged ones whose columns are reduced together."""
     if not isinstance(values, RaggedTensor):
-        return apply_op(_PAIRS[what], values, segments, count)
+        return what.by(values, segments, count)
     kind = values.row_splits.dtype.base_dtype
     lengths = values.row_lengths()
     longest = apply_op("UnsortedSegmentMax", lengths, segments, count)
@@ -142,3 +151,8 @@ def _by_segments(what: str, values: TensorLike, segments: Tensor, count: Tensor)
     return RaggedTensor.from_row_lengths(
         _by_segments(what, values.values, places, total), longest, validate=False
     )
+
+
+def reduce_by_segments(what: str, values: TensorLike, segments: Tensor, count: Tensor) -> Any:
+    """``what`` (Sum, Prod, Min, Max) of the rows with each of ``count`` numbers."""
+    return _by_segments(_PAIRS[what], values, segments, count)

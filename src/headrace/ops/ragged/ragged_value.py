@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,14 @@ class RaggedTensorValue:
         if not isinstance(values, (np.ndarray, np.generic, RaggedTensorValue)):
             raise TypeError("values must be a numpy array or a RaggedTensorValue.")
         self._values, self._row_splits = values, row_splits
+
+    @staticmethod
+    def _dispatch(
+        value: object, kind: str, function: Callable[..., Any], args: Any, kw: Any
+    ) -> Any:
+        from headrace.ops.ragged.ragged_dispatch import answer
+
+        return answer(kind, function, args, kw)
 
     @property
     def values(self) -> Any:
@@ -85,12 +94,23 @@ class RaggedTensorValue:
         return f"tf.RaggedTensorValue(values={self._values!r}, row_splits={self._row_splits!r})"
 
 
+def _nested(item: Any) -> Any:
+    """Nested lists with arrays in them as lists alone; the numbers keep their types."""
+    if isinstance(item, np.ndarray):
+        return [_nested(x) for x in item] if item.ndim else item[()]
+    return [_nested(x) for x in item] if isinstance(item, (list, tuple)) else item
+
+
+def _has_arrays(item: Any) -> bool:
+    if isinstance(item, np.ndarray):
+        return True
+    return isinstance(item, (list, tuple)) and any(map(_has_arrays, item))
+
+
 def _depth(item: object) -> int | None:
     """How deep lists are nested below `item`; None if only empty lists are found."""
-    if not isinstance(item, (list, tuple, np.ndarray)):
+    if not isinstance(item, (list, tuple)):
         return 0
-    if isinstance(item, np.ndarray):
-        return item.ndim
     found = {d for d in map(_depth, item) if d is not None}
     if len(found) > 1:
         raise ValueError("all scalar values must have the same nesting depth")
@@ -99,8 +119,6 @@ def _depth(item: object) -> int | None:
 
 def _least_depth(item: object) -> int:
     """The deepest nesting, empty lists counted."""
-    if isinstance(item, np.ndarray):
-        return int(item.ndim)
     if not isinstance(item, (list, tuple)):
         return 0
     return 1 + max(map(_least_depth, item), default=0)
@@ -109,7 +127,7 @@ def _least_depth(item: object) -> int:
 def _uniform_shape(item: object) -> tuple[int, ...]:
     """The shape of one innermost value, following the first elements."""
     shape: list[int] = []
-    while isinstance(item, (list, tuple, np.ndarray)):
+    while isinstance(item, (list, tuple)):
         shape.append(len(item))
         if len(item) == 0:
             break
@@ -123,6 +141,8 @@ def flat_parts(
     inner_shape: tuple[int, ...] | None,
 ) -> tuple[list[Any], list[list[int]], tuple[int, ...]]:
     """The flat values, the row splits of each ragged dimension and the shape of one flat value."""
+    if _has_arrays(pylist):
+        pylist = _nested(pylist)
     depth = _depth(pylist)
     least = _least_depth(pylist)
     if depth is None:  # nothing but empty lists: as deep as is asked for
@@ -132,8 +152,11 @@ def flat_parts(
     if ragged_rank is None:
         ragged_rank = max(0, depth - 1 - len(inner_shape or ()))
     elif ragged_rank >= max(1, depth):
-        raise ValueError(f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank}")
-    splits, level = [], pylist
+        raise ValueError(
+            f"Invalid pylist={pylist}: pylist has scalar values depth {depth}, but "
+            f"ragged_rank={ragged_rank} requires scalar value depth greater than {ragged_rank}"
+        )
+    splits, level, asked = [], pylist, inner_shape
     for _ in range(ragged_rank):
         ends = [0]
         for row in level:
@@ -148,6 +171,8 @@ def flat_parts(
         inner_shape = inner_shape[1:]
     for value in level:
         if np.shape(value) != tuple(inner_shape):
+            if asked is None:
+                raise ValueError(f"Invalid pylist={pylist}: inner values have inconsistent shape")
             raise ValueError(
                 f"Invalid pylist={pylist}: incompatible with inner_shape={tuple(inner_shape)}"
             )
@@ -167,8 +192,18 @@ def constant_value(
     are NumPy's.
     """
     kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
-    wanted = None if dtype is None else dtypes.as_dtype(dtype).as_numpy_dtype
-    if not isinstance(pylist, (list, tuple, np.ndarray)):
+    wanted: Any = dtype
+    if dtype is not None and not isinstance(dtype, np.dtype):
+        wanted = dtypes.as_dtype(dtype).as_numpy_dtype
+    if not isinstance(pylist, (list, tuple)) and np.asarray(pylist).ndim == 0:
+        if ragged_rank:
+            raise ValueError(
+                f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}"
+            )
+        if inner_shape:
+            raise ValueError(
+                f"Invalid pylist={pylist!r}: incompatible with dim(inner_shape)={len(inner_shape)}"
+            )
         return np.array(pylist, wanted)
     flat, splits, inner = flat_parts(pylist, ragged_rank, inner_shape)
     if not flat and wanted is None:

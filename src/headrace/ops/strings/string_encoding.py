@@ -87,6 +87,7 @@ def string_to_hash_bucket_strong(
     return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)
 
 
+@dispatched("unary")
 def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings."""
     return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
@@ -113,8 +114,12 @@ def _encode(s: bytes, pad: bool) -> bytes:
 
 
 def _decode(s: bytes) -> bytes:
-    body = s.rstrip(b"=")
-    if re.fullmatch(rb"[A-Za-z0-9_-]*", body) is None or len(body) % 4 == 1:
+    body = s
+    if len(s) % 4 == 0:  # whole groups may end with padding
+        body = s[:-2] if s.endswith(b"==") else s.removesuffix(b"=")
+    if len(body) % 4 == 1:
+        raise invalid("Base64 string length cannot be 1 modulo 4.")
+    if re.fullmatch(rb"[A-Za-z0-9_-]*", body) is None:
         raise invalid("Invalid character found in base64.")
     return base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4))
 

@@ -108,6 +108,7 @@ STRING_JOIN = define_string_op(
 )
 
 
+@dispatched("string_join")
 def string_join(
     inputs: Sequence[TensorLike], separator: str = "", name: str | None = None
 ) -> Tensor:
@@ -276,6 +277,7 @@ REDUCE_JOIN = define_string_op(
 )
 
 
+@dispatched("reduce_join")
 def reduce_join(
     inputs: TensorLike,
     axis: AxisLike | None = None,
@@ -309,6 +311,7 @@ def _all_axes_reversed(tensor: Tensor) -> Tensor:
     return apply_op("Range", n - 1, const(-1), const(-1))
 
 
+@dispatched("reduce_join")
 def reduce_join_v2(
     inputs: TensorLike,
     axis: AxisLike | None = None,

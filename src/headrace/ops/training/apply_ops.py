@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors
@@ -30,7 +30,14 @@ from headrace.ops.training.update_rules import RULES, Rule
 if TYPE_CHECKING:
     from headrace.core.annotations import Array, ArrayNamespace
 
-__all__ = ["dense_inplace", "dense_kernel", "define_dense", "signature", "variable_shape"]
+__all__ = [
+    "check_signs",
+    "dense_inplace",
+    "dense_kernel",
+    "define_dense",
+    "signature",
+    "variable_shape",
+]
 
 
 # signatures and shapes --------------------------------------------------------------------------
@@ -91,6 +98,8 @@ def checker(rule: Rule) -> Callable[[tuple[Any, ...]], None]:
     alike = (*range(1, count), at)
     scalars = tuple(i for i in range(count, count + len(rule.rest)) if i != at)
 
+    if rule.signs:
+        return functools.partial(check, rule)
     if count == 1 and len(scalars) == 1:
         only = scalars[0]
 
@@ -124,6 +133,14 @@ def check(rule: Rule, inputs: tuple[Any, ...]) -> None:
                 raise _unequal(name, shape, value.shape)
         elif value.shape != ():
             raise not_a_scalar(name, value)
+    check_signs(rule, dict(zip(rule.rest, inputs[count:])))
+
+
+def check_signs(rule: Rule, numbers: Mapping[str, Any]) -> None:
+    """InvalidArgumentError where a rate is not positive, say."""
+    wrong = rule.wrong_number(numbers)
+    if wrong:
+        raise errors.InvalidArgumentError(None, None, wrong)
 
 
 def _unequal(name: str, shape: Any, other: Any) -> errors.InvalidArgumentError:
@@ -170,7 +187,7 @@ def define_dense(rule: Rule, prefix: str, variable: str) -> OpDef:
         signature(rule, variable, sparse=False),
         shape=dense_shape(rule, resource=variable == "resource"),
         kernel=dense_kernel(rule),
-        trusting=rule.update,
+        trusting=None if rule.signs else rule.update,  # (it does not look at the numbers)
         inplace=dense_inplace(rule),
         native=DenseUpdate(rule),
         grad=NOT_DIFFERENTIABLE,

@@ -342,7 +342,7 @@ def adadelta(
 
 
 def _shrink(x: Array, by: np.generic | Array, t: Array) -> None:
-    """Soft threshold of x in place; ``by`` is not negative."""
+    """Soft threshold of x in place."""
     absolute(x, t)
     subtract(t, by, t)
     maximum(t, x.dtype.type(0), out=t)
@@ -351,7 +351,7 @@ def _shrink(x: Array, by: np.generic | Array, t: Array) -> None:
 
 
 def proximal_gradient_descent(var: Array, alpha: Array, l1: Array, l2: Array, delta: Array) -> None:
-    by, scale = maximum(alpha * l1, 0 * alpha), 1 + l2 * alpha
+    by, scale = alpha * maximum(l1, 0 * l1), 1 + l2 * alpha
 
     def block(var: Array, g: Array) -> None:
         t, _, _ = scratch(g)

@@ -21,7 +21,12 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
 from headrace.kernels.numpy import numpy_xp
-from headrace.ops.training.apply_ops import not_a_scalar, signature, variable_shape
+from headrace.ops.training.apply_ops import (
+    check_signs,
+    not_a_scalar,
+    signature,
+    variable_shape,
+)
 from headrace.ops.training.native_updates import SparseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
 
@@ -65,9 +70,11 @@ def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Array, indices: Ar
                 f"var and {name} do not have the same shape{shapes.show(var.shape)} "
                 f"{shapes.show(value.shape)}"
             )
-    for name, value in zip((n for n in rule.rest if n != rule.gradient), rest):
+    names = [n for n in rule.rest if n != rule.gradient]
+    for name, value in zip(names, rest):
         if value.shape != ():
             raise not_a_scalar(name, value)
+    check_signs(rule, dict(zip(names, rest)))
     if len(indices.shape) != 1:
         raise _invalid("indices must be one-dimensional")
     if grad.shape[:1] != indices.shape:

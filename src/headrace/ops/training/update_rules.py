@@ -11,7 +11,7 @@ the same order of operations, so that the bits are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,10 +32,26 @@ class Rule(NamedTuple):
     update: Callable[..., Any]
     attrs: str = ""  # attributes after use_locking
     forms: str = "ref sparse resource"  # which ops TensorFlow registers: see training_ops
+    #: Numbers that have to be "positive", "non-negative" or "non-positive".
+    signs: tuple[tuple[str, str], ...] = ()
 
     @property
     def gradient(self) -> str:
         return "delta" if "delta" in self.rest else "grad"
+
+    def wrong_number(self, numbers: Mapping[str, Any]) -> str:
+        """What is wrong with a number that has a limit; empty if nothing is."""
+        for name, sign in self.signs:
+            if not _HOLDS[sign](numbers[name]):
+                return f"{name} is not a {sign} scalar: {numbers[name]}"
+        return ""
+
+
+_HOLDS: dict[str, Callable[[Any], Any]] = {
+    "positive": lambda x: x > 0,
+    "non-negative": lambda x: x >= 0,
+    "non-positive": lambda x: x <= 0,
+}
 
 
 def gradient_descent(xp: ArrayNamespace, var: Array, alpha: Array, delta: Array) -> Any:
@@ -237,14 +253,15 @@ def adadelta(
 
 
 def shrunk(xp: ArrayNamespace, x: Array, by: Array) -> Array:
-    """Soft threshold: x moved towards zero by ``by`` (not at all if that is negative)."""
-    return xp.sign(x) * xp.maximum(xp.abs(x) - xp.maximum(by, 0 * by), 0 * by)
+    """Soft threshold: x moved towards zero by ``by``."""
+    return xp.sign(x) * xp.maximum(xp.abs(x) - by, 0 * by)
 
 
 def proximal_gradient_descent(
     xp: ArrayNamespace, var: Array, alpha: Array, l1: Array, l2: Array, delta: Array
 ) -> Any:
-    return shrunk(xp, var - delta * alpha, alpha * l1) / (1 + l2 * alpha)
+    by = alpha * xp.maximum(l1, 0 * l1)  # (a negative rate moves away from zero, as in TensorFlow)
+    return shrunk(xp, var - delta * alpha, by) / (1 + l2 * alpha)
 
 
 def proximal_adagrad(
@@ -270,7 +287,11 @@ def adagrad_da(
     steps = global_step if xp.name == "native" else xp.asarray(global_step).astype(lr.dtype)
     total = gradient_accumulator + grad
     squares = gradient_squared_accumulator + grad * grad
-    new = shrunk(xp, total, steps * l1) * -lr / (xp.sqrt(squares) + l2 * steps * lr)
+    new = (
+        shrunk(xp, total, steps * xp.maximum(l1, 0 * l1))
+        * -lr
+        / (xp.sqrt(squares) + l2 * steps * lr)
+    )
     return new, total, squares
 
 
@@ -368,12 +389,24 @@ def _rule(
     update: Callable[..., Any],
     attrs: str = "",
     forms: str = "ref sparse resource",
+    signs: str = "",
 ) -> Rule:
-    return Rule(name, tuple(variables.split()), tuple(rest.split()), update, attrs, forms)
+    """``signs``: "lr>0 l1>=0 power<=0"."""
+    limits = tuple([_limit(text) for text in signs.split()])
+    return Rule(name, tuple(variables.split()), tuple(rest.split()), update, attrs, forms, limits)
+
+
+_LIMITS = {">": "positive", ">=": "non-negative", "<=": "non-positive"}
+
+
+def _limit(text: str) -> tuple[str, str]:
+    name, sign = text[:-1].rstrip("<>="), text[:-1].lstrip("abcdefghijklmnopqrstuvwxyz_0123456789")
+    return name, _LIMITS[sign]
 
 
 _NESTEROV = "use_nesterov: bool=False"
 _SLOTS = "update_slots: bool=True"
+_RATES = "lr>0 l1>=0 l2>=0"
 _DA = "var gradient_accumulator gradient_squared_accumulator"
 
 #: By the name after "Apply". The gradient (``grad`` or ``delta``) is where it is in TensorFlow's
@@ -422,10 +455,22 @@ RULES: dict[str, Rule] = {
         _rule("AdagradV2", "var accum", "lr epsilon grad", adagrad_v2, _SLOTS),
         _rule("Adadelta", "var accum accum_update", "lr rho epsilon grad", adadelta),
         _rule("ProximalGradientDescent", "var", "alpha l1 l2 delta", proximal_gradient_descent),
-        _rule("ProximalAdagrad", "var accum", "lr l1 l2 grad", proximal_adagrad),
+        _rule("ProximalAdagrad", "var accum", "lr l1 l2 grad", proximal_adagrad, signs=_RATES),
         _rule("AdagradDA", _DA, "grad lr l1 l2 global_step", adagrad_da),
-        _rule("Ftrl", "var accum linear", "grad lr l1 l2 lr_power", ftrl),
-        _rule("FtrlV2", "var accum linear", "grad lr l1 l2 l2_shrinkage lr_power", ftrl_v2),
+        _rule(
+            "Ftrl",
+            "var accum linear",
+            "grad lr l1 l2 lr_power",
+            ftrl,
+            signs=f"{_RATES} lr_power<=0",
+        ),
+        _rule(
+            "FtrlV2",
+            "var accum linear",
+            "grad lr l1 l2 l2_shrinkage lr_power",
+            ftrl_v2,
+            signs=f"{_RATES} l2_shrinkage>=0 lr_power<=0",
+        ),
         _rule("AddSign", "var m", "lr alpha sign_decay beta grad", add_sign, forms="ref resource"),
         _rule(
             "PowerSign",
