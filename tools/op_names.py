@@ -21,7 +21,7 @@ from pathlib import Path
 OTHER_WORDS = frozenset(
     [
         "api/contrib/bijectors.py",
-        "distributions/vector_bijectors.py",
+        "distributions/shape_bijectors.py",
         "distributions/scalar_bijectors.py",
         "layers/identifiers.py",
     ]

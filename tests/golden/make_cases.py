@@ -54,6 +54,8 @@ MODULES = [
     "ragged_cases",
     "namespace_cases",
     "more_distribution_cases",
+    "distribution_shape_cases",
+    "fidelity_cases",
     "eager_contrib_cases",
     "sparse_serial_cases",
     "mixture_cases",

@@ -50,11 +50,11 @@ class DefaultStack(threading.local):
     def entered(self, item: Graph | BaseSession) -> Entered:
         return Entered(self, item)
 
-    def leave(self, item: object) -> None:
+    def leave(self, item: object, enforce_nesting: bool = True) -> None:
         if self.items and self.items[-1] is item:
             self.items.pop()
         elif item in self.items:
-            if self.enforce_nesting:
+            if self.enforce_nesting and enforce_nesting:
                 raise AssertionError(
                     f"Nesting violated for default stack of {type(item)} objects: "
                     "leave the contexts in the reverse of the order in which you entered them"
@@ -68,18 +68,19 @@ class Entered:
     (A class: half the cost of a generator.)
     """
 
-    __slots__ = ("item", "stack")
+    __slots__ = ("enforce_nesting", "item", "stack")
 
     def __init__(self, stack: DefaultStack, item: object) -> None:
         self.stack = stack
         self.item = item
+        self.enforce_nesting = True  # programs set it, as InteractiveSession does
 
     def __enter__(self) -> Any:
         self.stack.items.append(self.item)
         return self.item
 
     def __exit__(self, *exc: object) -> None:
-        self.stack.leave(self.item)
+        self.stack.leave(self.item, self.enforce_nesting)
 
 
 default_sessions = DefaultStack()

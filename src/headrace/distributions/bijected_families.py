@@ -13,12 +13,15 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.distributions import scalar_bijectors as numbers
-from headrace.distributions.bijectors import Affine, AffineScalar, Chain
+from headrace.distributions.affine_bijector import Affine
+from headrace.distributions.bijectors import AffineScalar, Chain
 from headrace.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from headrace.distributions.gamma_family import Exponential
 from headrace.distributions.location_scale import Laplace, Normal, Uniform
 from headrace.distributions.transformed_families import TransformedDistribution
+from headrace.distributions.vector_bijectors import AffineLinearOperator
 from headrace.layers import layer_ops as ops
+from headrace.linear_operators.diagonal_operators import LinearOperatorDiag
 from headrace.ops.control.assertions import assert_less
 from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.linalg.diagonals import matrix_diag
@@ -36,12 +39,17 @@ __all__ = [
 ]
 
 
-def _batch_of(*tensors: Any) -> list[int]:
+def _batch_of(*tensors: Any) -> Any:
+    """The shape of all together: numbers, or a tensor if the graph does not know them."""
     shape = tensors[0].shape
     for other in tensors[1:]:
         shape = ops.broadcast_static_shape(shape, other.shape)
-    found: list[int] = shape.as_list()
-    return found
+    if shape.is_fully_defined():
+        return shape.as_list()
+    size = ops.shape(tensors[0])
+    for other in tensors[1:]:
+        size = ops.broadcast_dynamic_shape(size, ops.shape(other))
+    return size
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -170,16 +178,17 @@ class SinhArcsinh(_Bent):
         self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}
 
 
-def _diagonal(loc: Any, diag: Any, multiplier: Any) -> tuple[Any, Any, list[int], list[int]]:
+def _diagonal(loc: Any, diag: Any, multiplier: Any) -> tuple[Any, Any, Any, Any]:
     """``loc``, the diagonal of the scale, and the shapes of batch and event."""
     shift: Any = None if loc is None else convert_to_tensor(loc, name="loc")
     kind = None if shift is None else shift.dtype
     found: Any = None if diag is None else convert_to_tensor(diag, kind, "scale_diag")
     if multiplier is not None:
         times: Any = convert_to_tensor(multiplier, kind, "scale_identity_multiplier")
-        found = times[..., None] if found is None else found + times[..., None]
+        wide = ops.ones(ops.shape(shift if found is None else found)[-1:], times.dtype)
+        found = (0.0 if found is None else found) + times[..., None] * wide
     if found is None:
-        found = ops.ones_like(shift)
+        found = ops.ones(ops.shape(shift)[-1:], kind)
     whole = _batch_of(found, *([] if shift is None else [shift]))
     return shift, found, whole[:-1], whole[-1:]
 
@@ -202,7 +211,7 @@ class _VectorDiag(TransformedDistribution):
             with name_scope("init", values=[loc, scale_diag, multiplier]):
                 self._loc, self._diag, batch, event = _diagonal(loc, scale_diag, multiplier)
             inner = base(self._diag.dtype, allow_nan_stats)
-            affine = Affine(self._loc, scale_diag=self._diag, validate_args=validate_args)
+            affine = AffineLinearOperator(self._loc, self.scale, validate_args=validate_args)
         TransformedDistribution.__init__(
             self,
             inner,
@@ -219,9 +228,7 @@ class _VectorDiag(TransformedDistribution):
     @property
     def scale(self) -> Any:
         """The scale as a linear operator."""
-        from headrace.linear_operators.diagonal_operators import LinearOperatorDiag
-
-        return LinearOperatorDiag(self._diag)
+        return LinearOperatorDiag(self._diag, is_non_singular=True)
 
     def _wide(self, x: Any) -> Any:
         shape = ops.concat([self.batch_shape_tensor(), self.event_shape_tensor()], 0)
@@ -341,7 +348,5 @@ class VectorSinhArcsinhDiag(_Bent):
             validate_args=validate_args,
             name=name,
         )
-        from headrace.linear_operators.diagonal_operators import LinearOperatorDiag
-
         self._scale = LinearOperatorDiag(diag)
         self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.ops.array.array_shape import shape
 from headrace.ops.array.basic import constant, identity
-from headrace.ops.array.filling import ones, ones_like, zeros_like
+from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import ones, ones_like
 from headrace.ops.array.gathering import gather
+from headrace.ops.array.ranges import range as range_of
 from headrace.ops.array.selecting import where_v2
-from headrace.ops.linalg.diagonals import matrix_band_part, matrix_diag_part
-from headrace.ops.linalg.matmul import matmul
-from headrace.ops.linalg.solving import matrix_triangular_solve
+from headrace.ops.array.sorting import sort
+from headrace.ops.control.assertions import assert_equal, assert_none_equal
+from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.math.comparison import greater, less, logical_or
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.unary import abs as abs_of
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
 
 __all__ = [
-    "Affine",
     "AffineScalar",
     "Bijector",
     "Chain",
@@ -75,8 +78,7 @@ class Bijector:
         inverse_min_event_ndims: int | None = None,
         name: str | None = None,
     ) -> None:
-        first = forward_min_event_ndims
-        second = inverse_min_event_ndims
+        first, second = forward_min_event_ndims, inverse_min_event_ndims
         if first is None:
             first = second
         if second is None:
@@ -163,7 +165,7 @@ class Bijector:
         return True
 
     def forward_log_det_jacobian(
-        self, x: TensorLike, event_ndims: int, name: str = "forward_log_det_jacobian"
+        self, x: TensorLike, event_ndims: int | Tensor, name: str = "forward_log_det_jacobian"
     ) -> Tensor:
         """The logarithm of the determinant of the derivative, summed over the last
         ``event_ndims`` axes.
@@ -173,11 +175,12 @@ class Bijector:
             try:
                 found = self._forward_log_det_jacobian(x)
             except NotImplementedError:
-                found = -self._inverse_log_det_jacobian(self._forward(x))
-            return self._reduced(found, x, int(event_ndims), self._forward_min)
+                there = self._remembered("forward", x, lambda: self._forward(x))
+                found = -self._inverse_log_det_jacobian(there)
+            return self._reduced(found, x, event_ndims, self._forward_min)
 
     def inverse_log_det_jacobian(
-        self, y: TensorLike, event_ndims: int, name: str = "inverse_log_det_jacobian"
+        self, y: TensorLike, event_ndims: int | Tensor, name: str = "inverse_log_det_jacobian"
     ) -> Tensor:
         """The same of the inverse."""
         with self._scope(name, y):
@@ -185,29 +188,65 @@ class Bijector:
             try:
                 found = self._inverse_log_det_jacobian(y)
             except NotImplementedError:
-                found = -self._forward_log_det_jacobian(self._inverse(y))
-            return self._reduced(found, y, int(event_ndims), self._inverse_min)
+                back = self._remembered("inverse", y, lambda: self._inverse(y))
+                found = -self._forward_log_det_jacobian(back)
+            return self._reduced(found, y, event_ndims, self._inverse_min)
 
-    def _reduced(self, found: Tensor, x: Tensor, event_ndims: int, least: int) -> Tensor:
+    def _reduced(self, found: Tensor, x: Tensor, event_ndims: int | Tensor, least: int) -> Tensor:
         """The sum over the axes of an event that the function does not work on as a whole."""
-        axes = event_ndims - least
+        known = event_ndims if isinstance(event_ndims, int) else static_count(event_ndims)
+        if known is None:
+            return self._summed(found, x, event_ndims, least)
+        axes = int(known) - least
         if axes < 0:
-            raise ValueError(
-                f"event_ndims is smaller than what {type(self).__name__} works on: {least}"
-            )
+            raise ValueError(f"event_ndims is smaller than {type(self).__name__}'s: {least}")
         if axes == 0:
             return found
         if self._is_constant_jacobian:  # one number for each part of an event
-            parts = shape(x)[-event_ndims:][:axes]
+            parts = shape(x)[-int(known) :][:axes]
             found = found * ones(parts, x.dtype)
         return reduce_sum(found, list(range(-axes, 0)))
 
+    def _summed(self, found: Any, x: Tensor, event_ndims: Any, least: int) -> Tensor:
+        """:meth:`_reduced` for a number of axes that is known when the graph runs."""
+        if self._is_constant_jacobian:
+            size, rank = shape(x), shape(shape(x))[0]
+            found = found * ones(size[rank - event_ndims : rank - least], x.dtype)
+        return reduce_sum(found, range_of(least - event_ndims, 0))
+
     def forward_event_shape(self, input_shape: TensorLike) -> TensorShape:
-        """The event shape after the function."""
-        return TensorShape(input_shape)
+        """The event shape after the function, as far as it is known in the graph."""
+        return TensorShape(self._forward_event_shape(TensorShape(input_shape)))
 
     def inverse_event_shape(self, output_shape: TensorLike) -> TensorShape:
-        return TensorShape(output_shape)
+        return TensorShape(self._inverse_event_shape(TensorShape(output_shape)))
+
+    def forward_event_shape_tensor(
+        self, input_shape: TensorLike, name: str = "forward_event_shape_tensor"
+    ) -> Tensor:
+        """The event shape after the function, as a vector that is known when the graph runs."""
+        with self._scope(name, input_shape):
+            given = convert_to_tensor(input_shape, dtypes.int32, "input_shape")
+            return identity(self._forward_event_shape_tensor(given))
+
+    def inverse_event_shape_tensor(
+        self, output_shape: TensorLike, name: str = "inverse_event_shape_tensor"
+    ) -> Tensor:
+        with self._scope(name, output_shape):
+            given = convert_to_tensor(output_shape, dtypes.int32, "output_shape")
+            return identity(self._inverse_event_shape_tensor(given))
+
+    def _forward_event_shape(self, input_shape: TensorShape) -> Any:
+        return input_shape
+
+    def _inverse_event_shape(self, output_shape: TensorShape) -> Any:
+        return output_shape
+
+    def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
+        return input_shape
+
+    def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
+        return output_shape
 
     def _scope(self, name: str, value: TensorLike) -> name_scope:
         return name_scope(f"{self.name}/{name}", values=[value, *self._graph_parents])
@@ -223,6 +262,11 @@ class Bijector:
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
         raise NotImplementedError(f"inverse_log_det_jacobian: {type(self).__name__}")
+
+
+def static_count(number: TensorLike) -> int | None:
+    known = static_value(convert_to_tensor(number, dtypes.int32))
+    return None if known is None else int(known)
 
 
 def _snake(name: str) -> str:
@@ -264,6 +308,9 @@ class Exp(Bijector):
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return identity(x)
+
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        return -log(y)
 
 
 class Sigmoid(Bijector):
@@ -310,6 +357,10 @@ class Softplus(Bijector):
                 if hinge_softness is None
                 else convert_to_tensor(hinge_softness, name="hinge_softness")
             )
+            if validate_args and self._hinge_softness is not None:
+                text = "hinge_softness must be non-zero"
+                check = assert_none_equal(self._hinge_softness, 0.0, message=text)
+                self._hinge_softness = with_dependencies([check], self._hinge_softness)
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
     @property
@@ -317,10 +368,10 @@ class Softplus(Bijector):
         return self._hinge_softness
 
     def _scaled(self, x: Tensor) -> Tensor:
-        return x if self._hinge_softness is None else x / self._hinge_softness
+        return x if self._hinge_softness is None else x / cast(self._hinge_softness, x.dtype)
 
     def _back(self, x: Tensor) -> Tensor:
-        return x if self._hinge_softness is None else x * self._hinge_softness
+        return x if self._hinge_softness is None else x * cast(self._hinge_softness, x.dtype)
 
     def _forward(self, x: Tensor) -> Tensor:
         return self._back(softplus(self._scaled(x)))
@@ -381,71 +432,6 @@ class AffineScalar(Bijector):
         return log(abs_of(self._scale))
 
 
-class Affine(Bijector):
-    """scale @ x + shift; the scale is the sum of a multiple of one, a diagonal and a lower
-    triangular matrix, as far as given.
-    """
-
-    def __init__(
-        self,
-        shift: Any = None,
-        scale_identity_multiplier: Any = None,
-        scale_diag: TensorLike | None = None,
-        scale_tril: Any = None,
-        validate_args: bool = False,
-        name: str = "affine",
-    ) -> None:
-        with name_scope(name, values=[shift, scale_identity_multiplier, scale_diag, scale_tril]):
-            self._shift = None if shift is None else convert_to_tensor(shift, name="shift")
-            kind = None if self._shift is None else self._shift.dtype
-            multiplier, diag, tril = (
-                None if v is None else convert_to_tensor(v, kind)
-                for v in (scale_identity_multiplier, scale_diag, scale_tril)
-            )
-            self._tril: Any = None
-            self._diag: Any = diag
-            if multiplier is not None:
-                self._diag = multiplier[..., None] + (0.0 if diag is None else diag)
-            if tril is not None:
-                self._tril = matrix_band_part(tril, -1, 0)
-                if self._diag is not None:
-                    from headrace.ops.linalg.diagonals import matrix_diag
-
-                    self._tril += matrix_diag(self._diag + zeros_like(matrix_diag_part(tril)))
-        super().__init__(
-            is_constant_jacobian=True,
-            validate_args=validate_args,
-            forward_min_event_ndims=1,
-            name=name,
-        )
-
-    @property
-    def shift(self) -> Tensor | None:
-        return self._shift
-
-    def _forward(self, x: Tensor) -> Tensor:
-        y = x
-        if self._tril is not None:
-            y = matmul(self._tril * ones_like(x[..., None]), x[..., None])[..., 0]
-        elif self._diag is not None:
-            y = x * self._diag
-        return y if self._shift is None else y + self._shift
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        x = y if self._shift is None else y - self._shift
-        if self._tril is not None:
-            wide = self._tril * ones_like(x[..., None])
-            return matrix_triangular_solve(wide, x[..., None])[..., 0]
-        return x if self._diag is None else x / self._diag
-
-    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
-        if self._tril is not None:
-            return reduce_sum(log(abs_of(matrix_diag_part(self._tril))), -1)
-        if self._diag is None:
-            return constant(0.0, dtype=x.dtype)
-        return reduce_sum(log(abs_of(self._diag * ones_like(x))), -1)
-
-
 class Permute(Bijector):
     """The elements of vectors in another order."""
 
@@ -454,6 +440,14 @@ class Permute(Bijector):
     ) -> None:
         with name_scope(name, "permute", values=[permutation]):
             self._permutation = convert_to_tensor(permutation, name="permutation")
+            if validate_args:
+                message = "Permutation over `d` must contain each of 0 to d - 1 once."
+                known = static_value(self._permutation)
+                if known is not None and sorted(known.tolist()) != list(range(len(known))):
+                    raise ValueError(message)
+                given = self._permutation
+                check = assert_equal(sort(given), range_of(shape(given)[-1]), message=message)
+                self._permutation = with_dependencies([check], given)
         super().__init__(
             is_constant_jacobian=True,
             validate_args=validate_args,
@@ -504,6 +498,18 @@ class Invert(Bijector):
     def _inverse(self, y: Tensor) -> Tensor:
         return self._bijector._forward(y)
 
+    def _forward_event_shape(self, input_shape: TensorShape) -> TensorShape:
+        return self._bijector.inverse_event_shape(input_shape)
+
+    def _inverse_event_shape(self, output_shape: TensorShape) -> TensorShape:
+        return self._bijector.forward_event_shape(output_shape)
+
+    def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
+        return self._bijector.inverse_event_shape_tensor(input_shape)
+
+    def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
+        return self._bijector.forward_event_shape_tensor(output_shape)
+
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return self._bijector.inverse_log_det_jacobian(x, self._bijector.inverse_min_event_ndims)
 
@@ -545,15 +551,25 @@ class Chain(Bijector):
     def bijectors(self) -> list[Bijector]:
         return self._bijectors
 
-    def forward_event_shape(self, input_shape: TensorLike) -> TensorShape:
+    def _forward_event_shape(self, input_shape: TensorShape) -> TensorShape:
         for bijector in reversed(self._bijectors):
             input_shape = bijector.forward_event_shape(input_shape)
-        return TensorShape(input_shape)
+        return input_shape
 
-    def inverse_event_shape(self, output_shape: TensorLike) -> TensorShape:
+    def _inverse_event_shape(self, output_shape: TensorShape) -> TensorShape:
         for bijector in self._bijectors:
             output_shape = bijector.inverse_event_shape(output_shape)
-        return TensorShape(output_shape)
+        return output_shape
+
+    def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
+        for bijector in reversed(self._bijectors):
+            input_shape = bijector.forward_event_shape_tensor(input_shape)
+        return input_shape
+
+    def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
+        for bijector in self._bijectors:
+            output_shape = bijector.inverse_event_shape_tensor(output_shape)
+        return output_shape
 
     def _forward(self, x: Tensor) -> Tensor:
         for bijector in reversed(self._bijectors):

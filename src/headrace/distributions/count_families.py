@@ -18,7 +18,12 @@ from headrace.distributions.distribution import (
 )
 from headrace.distributions.logits import get_logits_and_probs
 from headrace.layers import layer_ops as ops
-from headrace.ops.control.assertions import assert_equal, assert_less, assert_positive
+from headrace.ops.control.assertions import (
+    assert_equal,
+    assert_less,
+    assert_non_negative,
+    assert_positive,
+)
 from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.math.special import betainc, lgamma
 from headrace.ops.random.gamma_poisson import random_gamma, random_poisson
@@ -88,7 +93,7 @@ class NegativeBinomial(LogitsDistribution):
     def _checked_whole(self, x: Tensor) -> Tensor:
         if not self.validate_args:
             return x
-        return with_dependencies([assert_equal(x, ops.floor(x))], x)
+        return with_dependencies([assert_non_negative(x), assert_equal(x, ops.floor(x))], x)
 
     def _log_prob(self, x: Tensor) -> Any:
         n, odds = self._total_count, self._odds()

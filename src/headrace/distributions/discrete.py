@@ -31,7 +31,7 @@ from headrace.ops.array.joining import concat
 from headrace.ops.array.masking import sequence_mask
 from headrace.ops.array.one_hot import one_hot
 from headrace.ops.array.selecting import where
-from headrace.ops.control.assertions import assert_less_equal
+from headrace.ops.control.assertions import assert_less, assert_less_equal
 from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.linalg.diagonals import matrix_set_diag
 from headrace.ops.linalg.matmul import matmul
@@ -475,6 +475,11 @@ class Geometric(_Scalars):
 
     def _entropy(self) -> Tensor:
         probs = self.probs
+        if self.validate_args:
+            message = "Entropy is undefined when logits = inf or probs = 1."
+            probs = with_dependencies(
+                [assert_less(probs, constant(1.0, probs.dtype), message=message)], probs
+            )
         return (-self.logits * (sigmoid(self.logits) - 1) + softplus(-self.logits)) / probs
 
     def _mean(self) -> Tensor:

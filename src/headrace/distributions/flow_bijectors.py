@@ -59,7 +59,7 @@ class ConditionalBijector(Bijector):
     def forward_log_det_jacobian(
         self,
         x: TensorLike,
-        event_ndims: int,
+        event_ndims: int | Tensor,
         name: str = "forward_log_det_jacobian",
         **condition: object,
     ) -> Tensor:
@@ -70,12 +70,12 @@ class ConditionalBijector(Bijector):
             except NotImplementedError:
                 back = self._forward(given, **condition)
                 found = -self._inverse_log_det_jacobian(back, **condition)
-            return self._reduced(found, given, int(event_ndims), self._forward_min)
+            return self._reduced(found, given, event_ndims, self._forward_min)
 
     def inverse_log_det_jacobian(
         self,
         y: TensorLike,
-        event_ndims: int,
+        event_ndims: int | Tensor,
         name: str = "inverse_log_det_jacobian",
         **condition: Any,
     ) -> Tensor:
@@ -86,7 +86,7 @@ class ConditionalBijector(Bijector):
             except NotImplementedError:
                 back = self._inverse(given, **condition)
                 found = -self._forward_log_det_jacobian(back, **condition)
-            return self._reduced(found, given, int(event_ndims), self._inverse_min)
+            return self._reduced(found, given, event_ndims, self._inverse_min)
 
     def _given(self, x: TensorLike, name: str) -> Tensor:
         return ops.convert_to_tensor(x, name=name, preferred_dtype=self.dtype)
@@ -360,10 +360,10 @@ class BatchNormalization(Bijector):
         )
         if not isinstance(layer, BatchNormalizationLayer):
             raise ValueError("batchnorm_layer must be an instance of BatchNormalization layer.")
-        if layer.renorm:
-            raise ValueError("BatchNorm Bijector does not support renormalization.")
-        if layer.virtual_batch_size:
-            raise ValueError("BatchNorm Bijector does not support virtual batch sizes.")
+        parts = {"renormalization": layer.renorm, "virtual batch sizes": layer.virtual_batch_size}
+        for part, asked in parts.items():
+            if asked:
+                raise ValueError(f"BatchNorm Bijector does not support {part}.")
         self.batchnorm: Any = layer
         self._training = training
         axes = 1 if isinstance(layer.axis, int) else len(layer.axis)

@@ -18,13 +18,13 @@ from headrace.distributions.distribution import (
     ScalarDistribution,
 )
 from headrace.distributions.divergences import RegisterKL
+from headrace.distributions.logits import check_counts
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.filling import fill, ones
 from headrace.ops.array.joining import concat
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import (
     assert_less,
-    assert_non_negative,
     assert_positive,
     assert_same_float_dtype,
 )
@@ -404,7 +404,7 @@ class Poisson(ScalarDistribution):
 
     def _log_prob(self, x: Tensor) -> Any:
         if self.validate_args:
-            x = with_dependencies([assert_non_negative(x)], x)
+            x = check_counts(x)
         density = self._log_rate * x - lgamma(1.0 + x)
         if not self.interpolate_nondiscrete:
             whole = logical_and(x >= 0.0, equal(floor(x), x))
@@ -412,6 +412,8 @@ class Poisson(ScalarDistribution):
         return density - self.rate
 
     def _cdf(self, x: Tensor) -> Tensor:
+        if self.validate_args:
+            x = check_counts(x)
         safe = x if self.interpolate_nondiscrete else floor(x)
         found = igammac(1.0 + where_v2(safe < 0, 0.0 * safe, safe), self.rate)
         return where_v2(x < 0.0, 0.0 * found, found)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.distributions.discrete import Categorical
 from headrace.distributions.distribution import (
@@ -13,7 +14,7 @@ from headrace.distributions.distribution import (
     Distribution,
     gen_new_seed,
 )
-from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.array_shape import expand_dims, reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.gathering import gather
 from headrace.ops.array.joining import concat, stack
@@ -82,8 +83,6 @@ class MixtureSameFamily(Distribution):
 
     def _with_axis(self, x: Tensor) -> Tensor:
         """``x`` with an axis for the components before the event's."""
-        from headrace.ops.array.array_shape import expand_dims
-
         return expand_dims(x, -1 - self._event_axes)
 
     def _mask_axes(self, mask: Tensor) -> Tensor:
@@ -96,11 +95,18 @@ class MixtureSameFamily(Distribution):
         classes = self._mixture_distribution.sample([n], seed=seed)
         depth = self._mixture_distribution.event_size
         mask = one_hot(classes, depth, dtype=drawn.dtype)
+        own = self._mixture_distribution.batch_shape.ndims
+        for _ in range((self.batch_shape.ndims or 0) if own == 0 else 0):
+            mask = expand_dims(mask, 1)  # one choice for all of a batch
         axis = -1 - self._event_axes
         return reduce_sum(drawn * self._mask_axes(mask), axis)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         each = self._components_distribution.log_prob(self._with_axis(x))
+        return reduce_logsumexp(each + log_softmax(self._mixture_distribution.logits), axis=-1)
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        each = self._components_distribution.log_cdf(self._with_axis(x))
         return reduce_logsumexp(each + log_softmax(self._mixture_distribution.logits), axis=-1)
 
     def _cdf(self, x: Tensor) -> Tensor:
@@ -118,6 +124,16 @@ class MixtureSameFamily(Distribution):
         components = self._components_distribution
         distance = square(components.mean() - self._with_axis(self._mean()))
         return self._averaged(components.variance()) + self._averaged(distance)
+
+    def _covariance(self) -> Tensor:
+        """Of vectors: the mean covariance, and that of the means."""
+        if self.event_shape.ndims != 1:
+            raise NotImplementedError("covariance is implemented only when event_ndims is 1.")
+        components = self._components_distribution
+        away: Any = components.mean() - self._with_axis(self._mean())
+        weights: Any = self._mixture_distribution.probs[..., None, None]
+        each: Any = components.covariance() + away[..., None] * away[..., None, :]
+        return reduce_sum(weights * each, -3)
 
 
 class Mixture(Distribution):
@@ -142,9 +158,13 @@ class Mixture(Distribution):
             raise ValueError("components must be a non-empty list or tuple")
         for component in components:
             if not isinstance(component, Distribution):
-                raise TypeError(f"all entries in components must be Distribution: {component}")
+                raise TypeError(
+                    "all entries in components must be Distribution instances, "
+                    f"but saw: {component}"
+                )
         if len({c.dtype for c in components}) > 1:
             raise TypeError("All components must have the same dtype")
+        _check_shapes(cat, components)
         self._cat, self._components = cat, list(components)
         self._use_static_graph = use_static_graph
         with name_scope(name) as name:
@@ -220,6 +240,11 @@ class Mixture(Distribution):
             drawn.append(gather(rows, range_of(0, count) * batch + chosen % batch))
         return reshape(dynamic_stitch(places, drawn), concat([size, event], 0))
 
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        weights = log_softmax(self._cat.logits)
+        each = [c.log_cdf(x) + weights[..., i] for i, c in enumerate(self._components)]
+        return reduce_logsumexp(stack(each, 0), axis=0)
+
     def _log_prob(self, x: Tensor) -> Tensor:
         x = convert_to_tensor(x, name="x")
         weights = log_softmax(self._cat.logits)
@@ -237,3 +262,22 @@ class Mixture(Distribution):
         mean = self._mean()
         pairs = zip(self._weights(), self._components, strict=True)
         return sum(w * (c.variance() + square(c.mean() - mean)) for w, c in pairs)
+
+    def entropy_lower_bound(self, name: str = "entropy_lower_bound") -> Any:
+        """The components' mean entropy: a mixture's own is at least that."""
+        with self._name_scope(name):
+            probs = self._cat.probs
+            return sum(probs[..., i] * c.entropy() for i, c in enumerate(self._components))
+
+
+def _check_shapes(cat: Categorical, components: Sequence[Distribution]) -> None:
+    """Refuse components whose number or static shapes do not fit."""
+    classes = static_value(cat.event_size)
+    if classes is None:
+        raise ValueError("Could not infer number of classes from cat and unable to check it.")
+    if int(classes) != len(components):
+        raise ValueError(f"cat.num_classes != len(components): {classes} vs. {len(components)}")
+    batch, event = cat.batch_shape, components[0].event_shape
+    for component in components:
+        batch = batch.merge_with(component.batch_shape)
+        event = event.merge_with(component.event_shape)

@@ -15,11 +15,16 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from headrace.distributions.divergences import RegisterKL
+from headrace.ops.array.array_shape import matrix_transpose
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.broadcast_shapes import broadcast_static_shape
 from headrace.ops.array.filling import ones, ones_like, zeros_like
 from headrace.ops.array.joining import concat
-from headrace.ops.control.assertions import assert_non_negative, assert_positive
+from headrace.ops.control.assertions import (
+    assert_equal,
+    assert_non_negative,
+    assert_none_equal,
+)
 from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.linalg.decompositions import cholesky
 from headrace.ops.linalg.diagonals import (
@@ -196,6 +201,11 @@ class MultivariateNormalBase(Distribution):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         shape = concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0)
         drawn = random_normal(shape, dtype=self.dtype, seed=seed)
+        if self.validate_args:
+            diag = self.scale.diag_part()
+            message = "Singular operator: the diagonal of the scale has zeros"
+            check = assert_none_equal(diag, zeros_like(diag), message=message)
+            drawn = with_dependencies([check], drawn)
         return self.scale.matvec(drawn) + self._center()
 
     def _log_prob(self, x: TensorLike) -> Any:
@@ -256,9 +266,8 @@ def diagonal_scale(
     dtype = loc.dtype if loc is not None else None
     if scale_diag is not None:
         diag = convert_to_tensor(scale_diag, dtype, "scale_diag")
-        if validate_args:
-            message = "diagonal part must be positive"
-            diag = with_dependencies([assert_positive(diag, message=message)], diag)
+        if diag.shape.ndims == 0:
+            raise ValueError("scale_diag must have at least 1 dimension")
         if multiplier is not None:
             diag += convert_to_tensor(multiplier, diag.dtype, "scale_identity_multiplier")[
                 ..., None
@@ -337,10 +346,6 @@ class MultivariateNormalTriL(MultivariateNormalBase):
                 loc, scale = diagonal_scale(loc, None, None, validate_args)
             else:
                 matrix: Any = convert_to_tensor(scale_tril, name="scale_tril")
-                if validate_args:
-                    message = "`scale_tril` must have non-zero diagonal"
-                    diag = abs_of(matrix_diag_part(matrix))
-                    matrix = with_dependencies([assert_positive(diag, message=message)], matrix)
                 matrix = matrix_set_diag(matrix_band_part(matrix, -1, 0), matrix_diag_part(matrix))
                 loc = None if loc is None else convert_to_tensor(loc, matrix.dtype, "loc")
                 scale = Triangle(matrix)
@@ -365,6 +370,10 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
                 matrix = convert_to_tensor(
                     covariance_matrix, preferred_dtype=dtypes.float32, name="covariance_matrix"
                 )
+                if validate_args:
+                    turned = matrix_transpose(matrix)
+                    check = assert_equal(matrix, turned, message="Matrix was not symmetric.")
+                    matrix = with_dependencies([check], matrix)
                 factor = cholesky(matrix)
             super().__init__(loc, factor, validate_args, allow_nan_stats, scope)
         del given["self"], given["__class__"]

@@ -21,6 +21,8 @@ from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
 from headrace.ops.array.filling import ones, ones_like
 from headrace.ops.array.joining import concat
+from headrace.ops.control.assertions import assert_positive
+from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.special import lgamma
 from headrace.ops.math.unary import log
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     from headrace.core.tensor import Tensor
 
 __all__ = ["ExpRelaxedOneHotCategorical", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+
+
+def _above_zero(temperature: Any, kind: Any, validate_args: bool) -> Any:
+    found = convert_to_tensor(temperature, kind, "temperature")
+    return with_dependencies([assert_positive(found)], found) if validate_args else found
 
 
 class RelaxedBernoulli(TransformedDistribution):
@@ -49,7 +56,7 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         given = dict(locals())
         with name_scope(name, values=[logits, probs, temperature]) as scope:
-            self._temperature = convert_to_tensor(temperature, name="temperature")
+            self._temperature = _above_zero(temperature, None, validate_args)
             self._logits, self._probs = get_logits_and_probs(
                 logits, probs, validate_args=validate_args
             )
@@ -64,7 +71,7 @@ class RelaxedBernoulli(TransformedDistribution):
         self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}
 
     @property
-    def temperature(self) -> Tensor:
+    def temperature(self) -> Any:
         return self._temperature
 
     @property
@@ -92,7 +99,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         given = dict(locals())
         with name_scope(name, values=[logits, probs, temperature]) as name:
             self._keep_classes(logits, probs, validate_args, name)
-            self._temperature = convert_to_tensor(temperature, self._logits.dtype, "temperature")
+            self._temperature = _above_zero(temperature, self._logits.dtype, validate_args)
         super().__init__(
             dtype or self._logits.dtype,
             FULLY_REPARAMETERIZED,
@@ -104,7 +111,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         )
 
     @property
-    def temperature(self) -> Tensor:
+    def temperature(self) -> Any:
         return self._temperature
 
     def _event_shape(self) -> TensorShape:
@@ -116,20 +123,27 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
     def _entropy(self) -> Tensor:
         raise self._lacks("entropy")
 
+    def _column(self) -> Any:
+        """A temperature for each row of classes."""
+        return reshape(self._temperature, [-1, 1])
+
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         shape = concat([[n], shape_of(self.logits)], 0)
         logits = reshape(self.logits * ones(shape, dtype=self.dtype), [-1, self.event_size])
         least = np.finfo(self.dtype.as_numpy_dtype).tiny
         drawn = random_uniform(shape_of(logits), least, 1.0, self.dtype, seed)
         gumbel = -log(-log(drawn))
-        return reshape(log_softmax((gumbel + logits) / self._temperature), shape)
+        return reshape(log_softmax((gumbel + logits) / self._column()), shape)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         logits = ones_like(x, dtype=self.logits.dtype) * self.logits
         x = ones_like(logits, dtype=x.dtype) * x
         k = cast(self.event_size, x.dtype)
         normal = lgamma(k) + (k - 1.0) * log(self._temperature)
-        return normal + reduce_sum(log_softmax(logits - x * self._temperature), -1)
+        size = shape_of(x)
+        rows = reshape(logits, [-1, self.event_size])
+        rows -= reshape(x, [-1, self.event_size]) * self._column()
+        return normal + reshape(reduce_sum(log_softmax(rows), -1), size[:-1])
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):

@@ -19,7 +19,11 @@ from headrace.core.tensor import Tensor
 from headrace.distributions.location_scale import Normal
 from headrace.layers import layer_ops as ops
 from headrace.ops.array.selecting import top_k
-from headrace.ops.control.assertions import assert_greater_equal, assert_less_equal
+from headrace.ops.control.assertions import (
+    assert_greater_equal,
+    assert_less_equal,
+    assert_rank,
+)
 from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.linalg.diagonals import matrix_diag
 from headrace.ops.math.fft import fft, ifft
@@ -115,6 +119,11 @@ def percentile(
     with name_scope(name or "percentile", values=[x, q]):
         given: Any = convert_to_tensor(x, name="x")
         rate: Any = ops.cast(q, dtypes.float64, name="q")
+        if rate.shape.ndims not in (None, 0):
+            raise ValueError("Expected argument q to have ndims 0: a scalar.")
+        if rate.shape.ndims is None and validate_args:
+            scalar = assert_rank(rate, 0, message="Expected argument q to have ndims 0.")
+            rate = with_dependencies([scalar], rate)
         if validate_args:
             low, high = (ops.constant(v, dtypes.float64) for v in (0.0, 100.0))
             rate = with_dependencies(
@@ -152,30 +161,55 @@ def auto_correlation(
         kind = given.dtype
         if not (kind.is_complex or kind.is_floating):
             raise TypeError(f"Argument x must have either float or complex dtype found: {kind}")
-        rank = given.shape.ndims
-        last = axis % rank
-        order = [*(i for i in range(rank) if i != last), last]
+        order, back = _turns(given, axis)
         turned: Any = ops.transpose(given, order)
         if center:
             turned -= ops.reduce_mean(turned, -1, keepdims=True)
-        count = turned.shape.as_list()[-1]
-        if count is None:
-            raise ValueError("The axis must have a known size.")
-        size = 2 ** int(np.ceil(np.log2(count * 2)))
-        padded = ops.pad(turned, [[0, 0]] * (rank - 1) + [[0, size - count]])
-        if not kind.is_complex:
-            padded = ops.complex(padded, ops.zeros_like(padded))
-        spectrum = fft(padded)
-        products: Any = ifft(spectrum * ops.conj(spectrum))
-        if not kind.is_complex:
-            products = ops.real(products)
-        most = count - 1 if max_lags is None else min(count - 1, int(max_lags))
-        found = products[..., : most + 1] / np.arange(count, count - most - 1, -1).astype(
-            kind.as_numpy_dtype
-        )
+        found = _lagged_products(turned, max_lags)
         if normalize:
             found /= found[..., :1]
-        return ops.transpose(found, np.argsort(order).tolist())
+        return ops.transpose(found, back)
+
+
+def _turns(x: Tensor, axis: int) -> tuple[Any, Any]:
+    """The orders of axes that put one at the end, and back."""
+    rank = x.shape.ndims
+    if rank is not None:
+        last = axis % rank
+        order = [*(i for i in range(rank) if i != last), last]
+        return order, np.argsort(order).tolist()
+    many: Any = ops.rank(x)
+    place: Any = axis % many
+    before = ops.range(place)
+    to_end = ops.concat([before, ops.range(place + 1, many), [place]], 0)
+    return to_end, ops.concat([before, [many - 1], ops.range(place, many - 1)], 0)
+
+
+def _lagged_products(x: Any, max_lags: int | None) -> Any:
+    """The mean products of values of the last axis and those some steps later."""
+    kind = x.dtype
+    count: Any = None if x.shape.ndims is None else x.shape.as_list()[-1]
+    size: Any
+    most: Any
+    terms: Any
+    if count is None:
+        count = ops.shape(x)[-1]
+        size = 2 * count
+        most = count - 1 if max_lags is None else ops.minimum(count - 1, int(max_lags))
+        terms = ops.cast(ops.range(count, count - most - 1, -1), kind)
+    else:
+        size = 2 ** int(np.ceil(np.log2(count * 2)))
+        most = count - 1 if max_lags is None else min(count - 1, int(max_lags))
+        terms = np.arange(count, count - most - 1, -1).astype(kind.as_numpy_dtype)
+    more = ops.zeros(ops.concat([ops.shape(x)[:-1], [size - count]], 0), kind)
+    padded = ops.concat([x, more], -1)
+    if not kind.is_complex:
+        padded = ops.complex(padded, ops.zeros_like(padded))
+    spectrum = fft(padded)
+    products: Any = ifft(spectrum * ops.conj(spectrum))
+    if not kind.is_complex:
+        products = ops.real(products)
+    return products[..., : most + 1] / terms
 
 
 def assign_moving_mean_variance(

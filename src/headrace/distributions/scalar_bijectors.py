@@ -14,7 +14,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.distributions.bijectors import Bijector
+from headrace.distributions.bijectors import Bijector, static_count
 from headrace.layers import layer_ops as ops
 from headrace.ops.control.assertions import (
     assert_greater,
@@ -38,12 +38,12 @@ __all__ = [
     "Square",
 ]
 
-_ABOVE = "Inverse transformation input must be greater than 0."
-_BELOW = "Inverse transformation input must be less than or equal to 1."
-
 
 class _OfNumbers(Bijector):
     """A bijector of numbers with checks of what it is given."""
+
+    _above_zero = "Inverse transformation input must be greater than 0."
+    _upto_one = "Inverse transformation input must be less than or equal to 1."
 
     def __init__(self, validate_args: bool, name: str, **parameters: TensorLike) -> None:
         with name_scope(f"{name}/init", values=list(parameters.values())):
@@ -67,8 +67,8 @@ class _OfNumbers(Bijector):
         return self._checked(
             y,
             [
-                assert_non_negative(y, message=_ABOVE),
-                assert_less_equal(y, one, message=_BELOW),
+                assert_non_negative(y, message=self._above_zero),
+                assert_less_equal(y, one, message=self._upto_one),
             ],
         )
 
@@ -103,7 +103,7 @@ class AbsoluteValue(_OfNumbers):
         )
 
     def inverse_log_det_jacobian(
-        self, y: TensorLike, event_ndims: int, name: str = "inverse_log_det_jacobian"
+        self, y: TensorLike, event_ndims: int | Tensor, name: str = "inverse_log_det_jacobian"
     ) -> Any:
         """A pair, for both inverses."""
         with self._scope(name, y):
@@ -112,8 +112,10 @@ class AbsoluteValue(_OfNumbers):
             if self.validate_args:
                 given = self._not_negative(given, "Argument y was negative")
                 zero = with_dependencies([given.op], zero)
-            axes = int(event_ndims)
             each = [zero, zero]
+            axes = static_count(event_ndims)
+            if axes is None:
+                raise ValueError("event_ndims must be known when the graph is built")
             if axes:
                 each = [
                     ops.reduce_sum(z * ops.ones_like(given), list(range(-axes, 0))) for z in each
@@ -155,6 +157,9 @@ class Gumbel(_OfNumbers):
 
 class Kumaraswamy(_OfNumbers):
     """(1 - (1 - x) ** (1 / concentration0)) ** (1 / concentration1): of uniform numbers."""
+
+    _above_zero = "sample must be non-negative."
+    _upto_one = "sample must be no larger than `1`."
 
     def __init__(
         self,

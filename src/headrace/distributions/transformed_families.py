@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.shapes import TensorShape
 from headrace.distributions import bijectors as bijectors_module
 from headrace.distributions.distribution import (
     FULLY_REPARAMETERIZED,
@@ -22,29 +21,38 @@ from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
 from headrace.ops.array.filling import ones
 from headrace.ops.array.joining import concat, stack
+from headrace.ops.array.ranges import range as range_of
 from headrace.ops.control.assertions import assert_non_negative
 from headrace.ops.control.dependencies import with_dependencies
+from headrace.ops.math.binary import maximum
 from headrace.ops.math.comparison import less_equal
-from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
+from headrace.ops.math.reductions import reduce_logsumexp, reduce_prod, reduce_sum
 from headrace.ops.math.unary import abs as abs_of
 from headrace.ops.math.unary import exp
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
     from headrace.core.dtypes import DType
-    from headrace.core.shapes import TensorShape
     from headrace.core.tensor import Tensor
 
-__all__ = ["Deterministic", "Independent", "TransformedDistribution"]
+__all__ = ["Deterministic", "Independent", "TransformedDistribution", "checked_tolerance"]
 
 
-def _vector(shape: TensorLike) -> list[int]:
+def _vector(shape: TensorLike) -> Any:
+    """A shape as numbers, or as a tensor if the graph does not know them."""
     if shape is None:
         return []
-    known = static_value(convert_to_tensor(shape, dtypes.int32))
-    if known is None:
-        raise ValueError("batch_shape and event_shape must be known when the graph is built")
-    return [int(n) for n in known]
+    given = convert_to_tensor(shape, dtypes.int32)
+    known = static_value(given)
+    return given if known is None else [int(n) for n in known]
+
+
+def _is_given(shape: Any) -> bool:
+    return not isinstance(shape, list) or bool(shape)
+
+
+def _known(shape: Any) -> TensorShape:
+    return TensorShape(shape if isinstance(shape, list) else None)
 
 
 class TransformedDistribution(Distribution):
@@ -68,11 +76,14 @@ class TransformedDistribution(Distribution):
         with name_scope(name, values=[event_shape, batch_shape]) as name:
             if bijector is None:
                 bijector = bijectors_module.Identity(validate_args=validate_args)
-            self._override_batch, self._override_event = _vector(batch_shape), _vector(event_shape)
-        if self._override_event and distribution.event_shape.ndims != 0:
-            raise ValueError("base distribution not scalar")
-        if self._override_batch and distribution.batch_shape.ndims != 0:
-            raise ValueError("base distribution not scalar")
+            self._override_batch: Any = _vector(batch_shape)
+            self._override_event: Any = _vector(event_shape)
+        for override, own in (
+            (self._override_event, distribution.event_shape),
+            (self._override_batch, distribution.batch_shape),
+        ):
+            if isinstance(override, list) and override and own.ndims not in (None, 0):
+                raise ValueError("base distribution not scalar")
         self._distribution, self._bijector = distribution, bijector
         super().__init__(
             distribution.dtype,
@@ -93,23 +104,43 @@ class TransformedDistribution(Distribution):
         return self._bijector
 
     def _event_shape(self) -> Any:
-        inner = self._override_event or self._distribution.event_shape
+        given = _is_given(self._override_event)
+        inner = _known(self._override_event) if given else self._distribution.event_shape
         return self._bijector.forward_event_shape(inner)
 
     def _event_shape_tensor(self) -> Tensor:
-        return self._distribution.event_shape_tensor()
+        inner = self._distribution.event_shape_tensor()
+        if _is_given(self._override_event):  # of numbers: one of both is empty
+            inner = concat([self._override_event, inner], 0)
+        found: Tensor = self._bijector.forward_event_shape_tensor(inner)
+        return found
 
     def _batch_shape(self) -> Any:
-        return self._override_batch or self._distribution.batch_shape
+        given = _is_given(self._override_batch)
+        return _known(self._override_batch) if given else self._distribution.batch_shape
 
     def _batch_shape_tensor(self) -> Tensor:
-        return self._distribution.batch_shape_tensor()
+        inner = self._distribution.batch_shape_tensor()
+        return concat([self._override_batch, inner], 0) if self._overrides_batch else inner
+
+    @property
+    def _overrides_batch(self) -> bool:
+        return _is_given(self._override_batch)
 
     @property
     def _moves_event(self) -> bool:
         """Whether overriding events stand before the batch of the scalar distribution."""
         batch = self._distribution.batch_shape.ndims
-        return bool(self._override_event) and not self._override_batch and batch != 0
+        return _is_given(self._override_event) and not self._overrides_batch and batch != 0
+
+    def _event_axes(self) -> Any:
+        """How many axes the overriding event has."""
+        given = self._override_event
+        return len(given) if isinstance(given, list) else shape_of(given)[0]
+
+    def _event_ndims(self) -> Any:
+        known = self.event_shape.ndims
+        return shape_of(self.event_shape_tensor())[0] if known is None else known
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return self._drawn(n, seed)
@@ -117,19 +148,24 @@ class TransformedDistribution(Distribution):
     def _drawn(self, n: Any, seed: int | None, **condition: Any) -> Tensor:
         """Samples before the bijector."""
         if self._moves_event:
-            drawn = self._distribution.sample([*self._override_event, n], seed=seed, **condition)
-            return self._moved(drawn, len(self._override_event))
-        inner = [*self._override_batch, *self._override_event]
-        shape = concat([[n], inner], 0) if inner else [n]
+            first = concat([self._override_event, [n]], 0)
+            drawn = self._distribution.sample(first, seed=seed, **condition)
+            return self._moved(drawn, self._event_axes())
+        inner = [v for v in (self._override_batch, self._override_event) if _is_given(v)]
+        shape = concat([[n], *inner], 0) if inner else [n]
         return self._distribution.sample(shape, seed=seed, **condition)
 
     @staticmethod
-    def _moved(x: Any, axes: int) -> Tensor:
+    def _moved(x: Any, axes: Any) -> Tensor:
         """The first ``axes`` axes at the end."""
+        from headrace.ops.array.array_shape import rank as rank_of
         from headrace.ops.array.array_shape import transpose
 
         rank = x.shape.ndims
-        return transpose(x, [*range(axes, rank), *range(axes)])
+        if rank is not None and isinstance(axes, int):
+            return transpose(x, [*range(axes, rank), *range(axes)])
+        order = concat([range_of(axes, rank_of(x)), range_of(0, axes)], 0)
+        return transpose(x, order)
 
     def _call_sample_n(self, sample_shape: TensorLike, seed: int | None, name: str) -> Tensor:
         with self._name_scope(name, [sample_shape]):
@@ -143,11 +179,11 @@ class TransformedDistribution(Distribution):
     def _base(self, y: TensorLike, **condition: object) -> tuple[Any, Any]:
         """What the distribution is asked for, and the logarithm of the inverse's derivative."""
         x = self._bijector.inverse(y, **condition)
-        ndims = self.event_shape.ndims or 0
+        ndims = self._event_ndims()
         jacobian = self._bijector.inverse_log_det_jacobian(y, event_ndims=ndims, **condition)
         if self._moves_event:
-            rank = x.shape.ndims
-            x = self._moved(x, rank - len(self._override_event))
+            rank = shape_of(shape_of(x))[0] if x.shape.ndims is None else x.shape.ndims
+            x = self._moved(x, rank - self._event_axes())
         return x, jacobian
 
     def _log_prob(self, value: Tensor) -> Any:
@@ -159,17 +195,18 @@ class TransformedDistribution(Distribution):
 
     def _density(self, x: Tensor, jacobian: Any, **condition: Any) -> Any:
         found = self._distribution.log_prob(x, **condition)
-        if self._override_event:
-            count = len(self._override_event)
-            axes = range(count) if self._moves_event else range(-count, 0)
-            found = reduce_sum(found, list(axes))
+        if _is_given(self._override_event):
+            count = self._event_axes()
+            ends = (0, count) if self._moves_event else (-count, 0)
+            axes = list(range(*ends)) if isinstance(count, int) else range_of(*ends)
+            found = reduce_sum(found, axes)
         return found + cast(jacobian, found.dtype)
 
     def _prob(self, value: Tensor) -> Tensor:
         return exp(self._log_prob(value))
 
     def _plain(self, what: str) -> None:
-        if self._override_event:
+        if _is_given(self._override_event):
             raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
 
     def _log_cdf(self, value: TensorLike) -> Any:
@@ -184,6 +221,10 @@ class TransformedDistribution(Distribution):
         self._plain("survival_function")
         return self._distribution.survival_function(self._bijector.inverse(value))
 
+    def _log_survival_function(self, value: TensorLike) -> Any:
+        self._plain("log_survival_function")
+        return self._distribution.log_survival_function(self._bijector.inverse(value))
+
     def _quantile(self, value: Tensor) -> Any:
         self._plain("quantile")
         return self._bijector.forward(self._distribution.quantile(value))
@@ -192,14 +233,15 @@ class TransformedDistribution(Distribution):
         if not self._bijector.is_constant_jacobian:
             raise NotImplementedError("entropy is not implemented")
         found = self._distribution.entropy()
-        if self._override_event:
-            found *= float(np.prod(self._override_event))
-        if self._override_batch:
+        if _is_given(self._override_event):
+            found *= cast(reduce_prod(self._override_event), found.dtype)
+        if self._overrides_batch:
             found += 0.0 * ones(self._override_batch, self.dtype)
         shape = concat([self.batch_shape_tensor(), self.event_shape_tensor()], 0)
         point = 0.0 * ones(shape, self.dtype)
-        ndims = self.event_shape.ndims or 0
-        return found - self._bijector.inverse_log_det_jacobian(point, event_ndims=ndims)
+        ndims = self._event_ndims()
+        jacobian = self._bijector.inverse_log_det_jacobian(point, event_ndims=ndims)
+        return found - cast(jacobian, found.dtype)
 
 
 class Independent(Distribution):
@@ -218,18 +260,14 @@ class Independent(Distribution):
         name = name or f"Independent{distribution.name}"
         self._distribution = distribution
         batch = distribution.batch_shape.ndims
-        if reinterpreted_batch_ndims is None:
-            if batch is None:
-                raise ValueError("reinterpreted_batch_ndims must be given for an unknown batch")
-            reinterpreted_batch_ndims = max(0, batch - 1)
-        if batch is not None and reinterpreted_batch_ndims > batch:
+        with name_scope(name) as name:
+            # a number, or a tensor if the batch is not known before the graph runs
+            self._axes: Any = self._count_axes(reinterpreted_batch_ndims)
+        if batch is not None and self._axes > batch:
             raise ValueError(
-                f"reinterpreted_batch_ndims({reinterpreted_batch_ndims}) cannot exceed "
+                f"reinterpreted_batch_ndims({self._axes}) cannot exceed "
                 f"distribution.batch_ndims({batch})"
             )
-        self._axes = int(reinterpreted_batch_ndims)
-        with name_scope(name) as name:
-            pass
         super().__init__(
             distribution.dtype,
             distribution.reparameterization_type,
@@ -244,8 +282,16 @@ class Independent(Distribution):
     def distribution(self) -> Distribution:
         return self._distribution
 
+    def _count_axes(self, given: int | None) -> Any:
+        if given is not None:
+            return int(given)
+        batch = self._distribution.batch_shape.ndims
+        if batch is not None:
+            return max(0, batch - 1)
+        return maximum(0, shape_of(self._distribution.batch_shape_tensor())[0] - 1)
+
     @property
-    def reinterpreted_batch_ndims(self) -> int:
+    def reinterpreted_batch_ndims(self) -> Any:
         return self._axes
 
     def _batch_shape(self) -> TensorShape:
@@ -271,7 +317,9 @@ class Independent(Distribution):
         return self._distribution.sample([n], seed=seed)
 
     def _summed(self, value: Tensor) -> Tensor:
-        return reduce_sum(value, list(range(-self._axes, 0))) if self._axes else value
+        if isinstance(self._axes, int):
+            return reduce_sum(value, list(range(-self._axes, 0))) if self._axes else value
+        return reduce_sum(value, range_of(-self._axes, 0))
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return self._summed(self._distribution.log_prob(x))
@@ -294,12 +342,16 @@ class Independent(Distribution):
 
 @RegisterKL(Independent, Independent)
 def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> Tensor:
-    if a._axes != b._axes or a.distribution.event_shape.ndims != b.distribution.event_shape.ndims:
+    if not (a.event_shape.is_fully_defined() and b.event_shape.is_fully_defined()):
+        raise NotImplementedError("KL of Independent needs event shapes that are known.")
+    if a.event_shape != b.event_shape:
         raise ValueError("Event shapes do not match.")
+    if a.distribution.event_shape != b.distribution.event_shape:
+        raise NotImplementedError("KL of Independents with different event shapes inside.")
     return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
 
 
-def _checked_tolerance(value: object, kind: DType, name: str, validate_args: bool) -> Tensor:
+def checked_tolerance(value: object, kind: DType, name: str, validate_args: bool) -> Tensor:
     found = convert_to_tensor(value, kind, name)
     if not validate_args:
         return found
@@ -326,7 +378,7 @@ class Deterministic(ScalarDistribution):
             self._loc = convert_to_tensor(loc, name="loc")
             kind = self._loc.dtype
             self._atol, self._rtol = (
-                _checked_tolerance(0 if v is None else v, kind, n, validate_args)
+                checked_tolerance(0 if v is None else v, kind, n, validate_args)
                 for v, n in ((atol, "atol"), (rtol, "rtol"))
             )
         super().__init__(

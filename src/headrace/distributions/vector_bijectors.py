@@ -1,4 +1,4 @@
-"""Bijectors of vectors and matrices: ``SoftmaxCentered``, ``FillTriangular``, ``Reshape`` …"""
+"""Bijectors of vectors and matrices: ``FillTriangular``, ``ScaleTriL``, ``Ordered`` …"""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from headrace.core.tensor import Tensor
 from headrace.distributions.bijectors import Bijector, Chain, Softplus
 from headrace.distributions.triangular import fill_triangular, fill_triangular_inverse
 from headrace.layers import layer_ops as ops
-from headrace.ops.control.assertions import assert_equal, assert_none_equal, assert_positive
+from headrace.ops.control.assertions import (
+    assert_equal,
+    assert_none_equal,
+    assert_positive,
+)
 from headrace.ops.control.dependencies import with_dependencies
 from headrace.ops.linalg.decompositions import cholesky
 from headrace.ops.linalg.diagonals import matrix_band_part, matrix_diag_part, matrix_set_diag
@@ -33,9 +37,7 @@ __all__ = [
     "Inline",
     "MatrixInverseTriL",
     "Ordered",
-    "Reshape",
     "ScaleTriL",
-    "SoftmaxCentered",
     "TransformDiagonal",
 ]
 
@@ -85,7 +87,11 @@ class AffineLinearOperator(Bijector):
     scale = property(lambda self: self._scale)
 
     def _forward(self, x: Tensor) -> Tensor:
-        y = x if self._scale is None else self._scale.matvec(x)
+        y = x
+        if self._scale is not None:
+            checks = [self._scale.assert_non_singular()] if self.validate_args else []
+            with control_dependencies(checks):
+                y = self._scale.matvec(x)
         return y if self._shift is None else y + self._shift
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -168,17 +174,41 @@ class FillTriangular(Bijector):
         found: Tensor = ops.zeros_like(y[..., 0, 0])
         return found
 
-    def forward_event_shape(self, input_shape: Any) -> TensorShape:
-        dims = TensorShape(input_shape).as_list()
+    def _forward_event_shape(self, input_shape: TensorShape) -> TensorShape:
+        dims = input_shape.as_list()
         n = _side(dims[-1])
         return TensorShape([*dims[:-1], n, n])
 
-    def inverse_event_shape(self, output_shape: Any) -> TensorShape:
-        *outer, rows, columns = TensorShape(output_shape).as_list()
+    def _inverse_event_shape(self, output_shape: TensorShape) -> TensorShape:
+        *outer, rows, columns = output_shape.as_list()
         if rows is not None and columns is not None and rows != columns:
             raise ValueError("Matrix must be square")
         n = columns if rows is None else rows
         return TensorShape([*outer, None if n is None else n * (n + 1) // 2])
+
+    def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
+        length: Any = input_shape[-1:]
+        known = static_value(length)
+        side: Any
+        if known is not None and not self.validate_args:
+            side = [_side(int(known[0]))]
+        else:
+            root = ops.sqrt(1.0 + 8.0 * ops.cast(length, dtypes.float32))
+            side = ops.cast(ops.round((root - 1.0) / 2.0), dtypes.int32)
+            if self.validate_args:
+                message = "Vector length is not a triangular number."
+                half = side * (side + 1) // 2
+                side = with_dependencies([assert_equal(half, length, message=message)], side)
+        found: Tensor = ops.concat([input_shape[:-1], side, side], 0)
+        return found
+
+    def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
+        n: Any = output_shape[-1:]
+        if self.validate_args:
+            same = assert_equal(output_shape[-2:-1], n, message="Matrix must be square.")
+            n = with_dependencies([same], n)
+        found: Tensor = ops.concat([output_shape[:-2], n * (n + 1) // 2], 0)
+        return found
 
 
 class MatrixInverseTriL(Bijector):
@@ -250,130 +280,6 @@ class Ordered(Bijector):
         return found
 
 
-class Reshape(Bijector):
-    """Events of another shape; one size may be -1."""
-
-    def __init__(
-        self,
-        event_shape_out: TensorLike,
-        event_shape_in: TensorLike = (-1,),
-        validate_args: bool = False,
-        name: str | None = None,
-    ) -> None:
-        with name_scope(name, "reshape", values=[event_shape_out, event_shape_in]):
-            self._out = convert_to_tensor(event_shape_out, dtypes.int32, "event_shape_out")
-            self._in = convert_to_tensor(event_shape_in, dtypes.int32, "event_shape_in")
-        for shape in (self._in, self._out):
-            _check_event_shape(shape)
-        super().__init__(
-            is_constant_jacobian=True,
-            validate_args=validate_args,
-            forward_min_event_ndims=0,
-            name=name or "reshape",
-        )
-
-    def _reshaped(self, x: Tensor, before: Any, after: Any) -> Tensor:
-        axes = before.shape.as_list()[0]
-        known, rank = static_value(before), x.shape.ndims
-        if known is not None and rank is not None:
-            dims = x.shape.as_list()[rank - axes :] if axes <= rank else []
-            fits = len(dims) == axes and all(
-                n in (-1, d) or d is None for n, d in zip(known.tolist(), dims, strict=True)
-            )
-            if not fits:
-                raise ValueError(
-                    f"Input `event_shape` does not match `event_shape_in`. ({dims} vs {known})"
-                )
-        size = ops.shape(x)
-        outer = size[: ops.shape(size)[0] - axes]
-        return ops.reshape(x, ops.concat([outer, after], 0))
-
-    def _forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self._reshaped(x, self._in, self._out)
-        return found
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        found: Tensor = self._reshaped(y, self._out, self._in)
-        return found
-
-    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
-        found: Tensor = ops.zeros([], x.dtype)
-        return found
-
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
-        found: Tensor = ops.zeros([], y.dtype)
-        return found
-
-    def forward_event_shape(self, input_shape: Any) -> TensorShape:
-        return self._static(TensorShape(input_shape), self._in, self._out)
-
-    def inverse_event_shape(self, output_shape: Any) -> TensorShape:
-        return self._static(TensorShape(output_shape), self._out, self._in)
-
-    def _static(self, given: TensorShape, before: Any, after: Any) -> TensorShape:
-        axes, goal = before.shape.as_list()[0], static_value(after)
-        if given.ndims is None or goal is None:
-            return TensorShape(None)
-        dims = given.as_list()
-        outer, inner, wanted = dims[: len(dims) - axes], dims[len(dims) - axes :], goal.tolist()
-        if -1 in wanted:
-            others = int(np.prod([n for n in wanted if n != -1]))
-            known = None not in inner
-            fill = int(np.prod([n or 0 for n in inner])) // others if known else None
-            wanted = [fill if n == -1 else n for n in wanted]
-        return TensorShape([*outer, *wanted])
-
-
-def _check_event_shape(shape: Any) -> None:
-    if shape.shape.ndims is not None and shape.shape.ndims > 1:
-        raise ValueError("shape rank should be <= 1")
-    known = static_value(shape)
-    if known is None:
-        return
-    if (known == -1).sum() > 1:
-        raise ValueError("elements must have at most one `-1`.")
-    if (known < -1).any():
-        raise ValueError("elements must be either positive integers or `-1`.")
-
-
-class SoftmaxCentered(Bijector):
-    """The softmax of a vector and a further 0: probabilities without a spare number."""
-
-    def __init__(self, validate_args: bool = False, name: str = "softmax_centered") -> None:
-        super().__init__(validate_args=validate_args, forward_min_event_ndims=1, name=name)
-
-    def forward_event_shape(self, input_shape: Any) -> TensorShape:
-        return _last(TensorShape(input_shape), 1)
-
-    def inverse_event_shape(self, output_shape: Any) -> TensorShape:
-        return _last(TensorShape(output_shape), -1)
-
-    def _forward(self, x: Tensor) -> Tensor:
-        found: Tensor = ops.softmax(ops.concat([x, ops.zeros_like(x[..., :1])], -1))
-        return found
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        logs = ops.log(y)
-        return logs[..., :-1] - logs[..., -1:]
-
-    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
-        found: Tensor = -ops.reduce_sum(ops.log(y), -1)
-        return found
-
-    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
-        norm = ops.softplus(ops.reduce_logsumexp(x, -1, keepdims=True))
-        return ops.squeeze(-norm + ops.reduce_sum(x - norm, -1, keepdims=True), -1)
-
-
-def _last(shape: TensorShape, more: int) -> TensorShape:
-    if shape.ndims is None:
-        return shape
-    *outer, n = shape.as_list()
-    if n is not None and more < 0 and n <= 1:
-        raise ValueError(f"output_shape[-1] = {n} <= 1")
-    return TensorShape([*outer, None if n is None else n + more])
-
-
 class TransformDiagonal(Bijector):
     """A bijector of vectors, applied to the diagonal of matrices."""
 
@@ -433,6 +339,10 @@ class Inline(Bijector):
         inverse_fn: Callable[[Any], Any] | None = None,
         inverse_log_det_jacobian_fn: Callable[[Any], Any] | None = None,
         forward_log_det_jacobian_fn: Callable[[Any], Any] | None = None,
+        forward_event_shape_fn: Callable[[Any], Any] | None = None,
+        forward_event_shape_tensor_fn: Callable[[Any], Any] | None = None,
+        inverse_event_shape_fn: Callable[[Any], Any] | None = None,
+        inverse_event_shape_tensor_fn: Callable[[Any], Any] | None = None,
         is_constant_jacobian: bool = False,
         validate_args: bool = False,
         forward_min_event_ndims: int | None = None,
@@ -451,6 +361,10 @@ class Inline(Bijector):
             "_inverse": inverse_fn,
             "_inverse_log_det_jacobian": inverse_log_det_jacobian_fn,
             "_forward_log_det_jacobian": forward_log_det_jacobian_fn,
+            "_forward_event_shape": forward_event_shape_fn,
+            "_forward_event_shape_tensor": forward_event_shape_tensor_fn,
+            "_inverse_event_shape": inverse_event_shape_fn,
+            "_inverse_event_shape_tensor": inverse_event_shape_tensor_fn,
         }
         for method, function in given.items():
             if function is not None:

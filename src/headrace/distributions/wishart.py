@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import static_value
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Tensor
 from headrace.distributions.distribution import (
@@ -43,14 +44,22 @@ class _Wishart(Distribution):
     ) -> None:
         self._cholesky = matrices
         self._low: Any = low
-        known = low.shape.as_list()[-1]
+        rank = low.shape.ndims
+        known = None if rank is None else low.shape.as_list()[-1]
         with name_scope("init", values=[df]):
             self._size: Any = ops.cast(ops.shape(low)[-1] if known is None else known, low.dtype)
             given_df: Any = convert_to_tensor(df, low.dtype, "df")
+            text = "Degrees of freedom (df) cannot be less than dimension of scale matrix."
+            static = static_value(given_df)
+            if known is not None and static is not None and (static < known).any():
+                raise ValueError(f"{text} df = {static}, dimension = {known}")
             checks = []
             if validate_args:
-                text = "Degrees of freedom (df) cannot be less than dimension of scale matrix."
                 checks.append(assert_less_equal(self._size, given_df, message=text))
+                shape = ops.shape(low)
+                text = "scale must be square"
+                square = assert_equal(shape[-2], shape[-1], message=text)
+                self._low = low = with_dependencies([square], low)
             self._df: Any = with_dependencies(checks, given_df) if checks else given_df
         Distribution.__init__(
             self,

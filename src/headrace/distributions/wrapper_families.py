@@ -1,4 +1,4 @@
-"""Distributions around others: ``Autoregressive``, ``BatchReshape``, ``ConditionalDistribution``,
+"""Distributions around others: ``Autoregressive``, ``ConditionalDistribution``,
 ``ConditionalTransformedDistribution``; and ``VectorDeterministic``.
 """
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
-from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.distributions.distribution import (
@@ -19,15 +18,19 @@ from headrace.distributions.distribution import (
     Distribution,
     gen_new_seed,
 )
-from headrace.distributions.transformed_families import TransformedDistribution
+from headrace.distributions.transformed_families import (
+    TransformedDistribution,
+    checked_tolerance,
+)
 from headrace.layers import layer_ops as ops
+from headrace.ops.control.assertions import assert_equal
+from headrace.ops.control.dependencies import with_dependencies
 
 if TYPE_CHECKING:
     from headrace.core.annotations import TensorLike
 
 __all__ = [
     "Autoregressive",
-    "BatchReshape",
     "ConditionalDistribution",
     "ConditionalTransformedDistribution",
     "VectorDeterministic",
@@ -103,129 +106,6 @@ class Autoregressive(Distribution):
 
     def _prob(self, value: Any) -> Any:
         return self._distribution_fn(value).prob(value)
-
-
-class BatchReshape(Distribution):
-    """The batch of another distribution in another shape; one size may be -1."""
-
-    def __init__(
-        self,
-        distribution: Distribution,
-        batch_shape: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str | None = None,
-    ) -> None:
-        given = dict(locals())
-        with name_scope(name or f"BatchReshape{distribution.name}", values=[batch_shape]) as name:
-            shape = convert_to_tensor(batch_shape, dtypes.int32, "batch_shape")
-            self._given: Any = shape
-            self._static = _reshaped(distribution.batch_shape, static_value(shape))
-            self._distribution = distribution
-        super().__init__(
-            distribution.dtype,
-            distribution.reparameterization_type,
-            validate_args,
-            allow_nan_stats,
-            given,
-            [shape, *distribution._graph_parents],
-            name,
-        )
-
-    @property
-    def distribution(self) -> Distribution:
-        """The one whose batch has another shape."""
-        return self._distribution
-
-    def _batch_shape(self) -> TensorShape:
-        return self._static
-
-    def _batch_shape_tensor(self) -> Any:
-        one = ops.ones(self._distribution.batch_shape_tensor(), dtypes.int32)
-        return ops.shape(ops.reshape(one, self._given))
-
-    def _event_shape(self) -> TensorShape:
-        return self._distribution.event_shape
-
-    def _event_shape_tensor(self) -> Any:
-        return self._distribution.event_shape_tensor()
-
-    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
-        drawn = self._distribution.sample(n, seed=seed)
-        return ops.reshape(drawn, ops.concat([[n], self._given, self.event_shape_tensor()], 0))
-
-    def _of_values(self, function: Callable[[Any], Any], x: Any) -> Any:
-        inner, event = self._distribution.batch_shape_tensor(), self.event_shape_tensor()
-        size = ops.shape(x)
-        axes = ops.shape(self._given)[0] + ops.shape(event)[0]
-        outer = size[: ops.shape(size)[0] - axes]
-        found = function(ops.reshape(x, ops.concat([outer, inner, event], 0)))
-        result: Any = ops.reshape(found, ops.concat([outer, self._given], 0))
-        rank = self._static.ndims
-        event_rank = self.event_shape.ndims
-        if x.shape.ndims is not None and rank is not None and event_rank is not None:
-            samples = x.shape[: x.shape.ndims - rank - event_rank]
-            result.set_shape(samples.concatenate(self._static))
-        return result
-
-    def _log_prob(self, x: Any) -> Any:
-        return self._of_values(self._distribution.log_prob, x)
-
-    def _prob(self, x: Any) -> Any:
-        return self._of_values(self._distribution.prob, x)
-
-    def _log_cdf(self, x: Any) -> Any:
-        return self._of_values(self._distribution.log_cdf, x)
-
-    def _cdf(self, x: Any) -> Any:
-        return self._of_values(self._distribution.cdf, x)
-
-    def _log_survival_function(self, x: Any) -> Any:
-        return self._of_values(self._distribution.log_survival_function, x)
-
-    def _survival_function(self, x: Any) -> Any:
-        return self._of_values(self._distribution.survival_function, x)
-
-    def _statistic(self, found: Any, event: Any) -> Any:
-        return ops.reshape(found, ops.concat([self._given, *event], 0))
-
-    def _entropy(self) -> Any:
-        return self._statistic(self._distribution.entropy(), [])
-
-    def _mean(self) -> Any:
-        return self._statistic(self._distribution.mean(), [self.event_shape_tensor()])
-
-    def _mode(self) -> Any:
-        return self._statistic(self._distribution.mode(), [self.event_shape_tensor()])
-
-    def _stddev(self) -> Any:
-        return self._statistic(self._distribution.stddev(), [self.event_shape_tensor()])
-
-    def _variance(self) -> Any:
-        return self._statistic(self._distribution.variance(), [self.event_shape_tensor()])
-
-    def _covariance(self) -> Any:
-        event = self.event_shape_tensor()
-        return self._statistic(self._distribution.covariance(), [event, event])
-
-
-def _reshaped(batch: TensorShape, wanted: Any) -> TensorShape:
-    if wanted is None:
-        return TensorShape(None)
-    sizes = [int(n) for n in wanted]
-    if sizes.count(-1) > 1 or any(n < -1 for n in sizes):
-        raise ValueError("`batch_shape` elements must be >=-1, at most one of them -1")
-    count = batch.num_elements()
-    others = int(np.prod([n for n in sizes if n != -1]))
-    if count is None:
-        return TensorShape([None if n == -1 else n for n in sizes])
-    if -1 in sizes:
-        if count % others:
-            raise ValueError(f"`batch_shape` {sizes} does not divide the batch of size {count}")
-        return TensorShape([None if n == -1 else n for n in sizes])
-    if int(np.prod(sizes)) != count:
-        raise ValueError(f"`batch_shape` size ({int(np.prod(sizes))}) must match `{count}`")
-    return TensorShape(sizes)
 
 
 class ConditionalDistribution(Distribution):
@@ -384,8 +264,12 @@ class VectorDeterministic(Distribution):
             kind = self._loc.dtype
             if self._loc.shape.ndims == 0:
                 raise ValueError("Argument loc must be at least rank 1.")
-            self._atol: Any = convert_to_tensor(0 if atol is None else atol, kind, "atol")
-            self._rtol: Any = convert_to_tensor(0 if rtol is None else rtol, kind, "rtol")
+            self._atol: Any
+            self._rtol: Any
+            self._atol, self._rtol = (
+                checked_tolerance(0 if v is None else v, kind, n, validate_args)
+                for v, n in ((atol, "atol"), (rtol, "rtol"))
+            )
         super().__init__(
             kind,
             FULLY_REPARAMETERIZED,
@@ -417,6 +301,12 @@ class VectorDeterministic(Distribution):
         return self._loc * ops.ones(shape, dtype=self.dtype)
 
     def _prob(self, x: Any) -> Any:
+        if self.validate_args:
+            if x.shape.ndims == 0:
+                raise ValueError("x must have rank at least 1")
+            message = "Argument loc not defined in the same space R^k as argument x"
+            same = assert_equal(ops.shape(x)[-1], ops.shape(self._loc)[-1], message=message)
+            x = with_dependencies([same], x)
         slack = self._atol + self._rtol * ops.abs(self._loc)
         return ops.cast(ops.reduce_all(ops.abs(x - self._loc) <= slack, -1), self.dtype)
 

@@ -287,15 +287,12 @@ def crf_decode(
 
 def viterbi_decode(score: Any, transition_params: object) -> tuple[list[Any], Any]:
     """The best tags of one sequence of arrays (time, tags), outside of the graph."""
-    trellis = np.zeros_like(score)
-    pointers = np.zeros_like(score, dtype=np.int32)
-    trellis[0] = score[0]
-    for t in range(1, score.shape[0]):
-        v = np.expand_dims(trellis[t - 1], 1) + transition_params
-        trellis[t] = score[t] + np.max(v, 0)
-        pointers[t] = np.argmax(v, 0)
-    tags = [np.argmax(trellis[-1])]
-    for pointer in reversed(pointers[1:]):
-        tags.append(pointer[tags[-1]])
-    tags.reverse()
-    return tags, np.max(trellis[-1])
+    best, came_from = score[0], []
+    for row in score[1:]:
+        reached = best[:, None] + transition_params  # (tag before, tag)
+        came_from.append(reached.argmax(0).astype(np.int32))
+        best = (row + reached.max(0)).astype(score.dtype)
+    path = [best.argmax()]
+    for before in came_from[::-1]:
+        path.insert(0, before[path[0]])
+    return path, best.max()

@@ -1,8 +1,8 @@
 """``tf.contrib.distributions.bijectors``."""
 
 from headrace.api.missing import late, module_getattr
+from headrace.distributions.affine_bijector import Affine
 from headrace.distributions.bijectors import (
-    Affine,
     AffineScalar,
     Bijector,
     Chain,
@@ -29,8 +29,9 @@ _NAMES = late(
         f"{_PACKAGE}vector_bijectors": (
             "AffineLinearOperator CholeskyOuterProduct FillTriangular Inline MatrixInverseTriL "
             "Ordered "
-            "Reshape ScaleTriL SoftmaxCentered TransformDiagonal"
+            "ScaleTriL TransformDiagonal"
         ),
+        f"{_PACKAGE}shape_bijectors": "Reshape SoftmaxCentered",
         f"{_PACKAGE}flow_bijectors": (
             "BatchNormalization ConditionalBijector MaskedAutoregressiveFlow RealNVP "
             "masked_autoregressive_default_template masked_dense real_nvp_default_template"

@@ -46,9 +46,10 @@ _NAMES = late(
         ),
         f"{_PACKAGE}.wishart": "WishartCholesky WishartFull",
         f"{_PACKAGE}.wrapper_families": (
-            "Autoregressive BatchReshape ConditionalDistribution "
+            "Autoregressive ConditionalDistribution "
             "ConditionalTransformedDistribution VectorDeterministic"
         ),
+        f"{_PACKAGE}.batch_reshape": "BatchReshape",
         f"{_PACKAGE}.mixtures": "Mixture MixtureSameFamily",
         f"{_PACKAGE}.relaxed": (
             "ExpRelaxedOneHotCategorical RelaxedBernoulli RelaxedOneHotCategorical"

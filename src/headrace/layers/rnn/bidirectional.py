@@ -115,14 +115,13 @@ def static_bidirectional_rnn(
 
 
 def _check_stack(cells_fw: object, cells_bw: object, states_fw: object, states_bw: object) -> None:
-    if cells_fw is None:
-        raise ValueError("Must specify at least one fw cell for BidirectionalRNN.")
-    if cells_bw is None:
-        raise ValueError("Must specify at least one bw cell for BidirectionalRNN.")
-    if not isinstance(cells_fw, list):
-        raise ValueError("cells_fw must be a list of RNNCells (one per layer).")
-    if not isinstance(cells_bw, list):
-        raise ValueError("cells_bw must be a list of RNNCells (one per layer).")
+    for cells, way in ((cells_fw, "fw"), (cells_bw, "bw")):
+        if cells is None:
+            raise ValueError(f"Must specify at least one {way} cell for BidirectionalRNN.")
+        if not isinstance(cells, list):
+            raise ValueError(f"cells_{way} must be a list of RNNCells (one per layer).")
+    assert isinstance(cells_fw, list)
+    assert isinstance(cells_bw, list)
     if len(cells_fw) != len(cells_bw):
         raise ValueError("Forward and Backward cells must have the same depth.")
     for states, cells, name in ((states_fw, cells_fw, "fw"), (states_bw, cells_bw, "bw")):

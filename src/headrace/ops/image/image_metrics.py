@@ -217,17 +217,12 @@ def total_variation(images: Tensor, name: str | None = None) -> Tensor:
     with name_scope(name, "total_variation"):
         require_tensor(images, "tf.image.total_variation")
         dims = images.shape.ndims
-        if dims == 3:
-            rows = images[1:, :, :] - images[:-1, :, :]
-            columns = images[:, 1:, :] - images[:, :-1, :]
-            axes = None
-        elif dims == 4:
-            rows = images[:, 1:, :, :] - images[:, :-1, :, :]
-            columns = images[:, :, 1:, :] - images[:, :, :-1, :]
-            axes = [1, 2, 3]
-        else:
+        if dims not in (3, 4):
             raise ValueError("'images' must be either 3 or 4-dimensional.")
-        return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)
+        axes = None if dims == 3 else [1, 2, 3]
+        down = images[..., 1:, :, :] - images[..., :-1, :, :]
+        right = images[..., 1:, :] - images[..., :-1, :]
+        return reduce_sum(abs_op(down), axis=axes) + reduce_sum(abs_op(right), axis=axes)
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
