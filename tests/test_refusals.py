@@ -29,7 +29,7 @@ KNOWN = {
     "session/calls.py:_call_with_many.call": "a fed tensor is evaluated first",
     "session/calls.py:_call_with_one.call": "a fed tensor is evaluated first",
     "session/calls.py:_call_with_two.call": "a fed tensor is evaluated first",
-    "rewrite/rule_table.py:_key": "an attribute without a hash is shared with nothing",
+    "rewrite/rewrite_state.py:RewriteState.attributes_key": "without a hash: not shared",
     "kernels/native/ir_values.py:_to_float32": "the number is infinite in float32",
     "kernels/native/object_cache.py:ObjectCache.get": "a miss, which is counted",
     "kernels/onednn/primitive.py:Cache.get": "a thread's first look",
