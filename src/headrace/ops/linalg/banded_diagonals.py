@@ -394,7 +394,15 @@ def matrix_diag_part_v2(
     padding_value: TensorLike = 0,
     align: str = RIGHT_LEFT,
 ) -> Tensor:
-    """Diagonal ``k`` of the last two axes, or several: ``tf.matrix_diag_part``."""
+    """Diagonal ``k`` of the last two axes, or several: ``tf.matrix_diag_part``.
+
+    ``k`` is a number (above the main diagonal where positive) or a pair, the lowest and the highest
+    diagonal: then the result has an axis more, the highest diagonal first. Shorter diagonals are
+    filled up with ``padding_value``; ``align`` says on which side those above and below the main
+    diagonal lie.
+
+        tf.linalg.diag_part([[1, 2], [3, 4]], k=(0, 1))    # [[0, 2], [1, 4]]
+    """
     if main.are_numbers((k, padding_value), (0, 0)):
         return main.matrix_diag_part(input, name)
     x = convert.convert_to_tensor(input, name="input")
@@ -409,7 +417,13 @@ def matrix_set_diag_v2(
     k: TensorLike = 0,
     align: str = RIGHT_LEFT,
 ) -> Tensor:
-    """Matrices with diagonal ``k``, or several, replaced: ``tf.matrix_set_diag``."""
+    """Matrices with diagonal ``k``, or several, replaced: ``tf.matrix_set_diag``.
+
+    ``k`` is a number or a pair, the lowest and the highest diagonal, as in ``diag_part``, whose
+    result has the shape that ``diagonal`` must have; ``align`` says where its shorter rows lie.
+
+        tf.linalg.set_diag([[1, 2], [3, 4]], [9], k=1)    # [[1, 9], [3, 4]]
+    """
     if main.are_numbers((k,), (0,)):
         return main.matrix_set_diag(input, diagonal, name)
     x = convert.convert_to_tensor(input, name="input")
