@@ -318,11 +318,6 @@ def test_resampling(initial: Any) -> None:
     assert all(int(c) == int(element[0]) for c, element in found)
 
 
-def test_ragged_batches_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="RaggedTensors"):
-        tf.data.experimental.dense_to_ragged_batch(3)
-
-
 def test_seeds_of_random_numbers() -> None:
     from headrace.data.runtime.sources import RandomStage
 

@@ -238,7 +238,7 @@ def test_nan_goes_through_dense_layers(rows: int) -> None:
 def test_infinity_in_feeds() -> None:
     """A last relu is exact.
 
-    Inside, minus infinity is NaN to the next product, where relu makes it 0 (products.py).
+    Inside, minus infinity is NaN to the next product, where relu makes it 0 (fused_products.py).
     """
     with tf.Graph().as_default() as graph:
         x = placeholder(None, 4)

@@ -61,6 +61,24 @@ def test_same_bits_as_one_by_one(name: str, use_resource: bool) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def test_rates_of_a_group_are_looked_at() -> None:
+    """Refused as one by one, and nothing is written."""
+    with tf.Graph().as_default():
+        rate = tf.placeholder(tf.float32, [])
+        variables, x, step = network(tf.train.FtrlOptimizer(rate), False)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run(step, {x: 0.5, rate: 0.1})
+            kinds = [s.kind for s in session.explain(step, [x, rate]).steps]
+            before = session.run(variables)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="lr is not a positive"):
+                session.run(step, {x: 0.5, rate: -0.1})
+            after = session.run(variables)
+    assert "grouped" in kinds
+    for a, b in zip(before, after):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_variable_assigned_in_between_is_seen() -> None:
     with tf.Graph().as_default():
         variables, x, step = network(tf.train.AdamOptimizer(0.01), False)

@@ -30,7 +30,8 @@ class Affine(Bijector):
     matrix, and ``factor @ diag(perturb_diag) @ factor^T``; one if nothing else is given beside the
     last.
 
-    >>> bijectors.Affine([1.0, -1.0], scale_diag=[2.0, 1.0]).forward([1.0, 1.0])  # [3., 0.]
+    >>> affine = tf.contrib.distributions.bijectors.Affine([1.0, -1.0], scale_diag=[2.0, 1.0])
+    >>> affine.forward([1.0, 1.0])  # [3., 0.]
     """
 
     def __init__(

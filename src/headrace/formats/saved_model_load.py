@@ -228,7 +228,7 @@ class _Objects:
             aggregation=VariableAggregation(saved.aggregation),
             use_resource=True,
         )
-        if not self.graph._is_eager:  # whoever trains the model lists its variables
+        if not self.graph._is_eager:  # a program that trains the model lists its variables
             trained = self.graph.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
             trained[:] = [v for v in trained if v is not made]
         return made

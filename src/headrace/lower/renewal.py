@@ -1,4 +1,8 @@
-"""What a bound run has made of variables that the program does not write, and makes again."""
+"""What a bound run has made of variables that the program does not write, and makes again.
+
+Packed weights, products of two variables: when a watched variable has another array or another
+version, the functions that were registered for it run before the lines of the run do.
+"""
 
 from __future__ import annotations
 

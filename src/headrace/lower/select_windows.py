@@ -108,7 +108,7 @@ def _pass_doubts_on(
 
 def _check_bounds(s: Binder, x: int, w: int, added: Sequence[int]) -> None:
     """Lines that leave a convolution whose relu may see NaN to the generic run (see
-    onednn/conv.py).
+    onednn/conv_primitives.py).
     """
     steady = [v for v in added if not s.is_data(v)]
     filter_size = [0.0]

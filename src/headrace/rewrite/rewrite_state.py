@@ -76,7 +76,7 @@ class RewriteState:
         #: what is known of shapes and of integer vectors (see shapes.py)
         self.dims: dict[int, tuple[Any, ...] | None] = {}
         self.parts: dict[int, tuple[Any, ...] | None] = {}
-        self.stores: Any = None  # what is kept in lists through loops (see stored.py)
+        self.stores: Any = None  # what is kept in lists through loops (see stored_shapes.py)
         self.same_constant: dict[Hashable, int] = {}
         #: keys of attributes, by the identity of the dictionary that is kept with its key
         self.attribute_keys: dict[int, tuple[dict[str, Any], Hashable | None]] = {}

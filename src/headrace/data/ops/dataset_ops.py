@@ -1,7 +1,7 @@
 """Dataset ops.
 
-TensorFlow's names and attributes, each computing a stage (runtime/base.py), which is the value of a
-variant.
+TensorFlow's names and attributes, each computing a stage (runtime/stages.py), which is the value of
+a variant.
 """
 
 from __future__ import annotations

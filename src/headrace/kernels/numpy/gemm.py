@@ -1,7 +1,7 @@
 """Matrix products over Headrace's own threads.
 
 Large float32 products go to the kernel library where there is one (accel.py). Otherwise, while a
-run computes large products, OpenBLAS is held to one thread (see blas.py) and the product is cut
+run computes large products, OpenBLAS is held to one thread (openblas.py) and the product is cut
 into as many parts as there are cores, on the pool that element-wise work uses too. The cut depends
 on the shapes and the number of threads alone, so the same program gives the same bits. Where NumPy
 has another BLAS, ``matmul`` is ``np.matmul``.

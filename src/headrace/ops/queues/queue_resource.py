@@ -1,6 +1,6 @@
 """A queue of one session: elements that runs put in and take out, each waiting for the other.
 
-Enqueues and dequeues are *attempts* in two lists, in the order of their coming. Whoever changes
+Enqueues and dequeues are *attempts* in two lists, in the order of arrival. A thread that changes
 something goes on with the attempts at the head of both lists until neither gets further, under one
 lock; the threads of the others wait for their own attempt to be done, without any lock. An enqueue
 of many elements, or a dequeue of many, may be done in part and keep its place. These are

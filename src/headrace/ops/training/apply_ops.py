@@ -1,8 +1,8 @@
-"""The training ops: ``ApplyAdam`` and its kind, one for each rule of ``training_rules``.
+"""The training ops: ``ApplyAdam`` and its kind, one for each rule of update_rules.py.
 
 Each rule gives up to four ops: ``ApplyX`` on reference variables (here), ``SparseApplyX`` on some
-rows (``training_sparse``), and ``ResourceApplyX`` / ``ResourceSparseApplyX`` on handles
-(``training_resource``). The kernels are pure functions of the current values; the ``inplace``
+rows (sparse_apply.py), and ``ResourceApplyX`` / ``ResourceSparseApplyX`` on handles
+(resource_apply.py). The kernels are pure functions of the current values; the ``inplace``
 versions overwrite them.
 
 ``apply_adam(var, m, v, ..., grad, use_locking=False, name=None)`` and so on, as in TensorFlow's
@@ -169,6 +169,19 @@ def dense_kernel(rule: Rule) -> Callable[..., Any]:
     return kernel
 
 
+def trusting_kernel(rule: Rule) -> Callable[..., Any]:
+    """The rule for inputs whose shapes are known; numbers that have limits are looked at."""
+    if not rule.signs:
+        return rule.update
+
+    @functools.wraps(rule.update)
+    def kernel(xp: ArrayNamespace, *inputs: object, **attrs: object) -> Any:
+        check_signs(rule, dict(zip(rule.rest, inputs[len(rule.variables) :])))
+        return rule.update(xp, *inputs, **attrs)
+
+    return kernel
+
+
 def dense_inplace(rule: Rule) -> Callable[..., None]:
     update = INPLACE[rule.name]
     look = checker(rule)
@@ -187,7 +200,7 @@ def define_dense(rule: Rule, prefix: str, variable: str) -> OpDef:
         signature(rule, variable, sparse=False),
         shape=dense_shape(rule, resource=variable == "resource"),
         kernel=dense_kernel(rule),
-        trusting=None if rule.signs else rule.update,  # (it does not look at the numbers)
+        trusting=trusting_kernel(rule),
         inplace=dense_inplace(rule),
         native=DenseUpdate(rule),
         grad=NOT_DIFFERENTIABLE,
@@ -213,8 +226,10 @@ def _snake(name: str) -> str:
 
 @functools.cache
 def _by_function_name() -> dict[str, OpDef]:
-    from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (they add their ops)
-    from headrace.ops.training import sparse_apply as training_sparse  # noqa: F401  (they add their ops)
+    from headrace.ops.training import (
+        resource_apply,  # noqa: F401  (they add their ops)
+        sparse_apply,  # noqa: F401  (they add their ops)
+    )
 
     return {
         _snake(name): opdef

@@ -1,7 +1,7 @@
 """The dense update rules on NumPy arrays, in place: one pass over memory in cache-sized blocks on
 all cores.
 
-Each function has the parameters of the rule of the same name in ``training_rules`` and gives the
+Each function has the parameters of the rule of the same name in update_rules.py and gives the
 same values up to rounding (BLAS updates multiply and add in one step); it overwrites the arrays of
 the variables and allocates nothing of their size. Blocks are small enough that all arrays of a
 block and the scratch stay in the second-level cache.

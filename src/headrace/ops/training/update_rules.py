@@ -2,7 +2,7 @@
 
 A rule is a kernel in the input order of its dense op: ``rule(xp, *variables, *rest, **attrs)``
 returns the new values of the variables. The dense op, its sparse form (the rule on some rows) and
-both resource forms come from the one rule; ``training_inplace`` has a blocked NumPy version with
+both resource forms come from the one rule; inplace_updates.py has a blocked NumPy version with
 the same order of operations, so that the bits are the same.
 
     >>> gradient_descent(np, np.float32(1.0), np.float32(0.5), np.float32(1.0))
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     rest: tuple[str, ...]  # the other inputs, in order
     update: Callable[..., Any]
     attrs: str = ""  # attributes after use_locking
-    forms: str = "ref sparse resource"  # which ops TensorFlow registers: see training_ops
+    forms: str = "ref sparse resource"  # which ops TensorFlow registers: see apply_ops.py
     #: Numbers that have to be "positive", "non-negative" or "non-positive".
     signs: tuple[tuple[str, str], ...] = ()
 

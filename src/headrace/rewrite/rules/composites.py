@@ -1,7 +1,7 @@
 """Several operations of the user's that are one function, in training: the function and its
 gradient are one step each.
 
-Inference finds a normalisation or a gelu by itself (normalisation.py). In training their inner
+Inference finds a normalisation or a gelu by itself (norm_patterns.py). In training their inner
 values are read by gradients, so that both sides must be replaced together. What the gradient is
 needs no pattern: the backward pass is on record (autodiff/backward_record.py). If the operations of
 a composite give gradients to nothing but each other and its inputs, and get one only at its last,

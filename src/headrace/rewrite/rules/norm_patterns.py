@@ -1,9 +1,9 @@
 """Normalisations and gelu, recognised from their usual spellings.
 
 Batch normalisation with given statistics is a scale and a shift for each channel; after a
-convolution both go into its weights and bias (products.py). Layer normalisation is found in the
-spelling of GPT-2 and tensor2tensor, ``(x - u) * rsqrt(s + e) * g + b``, with ``/ sqrt(s + e)`` or
-``/ (s + e) ** 0.5``, and in that of ``tf.nn.batch_normalization`` with moments of the last axis
+convolution both go into its weights and bias (fused_products.py). Layer normalisation is found in
+the spelling of GPT-2 and tensor2tensor, ``(x - u) * rsqrt(s + e) * g + b``, with ``/ sqrt(s + e)``
+or ``/ (s + e) ** 0.5``, and in that of ``tf.nn.batch_normalization`` with moments of the last axis
 (tf.contrib.layers.layer_norm, BERT). Gelu is found with tanh and with erf, its factors in any
 order.
 """

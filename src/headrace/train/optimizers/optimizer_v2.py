@@ -24,7 +24,7 @@ from headrace.eager.module import restore_later
 from headrace.ops.array.casting import cast
 from headrace.ops.control import dependencies as control
 from headrace.ops.math import clip
-from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (defines the ops)
+from headrace.ops.training import resource_apply  # noqa: F401  (defines the ops)
 from headrace.train.optimizers.optimizer import _deduplicate_indexed_slices
 from headrace.train.schedules_v2 import LearningRateSchedule
 from headrace.variables.variable import create_variable

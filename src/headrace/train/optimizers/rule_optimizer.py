@@ -1,7 +1,8 @@
 """Optimizers whose update of a variable is one training op.
 
 The four kinds of update (dense or sparse, reference or resource) are built from the signature of a
-rule of ``ops.training_rules``; a subclass says which slot and which tensor stands for which input.
+rule of ops/training/update_rules.py; a subclass says which slot and which tensor stands for which
+input.
 
 ``RuleOptimizer`` is a mixin: ``class AdamOptimizer(RuleOptimizer, Optimizer)``. As in TensorFlow,
 ``tf.train.AdamOptimizer.__base__`` is then ``tf.train.Optimizer``, which packages look at; Python
@@ -17,7 +18,7 @@ from headrace.core.build import apply_any
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
-from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (defines the ops)
+from headrace.ops.training import resource_apply  # noqa: F401  (defines the ops)
 from headrace.ops.training.update_rules import Rule
 from headrace.train.tensor_helpers import cast
 
