@@ -659,18 +659,41 @@ def test_functions() -> None:
 # threads and processes --------------------------------------------------------------------------
 
 
-def test_threads_with_writers() -> None:
+def _product(x: Any, w: Any) -> Any:
+    return tf.matmul(x, w)
+
+
+def _layer(x: Any, w: Any) -> Any:
+    return tf.nn.relu(tf.matmul(x, w, transpose_b=True) + w[0])
+
+
+def _biased(x: Any, w: Any) -> Any:
+    return tf.nn.bias_add(tf.matmul(x, tf.eye(300) * 1.0), w[1])
+
+
+def _convolution(x: Any, w: Any) -> Any:
+    return tf.nn.conv2d(tf.reshape(x, [-1, 10, 10, 3]), tf.reshape(w, [5, 5, 3, 1200]), 1, "VALID")
+
+
+@pytest.mark.parametrize("build", [_product, _layer, _biased, _convolution])
+@pytest.mark.parametrize("sizes", [(1, 2, 3, 1, 2, 17), (17, 17)])
+def test_threads_with_writers(build: Callable[..., Any], sizes: tuple[int, ...]) -> None:
     """Every run sees one version of the weights.
 
-    All of them are equal to k, so a mixture would show.
+    All of them are equal to k, so a mixture would show; so would memory that a write has freed.
     """
     wide = 300
     with tf.Graph().as_default() as graph:
         x = placeholder(None, wide)
         w = tf.Variable(np.ones((wide, wide), np.float32))
-        y = tf.matmul(x, w)
+        y = build(x, w)
         grow = tf.assign_add(w, np.ones((wide, wide), np.float32))
     session = started(graph)
+    ones = np.ones((1, wide), np.float32)
+    base = float(session.run(y, {x: ones}).max())
+    session.run(grow)
+    unit = float(session.run(y, {x: ones}).max()) - base
+    assert unit > 0
     stop, failures = threading.Event(), []
 
     def read(rows: int) -> None:
@@ -679,22 +702,22 @@ def test_threads_with_writers() -> None:
         try:
             while not stop.is_set():
                 got = session.run(y, feed)
-                value = float(got[0, 0])
-                assert (got == value).all() and value % wide == 0 and value >= last, got
+                value = float(got.flat[0])
+                assert (got == value).all() and (value - base) % unit == 0 and value >= last, got
                 last = value
         except BaseException as error:
             failures.append(error)
 
-    readers = [threading.Thread(target=read, args=(rows,)) for rows in (1, 2, 3, 1, 2, 17)]
+    readers = [threading.Thread(target=read, args=(rows,)) for rows in sizes]
     for r in readers:
         r.start()
-    for _ in range(60):
+    for _ in range(200):
         session.run(grow)
     stop.set()
     for r in readers:
         r.join()
     assert not failures
-    assert (session.run(y, {x: np.ones((1, wide), np.float32)}) == 61 * wide).all()
+    assert (session.run(y, {x: ones}) == base + 201 * unit).all()
 
 
 def test_many_short_threads() -> None:

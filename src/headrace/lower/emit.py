@@ -97,6 +97,8 @@ class _Emitter(CodeLines):
         from interrupts.
         """
         out, listing, variables = [], self.listing, self.program.variables
+        held = () if listing.bound is None else listing.bound.held
+        self.loaded.update(held)
         if listing.kept and listing.bound is None:
             n = len(self.program.feeds)
             names = "".join(f"f{i}, " for i in range(n - listing.kept, n))
@@ -110,6 +112,8 @@ class _Emitter(CodeLines):
                 out.append(f"  s{i} = v{i}")
         if listing.watched:
             out += self.renewal()
+        if held:  # to the end of the run
+            out.append(f"  held = {''.join(f'v{i}, ' for i in held)}")
         if self.program.writes:
             look, on_interrupt = self.param("getsignal", getsignal), self.param("handler", handler)
             protected = f"{look}({int(SIGINT)}) is {on_interrupt}"

@@ -127,6 +127,9 @@ class Bound(NamedTuple):
     params: Mapping[str, Any]  # the objects that their lines name
     objects: Mapping[int, Any]  # values that are objects: known ones, and memory that stays
     steady: Sequence[int]  # values made again when a variable was written, as W[0], W[1], …
+    #: Variables (their places in the program) whose memory is read where it lies, so that a run
+    #: has to refer to them: a write overwrites only what nobody refers to.
+    held: Sequence[int]
     renewal: Any  # does that (lower/renewal.py)
 
 

@@ -14,6 +14,7 @@ by number; the emitter (emit.py) names the values and writes the function.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,9 @@ class Binder(BoundValues):
         self.elsewhere = 0  # elements of large results that kernels make
         self.warming: Warming | None = None  # of the step that is being bound, if that is compiled
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
+        #: By value, how many steps read it in an order of their own (packed weights), which is made
+        #: while no write can come between.
+        self.packs: Counter[int] = Counter()
         self.given: list[int] = []  # results that are not copied for the caller
         self.sums: dict[int, int] = {}  # sums that a product has made already
         #: Values that are NaN where a relu of minus infinity should be 0, with those that they were
@@ -412,7 +416,16 @@ class Binder(BoundValues):
             elif kind == STEADY:
                 found += self._view_line(value)
         params = {**self.params, "W": renewal.kept_alive} if steady else self.params
-        return Bound(len(self.instrs), params, objects, [*steady], renewal)
+        return Bound(len(self.instrs), params, objects, [*steady], self._held_variables(), renewal)
+
+    def _held_variables(self) -> list[int]:
+        """Variables that primitives may read where they lie."""
+        places = {v.key: n for n, v in enumerate(self.program.variables)}
+        return [
+            places[v.key]
+            for v in self.variables[: self.n_steady]
+            if any(len(self.uses.get(i, ())) > self.packs[i] for i in {v.start, v.current})
+        ]
 
     def _view_line(self, value: int) -> tuple[int, ...]:
         """The line that makes a view of a variable, once; what it reads."""

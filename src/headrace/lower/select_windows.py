@@ -61,6 +61,7 @@ def bind_conv(s: Binder, node: Node) -> str:
         made.call.aim(1, found)
 
     s.renew(packed_filter)
+    s.packs[filter_value] += 1
     places: list[int | None] = [node.inputs[0], None, None, *more]
     if made.leave is None:
         out, name = s.target(value, made.results)
