@@ -101,7 +101,6 @@ def _bind_product(
     if inside is not None and s.accelerator.is_slow_inside(inside, out.size) and native_expected():
         plain = s.library.product(x, w, out, bias is not None, None, False, packed_form)
         calls += [plain] if plain is not None else []
-    s.packs[node.inputs[1]] += weights is not None
     for each in calls:
         if weights is not None:
             s.renew(partial(weights.aim, each))
@@ -145,6 +144,7 @@ class _Weights:
     def __init__(self, s: Binder, node: Node, rows: int) -> None:
         self.s, self.node, self.rows = s, node, rows
         self.packed = self._packed()
+        s.packs[node.inputs[1]] += 1
 
     def _packed(self) -> Any:
         node, s = self.node, self.s
