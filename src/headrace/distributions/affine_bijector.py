@@ -96,12 +96,7 @@ class Affine(Bijector):
         return self._operator if self._number is None else self._number
 
     def _checks(self) -> list[Any]:
-        if not self.validate_args:
-            return []
-        try:
-            return [self._operator.assert_non_singular()]
-        except NotImplementedError:
-            return []
+        return [self._operator.assert_non_singular()] if self.validate_args else []
 
     def _forward(self, x: Tensor) -> Any:
         if self._number is not None:

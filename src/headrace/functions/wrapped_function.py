@@ -82,6 +82,7 @@ class WrappedFunction:
         return self._computed([feeds[t] for t in self.inputs])
 
     def _computed(self, values: list[Any]) -> Any:
+        """The results for values of all inputs; subclasses say how."""
         raise NotImplementedError
 
     def prune(
@@ -102,6 +103,7 @@ class WrappedFunction:
     def _like(
         self, inputs: list[Tensor], names: list[str], structured: Any, name: str
     ) -> WrappedFunction:
+        """Another function of the same kind, from inputs to other results; subclasses make it."""
         raise NotImplementedError
 
     def _element(self, what: Any) -> Any:
